@@ -1,0 +1,14 @@
+from django.apps import AppConfig
+from django.core.checks import register
+
+
+class ExecutionsConfig(AppConfig):
+    name = "executions"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from executions import narrator
+        from executions.checks import check_settings
+
+        register(check_settings)
+        narrator.begin()

@@ -1,0 +1,37 @@
+"""How the use cases run a statement, and the one place where the database's errors become ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, connection
+
+from executions.errors import DatabaseAway
+from executions.sql import statement
+
+#: SQLSTATE classes that speak of the server and not of a row: 08 connection, 53 out of resources,
+#: 57P shutting down or starting up. An error without a SQLSTATE is a connection that broke.
+AWAY = ("08", "53", "57P")
+
+
+def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
+    """Run the statement of that name and fetch its rows, if it has any."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), values)
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def absence_translated() -> Iterator[None]:
+    """A database that is away becomes DatabaseAway; an error about the work itself passes as it is.
+
+    The broken connection is closed, so that the next attempt makes a new one.
+    """
+    try:
+        yield
+    except (OperationalError, InterfaceError) as exc:
+        state = getattr(exc.__cause__, "sqlstate", None)
+        if state is not None and not state.startswith(AWAY):
+            raise
+        connection.close()
+        raise DatabaseAway(f"PostgreSQL: {str(exc).strip().splitlines()[0]}") from exc

@@ -1,0 +1,32 @@
+"""Every error of ours, under one root. The docstring of a class is its message."""
+
+
+class RefreshError(Exception):
+    """Something in Harbor Refresh went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class Refused(RefreshError):
+    """The input cannot be used; nothing was written."""
+
+
+class NoSuchExecution(Refused):
+    """There is no execution with that id."""
+
+
+class HasTasks(Refused):
+    """The execution has tasks, so its status follows from them and cannot be set by hand."""
+
+
+class AlreadyFinal(Refused):
+    """The execution has reached a final status already, and the first final status stands."""
+
+
+class QueueUnavailable(RefreshError):
+    """Redis cannot be reached or refuses to work; nothing is lost, reconcile will find it again."""
+
+
+class DatabaseAway(RefreshError):
+    """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""

@@ -1,0 +1,53 @@
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from executions.status import FINAL, MAX_VENDOR, Status
+
+
+class ExecutionQuerySet(models.QuerySet["Execution"]):
+    def unfinished(self) -> "ExecutionQuerySet":
+        return self.filter(end_time__isnull=True)
+
+
+class Execution(models.Model):
+    """One piece of work. Its status is rolled up from its tasks and is never edited by hand."""
+
+    id = models.BigAutoField(primary_key=True)
+    vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
+    vendor_id = models.BigIntegerField(default=0)
+    status = models.CharField(max_length=16, choices=Status, default=Status.RUNNING)
+    status_message = models.TextField(blank=True, default="")
+    trigger = models.CharField(max_length=16, default="MANUAL")
+    extra_attrs = models.JSONField(default=dict, blank=True)
+    start_time = models.DateTimeField(db_default=Now())
+    update_time = models.DateTimeField(db_default=Now())
+    end_time = models.DateTimeField(null=True, blank=True)
+    revision = models.BigIntegerField(default=0)
+
+    objects = ExecutionQuerySet.as_manager()
+
+    class Meta:
+        db_table = "execution"
+        indexes = (
+            # the admin's lists: newest first within a vendor or a status
+            models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),
+            models.Index(fields=["status", "-id"], name="execution_status"),
+        )
+        constraints = (
+            models.CheckConstraint(name="execution_status_known", condition=Q(status__in=Status.values)),
+            models.CheckConstraint(
+                name="execution_ends_when_final",
+                condition=Q(status__in=FINAL, end_time__isnull=False)
+                | (~Q(status__in=FINAL) & Q(end_time__isnull=True)),
+            ),
+            # a colon would make the queue's member `ID:VENDOR` and its token unreadable
+            models.CheckConstraint(
+                name="execution_vendor_readable",
+                condition=~Q(vendor_type="") & ~Q(vendor_type__contains=":"),
+            ),
+            models.CheckConstraint(name="execution_revision_grows", condition=Q(revision__gte=0)),
+        )
+
+    def __str__(self) -> str:
+        return f"execution {self.pk} ({self.vendor_type})"

@@ -1,0 +1,22 @@
+from django.db import models
+from django.db.models.functions import Now
+
+from executions.models.execution import Execution
+
+
+class Quarantine(models.Model):
+    """An execution that failed too often. Nobody refreshes it until it is released or its time is up."""
+
+    execution = models.OneToOneField(
+        Execution, on_delete=models.CASCADE, primary_key=True, related_name="quarantine"
+    )
+    reason = models.TextField()
+    attempts = models.IntegerField()
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "execution_quarantine"
+        verbose_name_plural = "quarantine"
+
+    def __str__(self) -> str:
+        return f"quarantine of execution {self.execution_id}"

@@ -1,0 +1,35 @@
+from django.db import models
+
+from executions.models.execution import Execution
+from executions.status import Status
+
+
+class StatusChange(models.Model):
+    """One revision of an execution: its history, and the outbox from which notifications are delivered.
+
+    There is exactly one row for each revision from 1 to `execution.revision`, and each row begins where
+    the one before it ended. A row whose two statuses are equal tells of an end that moved: a task ran
+    again between two refreshes.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    execution = models.ForeignKey(
+        Execution, on_delete=models.CASCADE, related_name="history", db_index=False
+    )
+    revision = models.BigIntegerField()
+    from_status = models.CharField("from", max_length=16, choices=Status)
+    to_status = models.CharField("to", max_length=16, choices=Status)
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "execution_status_change"
+        ordering = ("revision",)
+        constraints = (
+            # its index serves the history of one execution, too
+            models.UniqueConstraint(
+                fields=["execution", "revision"], name="status_change_once_a_revision"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.from_status} → {self.to_status}"

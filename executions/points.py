@@ -1,0 +1,21 @@
+"""Named points in the life of a change, where a fault test may end the process.
+
+In production nobody listens and a point costs one look into an empty list.
+
+| point       | where                                                                  |
+| ----------- | ---------------------------------------------------------------------- |
+| `reported`  | the report is committed, its executions are not marked yet             |
+| `claimed`   | the members are claimed, nothing is published yet                      |
+| `deciding`  | the refresh has written its rows and has not committed                 |
+| `committed` | the refresh is committed, its claim is not completed yet               |
+"""
+
+from collections.abc import Callable, Sequence
+
+Visitor = Callable[[str, Sequence[int]], None]
+visitors: list[Visitor] = []
+
+
+def reach(point: str, execution_ids: Sequence[int]) -> None:
+    for visit in visitors:
+        visit(point, execution_ids)

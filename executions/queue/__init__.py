@@ -1,0 +1,29 @@
+"""The queue of executions whose status may be out of date: two sets in Redis, and the verbs over them."""
+
+from functools import cache
+
+from executions.conf import refresh_settings
+from executions.queue.claim import Batch, Claim
+from executions.queue.connection import patient, single
+from executions.queue.members import Token, member
+from executions.queue.node import this_node
+from executions.queue.queue import ExecutionQueue, GivenBack, Marked, Stats
+
+__all__ = [
+    "Batch",
+    "Claim",
+    "ExecutionQueue",
+    "GivenBack",
+    "Marked",
+    "Stats",
+    "Token",
+    "execution_queue",
+    "member",
+    "this_node",
+]
+
+
+@cache
+def execution_queue() -> ExecutionQueue:
+    """The queue of this process, by the settings. Connections are made when first used."""
+    return ExecutionQueue(refresh_settings(), patient(), single())

@@ -1,0 +1,40 @@
+"""The catalogue of keys. All share one prefix, which may carry a hash tag for Redis Cluster.
+
+| key            | type   | holds                                                   | bounded by                 |
+| -------------- | ------ | ------------------------------------------------------- | -------------------------- |
+| `queue:v2`     | set    | `ID:VENDOR`, executions whose status may be out of date | the executions there are   |
+| `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes × share         |
+| `claims`       | hash   | `ID:VENDOR` → `NODE:TIMESTAMP`, its index by member     | processing                 |
+| `attempts`     | hash   | `ID:VENDOR` → how often it failed                       | queue and processing       |
+| `nodes`        | zset   | live nodes by their last sign of life                   | live nodes                 |
+| `wake`         | string | exists while a tick is on its way                       | one, expires               |
+| `pause`        | string | exists while the database is away                       | one, expires               |
+| `stamp`        | string | the last stamp given                                    | one                        |
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Keys:
+    prefix: str
+
+    def __getattr__(self, name: str) -> str:
+        if name not in _NAMES:
+            raise AttributeError(name)
+        return self.prefix + _NAMES[name]
+
+    def named(self, *names: str) -> list[str]:
+        return [self.prefix + _NAMES[name] for name in names]
+
+
+_NAMES = {
+    "queue": "queue:v2",
+    "processing": "processing",
+    "claims": "claims",
+    "attempts": "attempts",
+    "nodes": "nodes",
+    "wake": "wake",
+    "pause": "pause",
+    "stamp": "stamp",
+}

@@ -1,0 +1,34 @@
+-- Gives a claim back: its tokens leave processing and its members return to the queue.
+--
+-- KEYS[1] queue       set     ID:VENDOR
+-- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
+-- KEYS[3] claims      hash    ID:VENDOR -> NODE:TIMESTAMP
+-- KEYS[4] attempts    hash    ID:VENDOR -> how often it failed
+-- ARGV[1] suffix of the claim, NODE:TIMESTAMP
+-- ARGV[2] how many failures are too many; 0 if this is nobody's failure and is not counted
+-- ARGV[3..] members
+-- returns {returned, {exhausted}}: how many are on the queue again, and who failed too often and is not
+--
+-- A token that is no longer live (completed, or recovered by somebody else) changes nothing.
+local queue, processing, claims, attempts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local suffix, limit = ARGV[1], tonumber(ARGV[2])
+
+local returned, exhausted = {}, {}
+for i = 3, #ARGV do
+    local member = ARGV[i]
+    if redis.call('SREM', processing, member .. ':' .. suffix) == 1 then
+        if redis.call('HGET', claims, member) == suffix then
+            redis.call('HDEL', claims, member)
+        end
+        if limit > 0 and redis.call('HINCRBY', attempts, member, 1) >= limit then
+            redis.call('HDEL', attempts, member)
+            exhausted[#exhausted + 1] = member
+        else
+            returned[#returned + 1] = member
+        end
+    end
+end
+if #returned > 0 then
+    redis.call('SADD', queue, unpack(returned))
+end
+return { #returned, exhausted }

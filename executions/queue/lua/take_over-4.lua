@@ -1,0 +1,44 @@
+-- Hands a claim to the node that will work it, if it is still live: its tokens get a new node and stamp.
+--
+-- KEYS[1] processing  set     ID:VENDOR:NODE:TIMESTAMP
+-- KEYS[2] claims      hash    ID:VENDOR -> NODE:TIMESTAMP
+-- KEYS[3] nodes       zset    NODE by its last sign of life (us)
+-- KEYS[4] stamp       string  the last stamp given
+-- ARGV[1] suffix of the claim, NODE:TIMESTAMP
+-- ARGV[2] the node that takes it
+-- ARGV[3..] members
+-- returns {stamp, {members}}: what is live and now belongs to that node
+--
+-- So the tokens always name the process whose death must give them back; a message that is delivered a
+-- second time finds its tokens gone and does nothing.
+local processing, claims, nodes, stamp_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local suffix, node = ARGV[1], ARGV[2]
+
+local tokens = {}
+for i = 3, #ARGV do
+    tokens[i - 2] = ARGV[i] .. ':' .. suffix
+end
+local is_live = redis.call('SMISMEMBER', processing, unpack(tokens))
+local members, old = {}, {}
+for i, live in ipairs(is_live) do
+    if live == 1 then
+        members[#members + 1] = ARGV[i + 2]
+        old[#old + 1] = tokens[i]
+    end
+end
+if #members == 0 then
+    return { '0', {} }
+end
+
+local stamp = next_stamp(stamp_key)
+local new, index = {}, {}
+for i, member in ipairs(members) do
+    new[i] = member .. ':' .. node .. ':' .. stamp
+    index[2 * i - 1] = member
+    index[2 * i] = node .. ':' .. stamp
+end
+redis.call('SREM', processing, unpack(old))
+redis.call('SADD', processing, unpack(new))
+redis.call('HSET', claims, unpack(index))
+redis.call('ZADD', nodes, text(now_us()), node)
+return { stamp, members }

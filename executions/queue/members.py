@@ -1,0 +1,55 @@
+"""The two strings that live in Redis: the member `ID:VENDOR` and the token `ID:VENDOR:NODE:TIMESTAMP`.
+
+Owns how they are written and read. Whatever cannot be read is told apart here, once, so that a member
+that somebody else wrote stops nobody.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from executions.status import MAX_ID, MAX_VENDOR
+
+_MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
+_TOKEN = re.compile(r"(.+):([^:]+):([0-9]{1,19})", re.DOTALL)
+
+
+def member(execution_id: int, vendor_type: str) -> str:
+    return f"{execution_id}:{vendor_type}"
+
+
+def execution_id(text: str) -> int:
+    return int(text.partition(":")[0])
+
+
+def readable(raw: bytes) -> str | None:
+    """The member as text; None if it is not UTF-8, has no vendor, or no id that a bigint can hold."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    match = _MEMBER.fullmatch(text)
+    if match is None or not 0 < int(match[1]) <= MAX_ID or "\x00" in text:
+        return None
+    return text
+
+
+@dataclass(frozen=True)
+class Token:
+    member: str
+    node: str
+    stamp: int
+
+    @classmethod
+    def read(cls, raw: bytes) -> "Token | None":
+        try:
+            match = _TOKEN.fullmatch(raw.decode())
+        except UnicodeDecodeError:
+            return None
+        if match is None or readable(match[1].encode()) is None:
+            return None
+        return cls(match[1], match[2], int(match[3]))
+
+
+def ids(members: Iterable[str]) -> list[int]:
+    return [execution_id(text) for text in members]

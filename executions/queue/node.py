@@ -1,0 +1,44 @@
+"""Who claims: a node is one incarnation of one process, and its name is never used again.
+
+A pool child of a worker is a node of its own, so the death of a child is seen like the death of a whole
+worker, by its silence. See docs/decisions/0004-a-node-is-a-process.md.
+"""
+
+import os
+import secrets
+import socket
+import threading
+import time
+
+
+class Node:
+    """The name this process claims under. After a fork the child is somebody else."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        with self._lock:
+            if self._pid != os.getpid():
+                self._become_new()
+            return self._name
+
+    def renew(self) -> None:
+        """Start a new life: what the old one may still hold is given back when its silence is noticed.
+
+        For a process that lost its connection in the middle of a claim and cannot know what it got.
+        """
+        with self._lock:
+            self._become_new()
+
+    def _become_new(self) -> None:
+        host = socket.gethostname().replace(":", "-") or "localhost"
+        started = f"{time.time_ns() // 1_000_000:x}{secrets.token_hex(2)}"
+        self._pid = os.getpid()
+        self._name = f"{host}-{self._pid}-{started}"
+
+
+this_node = Node()

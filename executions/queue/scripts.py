@@ -1,0 +1,24 @@
+"""The Lua scripts and the keys each of them takes, in order. A file's name ends with the number of keys."""
+
+from functools import cache
+from importlib.resources import files
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "add": ("queue", "wake"),
+    "beat": ("nodes",),
+    "claim": ("queue", "processing", "claims", "attempts", "nodes", "wake", "pause", "stamp"),
+    "complete": ("queue", "processing", "claims", "attempts", "nodes", "wake", "pause"),
+    "give_back": ("queue", "processing", "claims", "attempts"),
+    "look": ("queue", "processing", "attempts", "nodes", "pause"),
+    "take_over": ("processing", "claims", "nodes", "stamp"),
+    "wake": ("queue", "wake", "pause"),
+}
+
+
+@cache
+def source(name: str) -> str:
+    """The text of a script, with the clock it shares with the others before it."""
+    folder = files(__package__).joinpath("lua")
+    script = folder.joinpath(f"{name}-{len(KEYS[name])}.lua").read_text(encoding="utf-8")
+    clock = folder.joinpath("_clock.lua").read_text(encoding="utf-8")
+    return clock + script

@@ -1,0 +1,32 @@
+"""What happens in the domain, said once. `narrator` turns it into log lines; `tasks` listens for `woken`.
+
+| signal          | sent when                                              | with                               |
+| --------------- | ------------------------------------------------------ | ---------------------------------- |
+| `woken`         | work waits and no tick is on its way                   |                                    |
+| `claimed`       | a batch has been claimed and handed to the workers     | `count`                            |
+| `refreshed`     | a claim has been worked                                | `outcome`                          |
+| `outlived`      | a claim came back after it had been recovered          | `claim`, `count`                   |
+| `recovered`     | claims of dead nodes, or old ones, went back           | `count`                            |
+| `discarded`     | a member that nobody can read was dropped              | `members`                          |
+| `quarantined`   | executions failed too often and were set aside         | `execution_ids`, `reason`          |
+| `paroled`       | executions left quarantine for another try             | `execution_ids`                    |
+| `marks_lost`    | Redis was away when executions were to be marked       | `count`, `error`                   |
+| `database_away` | PostgreSQL was away; the claim went back, uncounted    | `count`, `error`                   |
+| `refused`       | reports that could not be used                         | `refusals`                         |
+| `reconciled`    | a reconcile pass has ended                             | `outcome`                          |
+"""
+
+from django.dispatch import Signal
+
+woken = Signal()
+claimed = Signal()
+refreshed = Signal()
+outlived = Signal()
+recovered = Signal()
+discarded = Signal()
+quarantined = Signal()
+paroled = Signal()
+marks_lost = Signal()
+database_away = Signal()
+refused = Signal()
+reconciled = Signal()

@@ -1,0 +1,78 @@
+-- Applies any number of reports, exactly as if they came one after the other in the order given.
+--
+-- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
+-- returns one row for each execution whose tasks changed: execution_id, vendor_type, applied (reports
+--          that changed something), stopped (one of them stopped a task); and one row with
+--          execution_id NULL that lists the unknown task ids in `unknown`
+--
+-- (revision, code) is compared as the number `revision * 4 + code`. A report is accepted if its number is
+-- above all before it: the task's own and those of earlier reports for the task in this batch. So a report
+-- that is repeated, late or out of order changes nothing, and the first final status of a revision stands.
+-- Rows are locked in id order, and what they hold is read under the lock.
+WITH given AS (
+    SELECT g.task_id, g.status, g.code, g.revision, g.message, g.turn, g.revision * 4 + g.code AS rank
+    FROM unnest(
+        %(task_ids)s::bigint[], %(statuses)s::text[], %(codes)s::int[], %(revisions)s::bigint[], %(messages)s::text[]
+    ) WITH ORDINALITY AS g (task_id, status, code, revision, message, turn)
+),
+held AS MATERIALIZED (
+    SELECT id, execution_id, status_revision * 4 + status_code AS rank
+    FROM task
+    WHERE id = ANY(%(task_ids)s::bigint[])
+    ORDER BY id
+    FOR NO KEY UPDATE
+),
+judged AS (
+    SELECT
+        g.*,
+        h.execution_id,
+        greatest(h.rank, max(g.rank) OVER (
+            PARTITION BY g.task_id ORDER BY g.turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )) AS rank_before
+    FROM given g
+    JOIN held h ON h.id = g.task_id
+),
+accepted AS (
+    SELECT *, rank / 4 > rank_before / 4 AS is_rerun FROM judged WHERE rank > rank_before
+),
+-- each accepted report outranks the one before it, so the last one is the one of the highest rank
+verdict AS (
+    SELECT
+        task_id,
+        min(execution_id) AS execution_id,
+        count(*) AS applied,
+        count(*) FILTER (WHERE is_rerun) AS reruns,
+        (array_agg(status ORDER BY rank DESC))[1] AS status,
+        (array_agg(code ORDER BY rank DESC))[1] AS code,
+        (array_agg(message ORDER BY rank DESC))[1] AS message,
+        max(revision) AS revision
+    FROM accepted
+    GROUP BY task_id
+),
+changed AS (
+    UPDATE task t
+    SET
+        status = v.status,
+        status_code = v.code,
+        status_revision = v.revision,
+        status_message = coalesce(v.message, CASE WHEN v.reruns > 0 THEN '' ELSE t.status_message END),
+        run_count = t.run_count + v.reruns,
+        start_time = CASE
+            WHEN v.reruns > 0 THEN now()
+            WHEN v.code >= 2 THEN coalesce(t.start_time, now())
+            ELSE t.start_time
+        END,
+        update_time = now(),
+        end_time = CASE WHEN v.code = 3 THEN now() END
+    FROM verdict v
+    WHERE t.id = v.task_id
+    RETURNING t.execution_id, v.applied, v.status = 'Stopped' AS stopped
+)
+SELECT e.id, e.vendor_type, sum(c.applied)::bigint, bool_or(c.stopped), NULL::bigint[]
+FROM changed c
+JOIN execution e ON e.id = c.execution_id
+GROUP BY e.id
+UNION ALL
+SELECT NULL, NULL, 0, FALSE, array_agg(DISTINCT g.task_id ORDER BY g.task_id)
+FROM given g
+WHERE NOT EXISTS (SELECT FROM held h WHERE h.id = g.task_id)

@@ -1,0 +1,19 @@
+-- Of these executions, those whose stored status or end_time differs from the rollup of their tasks.
+--
+-- :ids     bigint[]
+-- returns  id, vendor_type, stored_status, true_status, changed_at (the last change of a task), in id
+--          order; executions in quarantine are left out: they are known, and wait for their time
+SELECT
+    e.id,
+    e.vendor_type,
+    e.status AS stored_status,
+    r.status AS true_status,
+    (SELECT max(t.update_time) FROM task t WHERE t.execution_id = e.id) AS changed_at
+FROM execution e
+JOIN execution_rollup r ON r.execution_id = e.id
+WHERE
+    e.id = ANY(%(ids)s::bigint[])
+    AND r.execution_id = ANY(%(ids)s::bigint[])
+    AND (e.status, e.end_time) IS DISTINCT FROM (r.status, r.end_time)
+    AND NOT EXISTS (SELECT FROM execution_quarantine q WHERE q.execution_id = e.id)
+ORDER BY e.id

@@ -1,0 +1,20 @@
+-- Sets the final status of an execution that has no tasks, and writes its history.
+--
+-- :execution_id bigint  :status text  :message text   (the caller holds the row's lock and has looked)
+WITH stored AS MATERIALIZED (
+    SELECT id, status FROM execution WHERE id = %(execution_id)s
+),
+changed AS (
+    UPDATE execution e
+    SET
+        status = %(status)s,
+        status_message = %(message)s,
+        end_time = now(),
+        revision = e.revision + 1,
+        update_time = now()
+    FROM stored s
+    WHERE e.id = s.id
+    RETURNING e.id, e.revision, s.status AS from_status, e.status AS to_status
+)
+INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
+SELECT id, revision, from_status, to_status, now() FROM changed

@@ -1,0 +1,37 @@
+"""The statuses, their codes, and which of them are final. The one table everything else reads."""
+
+from django.db import models
+
+
+class Status(models.TextChoices):
+    PENDING = "Pending"
+    SCHEDULED = "Scheduled"
+    RUNNING = "Running"
+    STOPPED = "Stopped"
+    ERROR = "Error"
+    SUCCESS = "Success"
+
+    @property
+    def code(self) -> int:
+        return CODES[self]
+
+    @property
+    def is_final(self) -> bool:
+        return CODES[self] == FINAL_CODE
+
+
+FINAL_CODE = 3
+CODES: dict[str, int] = {
+    Status.PENDING: 0,
+    Status.SCHEDULED: 1,
+    Status.RUNNING: 2,
+    Status.STOPPED: FINAL_CODE,
+    Status.ERROR: FINAL_CODE,
+    Status.SUCCESS: FINAL_CODE,
+}
+FINAL = tuple(status for status in Status if status.is_final)
+
+#: (revision, code) are compared as the one number `revision * 4 + code`, which must fit a bigint.
+MAX_REVISION = 2**61 - 1
+MAX_ID = 2**63 - 1
+MAX_VENDOR = 64

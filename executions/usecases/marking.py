@@ -1,0 +1,45 @@
+"""Mark executions as possibly out of date, after the commit of what changed them.
+
+A mark that cannot be sent is told and not raised: the change is committed, the caller's work is done, and
+reconcile finds the execution in the database.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from django.db import transaction
+
+from executions import signals
+from executions.conf import refresh_settings
+from executions.errors import QueueUnavailable
+from executions.queue import execution_queue
+from executions.queue import members as names
+from executions.usecases.refreshing import refresh_at_once
+
+
+def mark(members: Iterable[str]) -> bool:
+    """Put members (`ID:VENDOR`) on the queue, now. False if Redis could not be reached.
+
+    With an interval ≤ 0 there is no queue: they are refreshed here and at once.
+
+    What if two do it at once: the queue is a set. What if the process dies before: reconcile. What if it
+    dies between the mark and the wake-up: the next tick of the schedule.
+    """
+    members = list(members)
+    if not members:
+        return True
+    if refresh_settings().in_process:
+        refresh_at_once(names.ids(members))
+        return True
+    try:
+        marked = execution_queue().add(members)
+    except QueueUnavailable as exc:
+        signals.marks_lost.send(sender=mark, count=len(members), error=str(exc))
+        return False
+    if marked.wake:
+        signals.woken.send(sender=mark)
+    return True
+
+
+def mark_after_commit(members: Iterable[str]) -> None:
+    transaction.on_commit(partial(mark, list(members)))

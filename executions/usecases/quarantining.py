@@ -1,0 +1,71 @@
+"""Quarantine: set aside what failed too often, and let it out again."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from executions import signals
+from executions.conf import refresh_settings
+from executions.models import Execution, Quarantine
+from executions.queue import members as names
+from executions.usecases.marking import mark_after_commit
+
+LOST = "the process that refreshed it died every time"
+
+
+def quarantine(members: Sequence[str], reasons: Mapping[int, str] | None = None) -> None:
+    """Set these executions aside. The queue has let go of them already.
+
+    What if the process dies before the commit: they are in nobody's hands, reconcile finds their drift,
+    and they earn their quarantine again.
+    """
+    if not members:
+        return
+    conf = refresh_settings()
+    for_each = {names.execution_id(text): LOST for text in members} | {
+        number: reason for number, reason in (reasons or {}).items()
+    }
+    ids = names.ids(members)
+    with transaction.atomic():
+        there = Execution.objects.filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
+        Quarantine.objects.bulk_create(
+            [
+                Quarantine(execution_id=pk, reason=for_each[pk], attempts=conf.max_attempts)
+                for pk in there
+            ],
+            update_conflicts=True,
+            unique_fields=["execution"],
+            update_fields=["reason", "attempts"],
+        )
+    for pk in there:
+        signals.quarantined.send(sender=quarantine, execution_ids=[pk], reason=for_each[pk])
+
+
+def release(execution_ids: Iterable[int]) -> list[int]:
+    """Let these out, whatever the reason was, and mark them for another try. Returns who was in."""
+    with transaction.atomic():
+        inmates = Quarantine.objects.filter(execution_id__in=list(execution_ids))
+        return _let_out(list(inmates.select_for_update().values_list("execution_id", flat=True)))
+
+
+def parole() -> list[int]:
+    """Let out everybody whose time is up: no failure is taken to be for ever."""
+    time = timedelta(seconds=refresh_settings().quarantine)
+    with transaction.atomic():
+        inmates = Quarantine.objects.filter(at__lt=Now() - time)
+        return _let_out(
+            list(
+                inmates.select_for_update(skip_locked=True).values_list("execution_id", flat=True)
+            )
+        )
+
+
+def _let_out(ids: list[int]) -> list[int]:
+    if ids:
+        Quarantine.objects.filter(execution_id__in=ids).delete()
+        free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
+        mark_after_commit(names.member(pk, vendor) for pk, vendor in free)
+        signals.paroled.send(sender=release, execution_ids=ids)
+    return ids

@@ -1,0 +1,132 @@
+"""Reconcile: find executions whose stored status differs from the rollup of their tasks, and mark them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from django.db import connection
+
+from executions import signals
+from executions.conf import refresh_settings
+from executions.database import run
+from executions.errors import QueueUnavailable
+from executions.models import Execution, Watermark
+from executions.queue import member
+from executions.usecases.marking import mark
+from executions.usecases.quarantining import parole
+
+PAGE = 5_000
+LOCK = 0x48524653  # an advisory lock of our own: one reconcile at a time
+BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Drift:
+    execution_id: int
+    vendor_type: str
+    stored: str
+    true: str
+    changed_at: datetime
+
+
+@dataclass
+class Reconciled:
+    looked_at: int = 0
+    drifted: list[Drift] = field(default_factory=list)
+    marked: int = 0
+    paroled: int = 0
+    already_running: bool = False
+
+
+Progress = Callable[[int], None]
+
+
+def reconcile(
+    *, full: bool = False, dry_run: bool = False, progress: Progress = lambda looked_at: None
+) -> Reconciled:
+    """Compare what changed since the watermark (or everything, if `full`) and mark what differs.
+
+    1. Ask for a moment before which every change is committed and had time to be refreshed.
+    2. Go through the changes between the watermark and that moment, in pages; mark what drifted.
+    3. Move the watermark to that moment, or only to the oldest drift. So a drift that was marked, and
+       whose mark is lost again, is found by the next pass, and by each one until it is healed.
+
+    What if the process dies: the watermark has not moved, the next pass does it again. What if Redis is
+    away: QueueUnavailable, and the watermark has not moved. What if two do it at once: the second says
+    that one is running, and returns.
+    """
+    outcome = Reconciled()
+    with _alone() as alone:
+        if not alone:
+            outcome.already_running = True
+            return outcome
+        if not dry_run:
+            outcome.paroled = len(parole())
+        settled: datetime = run("settled_moment", grace=timedelta(seconds=refresh_settings().reconcile_grace))[0][0]
+        pages = _all_executions() if full else _changed_before(settled)
+        for ids, looked_at in pages:
+            drifts = [Drift(*row) for row in run("find_drift", ids=ids)]
+            outcome.looked_at += looked_at
+            outcome.drifted += drifts
+            if drifts and not dry_run:
+                _mark(drifts)
+                outcome.marked += len(drifts)
+            progress(outcome.looked_at)
+        if not dry_run:
+            _move_watermark(_watermark() if full else settled, outcome.drifted)
+    signals.reconciled.send(sender=reconcile, outcome=outcome)
+    return outcome
+
+
+def _mark(drifts: Sequence[Drift]) -> None:
+    if not mark(member(one.execution_id, one.vendor_type) for one in drifts):
+        raise QueueUnavailable("Redis is away: the drift that was found will be found again")
+
+
+def _watermark() -> datetime:
+    row = Watermark.objects.filter(pk=1).first()
+    return (row and row.settled_before) or BEGINNING
+
+
+def _move_watermark(settled: datetime, drifts: Sequence[Drift]) -> None:
+    """To `settled`, or back to the oldest drift, which stays in sight until it is healed."""
+    moment = min([settled, *(one.changed_at for one in drifts)])
+    Watermark.objects.update_or_create(pk=1, defaults={"settled_before": moment})
+
+
+def _changed_before(settled: datetime) -> Iterator[tuple[list[int], int]]:
+    """Pages of executions with a task that changed between the watermark and `settled`."""
+    time, last_id = _watermark(), 0
+    while True:
+        ids, time_of_last, id_of_last, looked_at = run(
+            "changed_since", after_time=time, after_id=last_id, before=settled, page=PAGE
+        )[0]
+        if not looked_at:
+            return
+        yield ids, looked_at
+        time, last_id = time_of_last, id_of_last
+
+
+def _all_executions() -> Iterator[tuple[list[int], int]]:
+    last_id = 0
+    while True:
+        page = Execution.objects.filter(pk__gt=last_id).order_by("pk")
+        ids = list(page.values_list("pk", flat=True)[:PAGE])
+        if not ids:
+            return
+        yield ids, len(ids)
+        last_id = ids[-1]
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        alone = bool(cursor.fetchone()[0])
+    try:
+        yield alone
+    finally:
+        if alone and connection.connection is not None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

@@ -1,0 +1,64 @@
+"""Refresh: bring the status of executions to what their tasks say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError, transaction
+
+from executions import points, signals
+from executions.database import absence_translated, run
+from executions.errors import DatabaseAway
+
+
+@dataclass
+class Refreshed:
+    """What a refresh did. Executions that are gone or in quarantine are in none of the three."""
+
+    succeeded: int = 0
+    changed: int = 0
+    failed: dict[int, str] = field(default_factory=dict)
+
+    def __iadd__(self, other: "Refreshed") -> "Refreshed":
+        self.succeeded += other.succeeded
+        self.changed += other.changed
+        self.failed |= other.failed
+        return self
+
+
+def refresh(execution_ids: Sequence[int]) -> Refreshed:
+    """Refresh these executions, all in one transaction if that is possible.
+
+    1. Lock their rows in id order.
+    2. Under the locks, compare each with the rollup of its tasks and write what differs, with history.
+    3. If the database refuses, halve and try each half, until the row that cannot be refreshed stands
+       alone and fails alone.
+
+    Raises DatabaseAway if there is no database to refuse anything.
+    """
+    ids = sorted(set(execution_ids))
+    if not ids:
+        return Refreshed()
+    try:
+        with absence_translated(), transaction.atomic():
+            locked = [row[0] for row in run("lock_executions", ids=ids)]
+            changed = run("refresh_executions", ids=locked)
+            points.reach("deciding", locked)
+    except DatabaseError as exc:
+        if len(ids) == 1:
+            return Refreshed(failed={ids[0]: str(exc).strip().splitlines()[0]})
+        middle = len(ids) // 2
+        outcome = refresh(ids[:middle])
+        outcome += refresh(ids[middle:])
+        return outcome
+    return Refreshed(succeeded=len(ids), changed=len(changed))
+
+
+def refresh_at_once(execution_ids: Sequence[int]) -> None:
+    """Refresh after a commit, for a caller whose own work is done: a database that is away is told, not
+    raised. Reconcile finds what was missed."""
+    try:
+        refresh(execution_ids)
+    except DatabaseAway as exc:
+        signals.database_away.send(
+            sender=refresh_at_once, count=len(execution_ids), error=str(exc)
+        )

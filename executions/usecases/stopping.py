@@ -1,0 +1,31 @@
+"""Stop an execution: its unfinished tasks become Stopped, and so its status follows at once."""
+
+from django.db import transaction
+
+from executions.database import run
+from executions.errors import NoSuchExecution
+from executions.models import Execution
+from executions.status import Status
+from executions.usecases.marking import mark_after_commit
+from executions.usecases.refreshing import refresh
+from executions.usecases.setting import set_by_hand
+
+
+def stop(execution_id: int) -> int:
+    """Stop what is not final, and refresh in the same transaction. Returns how many tasks it stopped.
+
+    An execution without tasks that is not final becomes Stopped itself. Stopping what has ended changes
+    nothing. A runner that reports a stopped task afterwards changes it only with a newer revision.
+    """
+    with transaction.atomic():
+        execution = Execution.objects.filter(pk=execution_id).first()
+        if execution is None:
+            raise NoSuchExecution(f"there is no execution {execution_id}")
+        stopped: int = run("stop_tasks", execution_id=execution_id)[0][0]
+        if execution.tasks.exists():
+            outcome = refresh([execution_id])
+            if outcome.failed:
+                mark_after_commit([f"{execution_id}:{execution.vendor_type}"])
+        elif not Status(execution.status).is_final:
+            set_by_hand(execution_id, Status.STOPPED, "")
+    return stopped

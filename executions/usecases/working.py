@@ -1,0 +1,61 @@
+"""Work a claim of the queue: take it over, refresh, complete."""
+
+from executions import points, signals
+from executions.errors import DatabaseAway, QueueUnavailable
+from executions.queue import Claim, execution_queue, this_node
+from executions.usecases.quarantining import quarantine
+from executions.usecases.refreshing import Refreshed, refresh
+
+
+def work(claim: Claim) -> Refreshed:
+    """Work a claim that came as a message.
+
+    1. Take it over, as far as it is still live. What is not has been recovered: somebody else's now.
+    2. Refresh.
+    3. Complete what succeeded, give back what failed.
+
+    What if the process dies on any line: its tokens stay in processing under its node's name, the node
+    falls silent, recovery gives them back. What if the database goes away: everything goes back uncounted
+    and nobody claims for a moment. What if Redis goes away: this node cannot know what it holds, so it
+    starts a new life and the old one is recovered; refreshing again is harmless.
+    """
+    queue = execution_queue()
+    try:
+        mine = queue.take_over(claim, this_node.name)
+        _tell_outlived(claim, len(claim) - len(mine))
+        if not mine.members:
+            return Refreshed()
+        try:
+            outcome = refresh(mine.ids)
+        except DatabaseAway as exc:
+            queue.pause()
+            queue.mark_failed(mine, counted=False)
+            signals.database_away.send(sender=work, count=len(mine), error=str(exc))
+            return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
+        points.reach("committed", mine.ids)
+        _settle(mine, outcome)
+    except QueueUnavailable:
+        this_node.renew()
+        raise
+    signals.refreshed.send(sender=work, outcome=outcome)
+    return outcome
+
+
+def _settle(mine: Claim, outcome: Refreshed) -> None:
+    queue = execution_queue()
+    by_id = dict(zip(mine.ids, mine.members, strict=True))
+    failed = [by_id[number] for number in outcome.failed]
+    if failed:
+        given_back = queue.mark_failed(mine.only(failed))
+        quarantine(given_back.exhausted, reasons=outcome.failed)
+    done = mine.only(text for number, text in by_id.items() if number not in outcome.failed)
+    if done.members:
+        completed = queue.mark_complete(done)
+        _tell_outlived(done, completed.outlived)
+        if completed.wake:
+            signals.woken.send(sender=work)
+
+
+def _tell_outlived(claim: Claim, count: int) -> None:
+    if count:
+        signals.outlived.send(sender=work, claim=claim, count=count)

@@ -1,0 +1,1 @@
+"""One module an environment: dev, test and production, over one base."""

@@ -1,0 +1,158 @@
+"""What every environment shares. Each variable is read here, once, through `settings.env`."""
+
+from pathlib import Path
+
+from psycopg import IsolationLevel
+
+from settings import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+SECRET_KEY = env.secret("SECRET_KEY", "")
+DEBUG = False
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_celery_beat",
+    "executions",
+    "tasks",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "harbor_refresh.urls"
+WSGI_APPLICATION = "harbor_refresh.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+]
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / ".local" / "static"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# The database. READ COMMITTED is not a taste: the refresh takes its row locks in one statement and reads
+# the tasks in the next, and only under READ COMMITTED does the second see what the first waited for.
+DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
+DATABASES["default"]["CONN_MAX_AGE"] = 600
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DATABASES["default"]["OPTIONS"] = {
+    "connect_timeout": 5,
+    "options": "-c lock_timeout=10s",
+    **DATABASES["default"]["OPTIONS"],
+    "isolation_level": IsolationLevel.READ_COMMITTED,
+}
+
+# Redis, and the broker, which is the same server unless told otherwise.
+REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
+CELERY_BROKER_URL = env.redis_url("CELERY_BROKER_URL", default=REDIS_URL)
+
+# Celery. Each line that looks like a taste was once an outage; docs/decisions tells which.
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SEND_TASK_EVENTS = True
+CELERY_TASK_SEND_SENT_EVENT = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+CELERY_TASK_DEFAULT_QUEUE = "harbor_refresh"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": env.seconds("REFRESH_VISIBILITY_TIMEOUT_SECONDS", 300, at_least=1),
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+}
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SYNC_EVERY = 1
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5
+
+# The refresh. Every tunable of docs/DESIGN has its one line here; executions.conf gives them types.
+EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = env.seconds(
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS", 30, at_least=-1
+)
+REFRESH_KEY_PREFIX = env.text("REFRESH_KEY_PREFIX", "cache:execution:refresh:")
+REFRESH_CHUNK = env.integer("REFRESH_CHUNK", 1000, at_least=1, at_most=2000)
+REFRESH_FANOUT = env.auto_or_integer("REFRESH_FANOUT", at_least=1, at_most=2000)
+REFRESH_DEPTH = env.integer("REFRESH_DEPTH", 3, at_least=1, at_most=100)
+REFRESH_MAX_ATTEMPTS = env.integer("REFRESH_MAX_ATTEMPTS", 5, at_least=1, at_most=100)
+REFRESH_HEARTBEAT_SECONDS = env.seconds("REFRESH_HEARTBEAT_SECONDS", 2, at_least=0.05)
+REFRESH_NODE_TTL_SECONDS = env.seconds("REFRESH_NODE_TTL_SECONDS", 10, at_least=0.1)
+REFRESH_STALE_SECONDS = env.seconds("REFRESH_STALE_SECONDS", 300, at_least=0.1)
+REFRESH_PAUSE_SECONDS = env.seconds("REFRESH_PAUSE_SECONDS", 2, at_least=0)
+REFRESH_QUARANTINE_SECONDS = env.seconds("REFRESH_QUARANTINE_SECONDS", 3600, at_least=1)
+REFRESH_RECOVER_INTERVAL_SECONDS = env.seconds(
+    "REFRESH_RECOVER_INTERVAL_SECONDS", 5, at_least=0.1
+)
+REFRESH_RECONCILE_INTERVAL_SECONDS = env.seconds(
+    "REFRESH_RECONCILE_INTERVAL_SECONDS", 60, at_least=0.1
+)
+REFRESH_RECONCILE_GRACE_SECONDS = env.seconds("REFRESH_RECONCILE_GRACE_SECONDS", 30, at_least=0)
+REFRESH_REDIS_TIMEOUT_SECONDS = env.seconds("REFRESH_REDIS_TIMEOUT_SECONDS", 2, at_least=0.05)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO").upper()},
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Harbor Refresh",
+    "SITE_HEADER": "Harbor Refresh",
+    "SITE_SUBHEADER": "Every status true",
+    "SITE_SYMBOL": "sync",
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+}
+
+# The intervals the environment names; the others are the administrator's, in the admin.
+SET_IN_ENVIRONMENT = frozenset(
+    name
+    for name in (
+        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
+        "REFRESH_RECOVER_INTERVAL_SECONDS",
+        "REFRESH_RECONCILE_INTERVAL_SECONDS",
+    )
+    if env.text(name)
+)

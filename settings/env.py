@@ -1,0 +1,146 @@
+"""Typed readers of environment variables.
+
+Owns how a setting is read and how a bad one is told. A bad value ends the program at once with one line
+that names the variable, what it got and what it takes: a service that starts with half a setting is
+worse than one that does not start.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+T = TypeVar("T")
+
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off", ""}
+
+
+class BadSetting(SystemExit):
+    """Raised for a variable that cannot be used; ends the program with its one line."""
+
+
+def _bad(name: str, got: str, takes: str) -> BadSetting:
+    return BadSetting(f"{name}: got {got!r}, takes {takes}. Correct it and start again.")
+
+
+def _read(name: str, default: T, parse: Callable[[str], T], takes: str) -> T:
+    raw = os.environ.get(name)
+    if raw is None or not raw.strip():
+        return default
+    try:
+        return parse(raw.strip())
+    except ValueError:
+        raise _bad(name, raw, takes) from None
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, default: bool = False) -> bool:
+    def parse(raw: str) -> bool:
+        if raw.lower() not in TRUE | FALSE:
+            raise ValueError(raw)
+        return raw.lower() in TRUE
+
+    return _read(name, default, parse, "one of " + ", ".join(sorted((TRUE | FALSE) - {""})))
+
+
+def integer(name: str, default: int, *, at_least: int, at_most: int) -> int:
+    def parse(raw: str) -> int:
+        value = int(raw)
+        if not at_least <= value <= at_most:
+            raise ValueError(raw)
+        return value
+
+    return _read(name, default, parse, f"a whole number from {at_least:,} to {at_most:,}")
+
+
+def seconds(name: str, default: float, *, at_least: float, at_most: float = 86_400 * 365) -> float:
+    def parse(raw: str) -> float:
+        value = float(raw)
+        if not at_least <= value <= at_most:
+            raise ValueError(raw)
+        return value
+
+    return _read(name, default, parse, f"a number of seconds from {at_least:g} to {at_most:,.0f}")
+
+
+def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
+    """`auto` is None: the program decides."""
+
+    def parse(raw: str) -> int | None:
+        if raw.lower() == "auto":
+            return None
+        value = int(raw)
+        if not at_least <= value <= at_most:
+            raise ValueError(raw)
+        return value
+
+    return _read(name, None, parse, f"'auto' or a whole number from {at_least} to {at_most:,}")
+
+
+def words(name: str, default: str = "") -> list[str]:
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def secret(name: str, default: str | None = None) -> str:
+    """The variable, or the content of the file that NAME_FILE names; never shown in a message."""
+    path = text(f"{name}_FILE")
+    if path:
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except OSError as exc:
+            takes = f"the path of a readable file ({exc.strerror})"
+            raise _bad(f"{name}_FILE", path, takes) from None
+    value = text(name)
+    if value:
+        return value
+    if default is None:
+        raise BadSetting(f"{name}: got nothing, takes a secret. Set {name} or {name}_FILE.")
+    return default
+
+
+def redis_url(*names: str, default: str) -> str:
+    """The first of `names` that is set. Its password, if it has one, is never shown."""
+    for name in names:
+        value = secret(name, "")
+        if not value:
+            continue
+        parts = urlsplit(value)
+        if parts.scheme in ("redis", "rediss") and parts.hostname or parts.scheme == "unix":
+            return value
+        raise _bad(name, _without_password(value), "redis://[:password@]host:port/number")
+    return default
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """A Django database from a PostgreSQL URL; parameters behind `?` go to libpq as they are."""
+    url = secret(name, default)
+    takes = "postgresql://user:password@host:port/name"
+    if urlsplit(url).scheme not in ("postgres", "postgresql"):
+        raise _bad(name, _without_password(url), takes)
+    try:
+        parameters = conninfo_to_dict(url)
+    except ProgrammingError:
+        raise _bad(name, _without_password(url), takes) from None
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parameters.pop("dbname", ""),
+        "USER": parameters.pop("user", ""),
+        "PASSWORD": parameters.pop("password", ""),
+        "HOST": parameters.pop("host", ""),
+        "PORT": str(parameters.pop("port", "")),
+        "OPTIONS": parameters,
+    }
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    scheme = head.split("://", 1)[0] if "://" in head else ""
+    return f"{scheme}://***@{tail}" if at else url

@@ -1,0 +1,28 @@
+"""For production: no secret, database or host has a default, and `check --deploy` has nothing to say."""
+
+from settings import env
+from settings.base import *  # noqa: F403
+
+SECRET_KEY = env.secret("SECRET_KEY")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
+for _name in ("DATABASE_URL", "REDIS_URL"):
+    if not (env.secret(_name, "") or (_name == "REDIS_URL" and env.secret("_REDIS_URL_CORE", ""))):
+        raise env.BadSetting(f"{_name}: got nothing, takes the URL of the server. Set {_name}.")
+if not ALLOWED_HOSTS:
+    raise env.BadSetting("ALLOWED_HOSTS: got nothing, takes host names with commas between them.")
+
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)
+SECURE_HSTS_SECONDS = env.integer(
+    "SECURE_HSTS_SECONDS", 31_536_000, at_least=0, at_most=63_072_000
+)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+SECURE_HSTS_PRELOAD = True
+SESSION_COOKIE_SECURE = True
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SECURE = True
+X_FRAME_OPTIONS = "DENY"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}

@@ -1,0 +1,8 @@
+"""Every actor, imported so that Celery knows it by name."""
+
+from tasks.claim_batch import claim_batch
+from tasks.reconcile import reconcile
+from tasks.recover_stale import recover_stale
+from tasks.refresh_executions import refresh_executions
+
+__all__ = ["claim_batch", "reconcile", "recover_stale", "refresh_executions"]

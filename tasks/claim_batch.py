@@ -1,0 +1,30 @@
+"""`tasks.claim_batch`, the tick: claim what waits and fan it out over the workers.
+
+Sent by beat every EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS, by the first mark on an empty queue, and by
+whoever completes a claim while more waits. Any number at once is harmless: claiming is atomic, and all of
+them together claim no more than the workers have room for.
+"""
+
+from collections.abc import Sequence
+
+from celery import current_app, shared_task
+
+from executions.queue import Claim
+from executions.usecases import dispatch
+from tasks.queues import WORK, waiting
+from tasks.refresh_executions import refresh_executions
+from tasks.tick import Tick
+
+
+@shared_task(name="tasks.claim_batch", base=Tick)
+def claim_batch() -> int:
+    return dispatch(publish, waiting(WORK))
+
+
+def publish(claims: Sequence[Claim]) -> None:
+    """All messages in one go to the broker."""
+    with current_app.producer_or_acquire() as producer, producer.batch():
+        for claim in claims:
+            refresh_executions.apply_async(
+                (claim.to_message(),), producer=producer, argsrepr=f"({claim})", retry=False
+            )

@@ -1,0 +1,57 @@
+"""Signs of life: one thread in every process of a worker that works claims.
+
+A process that falls silent for REFRESH_NODE_TTL_SECONDS is taken for dead and its claims are given back.
+A sign of life is not a sign of progress: a claim that is too old goes back whatever its node says.
+"""
+
+import logging
+import threading
+from typing import Any
+
+from celery import signals
+
+from executions.conf import refresh_settings
+from executions.errors import QueueUnavailable
+from executions.queue import execution_queue, this_node
+
+log = logging.getLogger("harbor_refresh")
+
+_stop = threading.Event()
+
+
+def beat_until_stopped() -> None:
+    silent = False
+    interval = refresh_settings().heartbeat
+    while True:
+        try:
+            execution_queue().sign_of_life(this_node.name)
+        except QueueUnavailable as exc:
+            if not silent:
+                log.warning("%s gives no sign of life: %s", this_node.name, exc)
+            silent = True
+        else:
+            silent = False
+        if _stop.wait(interval):
+            return
+
+
+def start(**_: Any) -> None:
+    _stop.clear()
+    threading.Thread(target=beat_until_stopped, name="heartbeat", daemon=True).start()
+
+
+def stop(**_: Any) -> None:
+    _stop.set()
+
+
+def greet(sender: Any, **_: Any) -> None:
+    """A worker that starts looks at once for what its predecessor left, and for what waits."""
+    from tasks.recover_stale import recover_stale
+
+    recover_stale.apply_async()
+
+
+def connect() -> None:
+    signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
+    signals.worker_process_shutdown.connect(stop, dispatch_uid="heartbeat.stop")
+    signals.worker_ready.connect(greet, dispatch_uid="heartbeat.greet")

@@ -1,0 +1,19 @@
+"""The two queues in the broker, and how much waits in them."""
+
+from celery import current_app
+from kombu.exceptions import ChannelError
+
+#: Refresh subtasks. Its length is bounded by the claim: a backlog waits in the set, not here.
+WORK = "harbor_refresh"
+#: Ticks, apart from the work, so that a full house of work never hides that nobody takes ticks.
+TICKS = "harbor_refresh.ticks"
+
+
+def waiting(queue: str) -> int:
+    """How many messages wait in a queue of the broker."""
+    with current_app.pool.acquire(block=True) as connection:
+        try:
+            declared = connection.default_channel.queue_declare(queue, passive=True)
+        except ChannelError:  # Redis has no key for an empty list
+            return 0
+        return int(declared.message_count)

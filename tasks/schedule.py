@@ -1,0 +1,72 @@
+"""Beat's rows. The migration creates them; an administrator may edit them.
+
+An interval that is set in the environment is written to its row whenever beat starts, so the environment
+is the master of what it names; an interval it does not name is the administrator's.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    name: str
+    task: str
+    setting: str
+    description: str
+
+
+ROWS = (
+    Scheduled(
+        "Claim batches",
+        "tasks.claim_batch",
+        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
+        "The net beneath the wake-ups: claims executions that wait and fans them out over the workers.",
+    ),
+    Scheduled(
+        "Recover stale claims",
+        "tasks.recover_stale",
+        "REFRESH_RECOVER_INTERVAL_SECONDS",
+        "Gives back what dead nodes had claimed.",
+    ),
+    Scheduled(
+        "Reconcile",
+        "tasks.reconcile",
+        "REFRESH_RECONCILE_INTERVAL_SECONDS",
+        "Finds executions whose status differs from their tasks, and marks them.",
+    ),
+)
+
+
+def as_interval(seconds: float) -> dict[str, Any]:
+    """Whole seconds where possible, so that the admin shows what a person would write."""
+    if seconds == int(seconds):
+        return {"every": int(seconds), "period": "seconds"}
+    return {"every": round(seconds * 1_000_000), "period": "microseconds"}
+
+
+def create_rows(interval_model: Any, task_model: Any) -> None:
+    for row in ROWS:
+        seconds = getattr(settings, row.setting)
+        interval, _ = interval_model.objects.get_or_create(
+            **as_interval(seconds if seconds > 0 else 30)
+        )
+        task_model.objects.get_or_create(
+            name=row.name,
+            defaults={"task": row.task, "interval": interval, "description": row.description},
+        )
+
+
+def follow_environment(**_: Any) -> None:
+    from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+    for row in ROWS:
+        seconds = getattr(settings, row.setting)
+        if row.setting not in settings.SET_IN_ENVIRONMENT or seconds <= 0:
+            continue
+        interval, _ = IntervalSchedule.objects.get_or_create(**as_interval(seconds))
+        for task in PeriodicTask.objects.filter(name=row.name).exclude(interval=interval):
+            task.interval = interval
+            task.save()

@@ -1,0 +1,29 @@
+"""What the scheduled tasks share: a tick is worth nothing once the next one is there.
+
+Any number of beats may send ticks and any number of workers may be away: a tick is not sent while others
+still wait, so they never pile up; and it expires, so that workers who return do not work off the past.
+"""
+
+from typing import Any
+
+from celery import Task
+from celery.result import AsyncResult
+
+from tasks.queues import TICKS, waiting
+
+#: One for each kind of tick, and one more for a wake-up.
+ENOUGH = 4
+EXPIRES_SECONDS = 30
+
+
+class Tick(Task):  # type: ignore[type-arg]
+    abstract = True
+    queue = TICKS
+
+    def apply_async(self, *args: Any, **options: Any) -> AsyncResult[Any] | None:  # type: ignore[override]
+        """Send the tick, unless enough of them wait already: then None."""
+        if waiting(TICKS) >= ENOUGH:
+            return None
+        options.setdefault("expires", EXPIRES_SECONDS)
+        result: AsyncResult[Any] = super().apply_async(*args, **options)
+        return result

@@ -1,0 +1,66 @@
+"""What every test may ask for: a database of its own, and an empty Redis."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+import redis as redis_library
+from django.core.management import call_command
+from django.db import connection, connections
+from pytest_django import DjangoDbBlocker
+
+from executions.queue import ExecutionQueue, execution_queue
+from tests import servers
+
+TEMPLATE = "harbor_refresh_template"
+_numbers = itertools.count(1)
+
+
+def _administer(statement: str) -> None:
+    """Run a statement in the server's own database."""
+    import psycopg
+
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        server.execute(statement)
+
+
+def _use(name: str) -> None:
+    connections["default"].close()
+    connections["default"].settings_dict["NAME"] = name
+
+
+@pytest.fixture(scope="session")
+def template(django_db_blocker: DjangoDbBlocker) -> str:
+    """A migrated database, from which each test's own is copied."""
+    with django_db_blocker.unblock():
+        _administer(f"CREATE DATABASE {TEMPLATE}")
+        _use(TEMPLATE)
+        call_command("migrate", verbosity=0)
+        connection.close()
+    return TEMPLATE
+
+
+@pytest.fixture
+def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The name of a fresh, migrated database that Django uses during this test. Commits are real."""
+    name = f"harbor_refresh_{next(_numbers)}"
+    _administer(f"CREATE DATABASE {name} TEMPLATE {template}")
+    with django_db_blocker.unblock():
+        _use(name)
+        yield name
+        connection.close()
+    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def redis() -> Iterator[redis_library.Redis]:
+    """The run's Redis, empty."""
+    client = redis_library.Redis.from_url(servers.redis.url)
+    client.flushall()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def queue(redis: redis_library.Redis) -> ExecutionQueue:
+    return execution_queue()
