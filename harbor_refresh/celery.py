@@ -1,15 +1,27 @@
 """The Celery application: made from Django's settings, fed with the actors of `tasks`."""
 
 import os
+from logging.config import dictConfig
+from typing import Any
 
-from celery import Celery
+from celery import Celery, signals
 from kombu import Queue
 
-from tasks.queues import TICKS, WORK
+from tasks.queues import ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [Queue(TICKS), Queue(WORK)]
+app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK)]
+app.conf.task_default_queue = WORK
+app.conf.task_routes = ROUTES
 app.autodiscover_tasks(["tasks"], related_name="actors")
+
+
+@signals.setup_logging.connect
+def log_like_django(**_: Any) -> None:
+    """Workers, beat and web write the same lines to the same place."""
+    from django.conf import settings
+
+    dictConfig(settings.LOGGING)

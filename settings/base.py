@@ -1,7 +1,10 @@
 """What every environment shares. Each variable is read here, once, through `settings.env`."""
 
 from pathlib import Path
+from typing import Any
 
+from django.templatetags.static import static
+from django.urls import reverse_lazy
 from psycopg import IsolationLevel
 
 from settings import env
@@ -22,6 +25,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_celery_beat",
+    "harbor_refresh",
     "executions",
     "tasks",
 ]
@@ -71,7 +75,8 @@ DATABASES["default"]["CONN_MAX_AGE"] = 600
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 5,
-    "options": "-c lock_timeout=10s",
+    # nobody waits for a row for ever, and who sleeps on a lock (a stopped process) loses it
+    "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=20s",
     **DATABASES["default"]["OPTIONS"],
     "isolation_level": IsolationLevel.READ_COMMITTED,
 }
@@ -90,17 +95,22 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Celery closes the database connection around every task unless told how often it may be used again.
+CELERY_DB_REUSE_MAX = 1_000_000
 CELERY_TIMEZONE = "UTC"
-CELERY_TASK_DEFAULT_QUEUE = "harbor_refresh"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": env.seconds("REFRESH_VISIBILITY_TIMEOUT_SECONDS", 300, at_least=1),
-    "unacked_restore_interval": 5,
+    "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
     "socket_connect_timeout": 5,
     "socket_keepalive": True,
+    # a publisher gives up within a second: what it sends is a hint, and its caller waits
+    "max_retries": 2,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.2,
 }
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
@@ -120,9 +130,7 @@ REFRESH_NODE_TTL_SECONDS = env.seconds("REFRESH_NODE_TTL_SECONDS", 10, at_least=
 REFRESH_STALE_SECONDS = env.seconds("REFRESH_STALE_SECONDS", 300, at_least=0.1)
 REFRESH_PAUSE_SECONDS = env.seconds("REFRESH_PAUSE_SECONDS", 2, at_least=0)
 REFRESH_QUARANTINE_SECONDS = env.seconds("REFRESH_QUARANTINE_SECONDS", 3600, at_least=1)
-REFRESH_RECOVER_INTERVAL_SECONDS = env.seconds(
-    "REFRESH_RECOVER_INTERVAL_SECONDS", 5, at_least=0.1
-)
+REFRESH_RECOVER_INTERVAL_SECONDS = env.seconds("REFRESH_RECOVER_INTERVAL_SECONDS", 5, at_least=0.1)
 REFRESH_RECONCILE_INTERVAL_SECONDS = env.seconds(
     "REFRESH_RECONCILE_INTERVAL_SECONDS", 60, at_least=0.1
 )
@@ -137,6 +145,17 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO").upper()},
 }
 
+
+def _page(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
+    """An entry of the admin's sidebar, for those who may see its page."""
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
+        "permission": lambda request: request.user.has_perm(f"{app}.view_{model}"),
+    }
+
+
 UNFOLD = {
     "SITE_TITLE": "Harbor Refresh",
     "SITE_HEADER": "Harbor Refresh",
@@ -144,6 +163,58 @@ UNFOLD = {
     "SITE_SYMBOL": "sync",
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("executions/favicon.svg"),
+        }
+    ],
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97.1% .013 236)",
+            "100": "oklch(94.3% .027 236)",
+            "200": "oklch(89.2% .054 236)",
+            "300": "oklch(81.7% .099 236)",
+            "400": "oklch(73.4% .134 237)",
+            "500": "oklch(65.2% .142 239)",
+            "600": "oklch(55.8% .139 242)",
+            "700": "oklch(48.1% .121 242)",
+            "800": "oklch(42.3% .101 241)",
+            "900": "oklch(37.6% .083 241)",
+            "950": "oklch(28.4% .062 244)",
+        }
+    },
+    "SIDEBAR": {
+        "navigation": [
+            {
+                "title": "Executions",
+                "items": [
+                    _page("Executions", "sync", "executions", "execution"),
+                    _page("Tasks", "task_alt", "executions", "task"),
+                    _page("History", "history", "executions", "statuschange"),
+                    _page("Quarantine", "report", "executions", "quarantine"),
+                ],
+            },
+            {
+                "title": "Schedule",
+                "separator": True,
+                "items": [
+                    _page("Periodic tasks", "schedule", "django_celery_beat", "periodictask"),
+                    _page("Intervals", "timer", "django_celery_beat", "intervalschedule"),
+                    _page("Crontabs", "calendar_month", "django_celery_beat", "crontabschedule"),
+                ],
+            },
+            {
+                "title": "Access",
+                "separator": True,
+                "items": [
+                    _page("Users", "person", "auth", "user"),
+                    _page("Groups", "group", "auth", "group"),
+                ],
+            },
+        ],
+    },
 }
 
 # The intervals the environment names; the others are the administrator's, in the admin.

@@ -9,6 +9,13 @@ WORK = "harbor_refresh"
 TICKS = "harbor_refresh.ticks"
 
 
+#: What goes where. Whatever is no tick is work, which is the default queue.
+ROUTES = {
+    name: {"queue": TICKS}
+    for name in ("tasks.claim_batch", "tasks.recover_stale", "tasks.reconcile")
+}
+
+
 def waiting(queue: str) -> int:
     """How many messages wait in a queue of the broker."""
     with current_app.pool.acquire(block=True) as connection:

@@ -11,10 +11,9 @@ from celery import shared_task
 
 from executions.queue import Claim
 from executions.usecases import work
-from tasks.queues import WORK
 
 
-@shared_task(name="tasks.refresh_executions", queue=WORK)
+@shared_task(name="tasks.refresh_executions")
 def refresh_executions(claim: dict[str, Any]) -> dict[str, int]:
     outcome = work(Claim.from_message(claim))
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}

@@ -18,7 +18,6 @@ EXPIRES_SECONDS = 30
 
 class Tick(Task):  # type: ignore[type-arg]
     abstract = True
-    queue = TICKS
 
     def apply_async(self, *args: Any, **options: Any) -> AsyncResult[Any] | None:  # type: ignore[override]
         """Send the tick, unless enough of them wait already: then None."""

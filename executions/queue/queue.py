@@ -24,6 +24,8 @@ from executions.queue.members import Token
 T = TypeVar("T")
 
 PAGE = 1000
+#: Claiming is the dearest of the verbs: 500 members keep Redis busy for 1.6 ms, 1000 for 3.6 ms.
+CLAIM_PAGE = 500
 WAKE_TTL_MS = 5_000
 
 
@@ -99,9 +101,17 @@ class ExecutionQueue:
         Members nobody can read are dropped here and told in the batch: they were claimed like the
         others, so dropping them is completing them.
         """
-        stamp, backlog, in_flight, live, raw, attempts = self._run(
-            "claim", node, count, self.conf.share, self._ttl_us, once=True
-        )
+        stamp, raw, attempts, backlog = b"0", [], [], None
+        while True:
+            page = min(CLAIM_PAGE, count - len(raw))
+            stamp, waited, in_flight, live, more, failures = self._run(
+                "claim", node, page, self.conf.share, self._ttl_us, stamp, once=True
+            )
+            raw += more
+            attempts += failures or [0] * len(more)
+            backlog = waited if backlog is None else backlog
+            if len(more) < page or len(raw) >= count:
+                break
         readable = [names.readable(member) for member in raw]
         taken = tuple(member for member in readable if member is not None)
         dropped = tuple(
@@ -112,21 +122,28 @@ class ExecutionQueue:
             self._run("complete", claim.suffix, self.conf.share, self._ttl_us, 1, *dropped)
         failed = {
             member: int(times)
-            for member, times in zip(readable, attempts, strict=False)
+            for member, times in zip(readable, attempts, strict=True)
             if member is not None and int(times)
         }
         return Batch(claim, failed, backlog, in_flight, live, dropped)
 
     def take_over(self, claim: Claim, node: str) -> Claim:
         """The part of the claim that is still live, now under `node`."""
-        stamp, members = self._run("take_over", claim.suffix, node, *claim.members, once=True)
-        return Claim(node, stamp.decode(), tuple(member.decode() for member in members))
+        stamp, taken = b"0", []
+        for page in pages(claim.members, CLAIM_PAGE):
+            stamp, live = self._run("take_over", claim.suffix, node, stamp, *page, once=True)
+            taken += live
+        return Claim(node, stamp.decode(), tuple(member.decode() for member in taken))
 
     def mark_complete(self, claim: Claim) -> Completed:
-        count, woken = self._run(
-            "complete", claim.suffix, self.conf.share, self._ttl_us, WAKE_TTL_MS, *claim.members
-        )
-        return Completed(count, len(claim) - count, bool(woken))
+        """Done with these. `outlived` of them were recovered meanwhile: nothing was changed for those."""
+        total, wake = 0, False
+        for page in pages(claim.members):
+            count, woken = self._run(
+                "complete", claim.suffix, self.conf.share, self._ttl_us, WAKE_TTL_MS, *page
+            )
+            total, wake = total + count, wake or bool(woken)
+        return Completed(total, len(claim) - total, wake)
 
     def mark_failed(self, claim: Claim, *, counted: bool = True) -> GivenBack:
         """Back to the queue, with an attempt counted unless the failure was nobody's."""

@@ -11,7 +11,11 @@ local function text(number)
     return string.format('%.0f', number)
 end
 
-local function next_stamp(stamp_key)
+-- `wanted` is the stamp of an earlier page of the same claim, or '0' for a new one.
+local function next_stamp(stamp_key, wanted)
+    if wanted ~= '0' then
+        return wanted
+    end
     local stamp = math.max(now_us(), tonumber(redis.call('GET', stamp_key) or '0') + 1)
     redis.call('SET', stamp_key, text(stamp))
     return text(stamp)

@@ -12,6 +12,7 @@
 -- ARGV[2] how many at most
 -- ARGV[3] share: how many a node may have in flight; all live nodes together are the limit
 -- ARGV[4] node ttl, us
+-- ARGV[5] stamp of the page before, if this is another page of one claim; else 0
 -- returns {stamp, backlog before, in flight after, live nodes, {members}, {attempts}}
 --
 -- A member that is in flight already stays on the queue: one execution is in one claim at a time, and is
@@ -34,7 +35,7 @@ end
 local room = math.max(live, 1) * share - in_flight
 local take = math.min(count, room)
 if take <= 0 or backlog == 0 or redis.call('EXISTS', pause) == 1 then
-    return { '0', backlog, in_flight, live, {}, {} }
+    return { ARGV[5], backlog, in_flight, live, {}, {} }
 end
 
 local popped = redis.call('SPOP', queue, take)
@@ -55,10 +56,10 @@ if in_flight > 0 then
     end
 end
 if #free == 0 then
-    return { '0', backlog, in_flight, live, {}, {} }
+    return { ARGV[5], backlog, in_flight, live, {}, {} }
 end
 
-local stamp = next_stamp(stamp_key)
+local stamp = next_stamp(stamp_key, ARGV[5])
 local suffix = node .. ':' .. stamp
 local tokens, index = {}, {}
 for i, member in ipairs(free) do

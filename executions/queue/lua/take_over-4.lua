@@ -6,31 +6,32 @@
 -- KEYS[4] stamp       string  the last stamp given
 -- ARGV[1] suffix of the claim, NODE:TIMESTAMP
 -- ARGV[2] the node that takes it
--- ARGV[3..] members
+-- ARGV[3] stamp of the page before, if this is another page of one claim; else 0
+-- ARGV[4..] members
 -- returns {stamp, {members}}: what is live and now belongs to that node
 --
 -- So the tokens always name the process whose death must give them back; a message that is delivered a
 -- second time finds its tokens gone and does nothing.
 local processing, claims, nodes, stamp_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local suffix, node = ARGV[1], ARGV[2]
+local suffix, node, stamp = ARGV[1], ARGV[2], ARGV[3]
 
 local tokens = {}
-for i = 3, #ARGV do
-    tokens[i - 2] = ARGV[i] .. ':' .. suffix
+for i = 4, #ARGV do
+    tokens[i - 3] = ARGV[i] .. ':' .. suffix
 end
 local is_live = redis.call('SMISMEMBER', processing, unpack(tokens))
 local members, old = {}, {}
 for i, live in ipairs(is_live) do
     if live == 1 then
-        members[#members + 1] = ARGV[i + 2]
+        members[#members + 1] = ARGV[i + 3]
         old[#old + 1] = tokens[i]
     end
 end
 if #members == 0 then
-    return { '0', {} }
+    return { stamp, {} }
 end
 
-local stamp = next_stamp(stamp_key)
+stamp = next_stamp(stamp_key, stamp)
 local new, index = {}, {}
 for i, member in ipairs(members) do
     new[i] = member .. ':' .. node .. ':' .. stamp

@@ -1,0 +1,78 @@
+# The things people type. Each target makes `.venv` first if it is missing or out of date.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PACKAGES := harbor_refresh settings executions tasks
+ARGS ?=
+
+# Without these, an activated environment or somebody's PYTHONPATH would leak into ours.
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.DEFAULT_GOAL := help
+.PHONY: help up test lint bench password clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: $(STAMP)  ## start everything on this machine, with demo traffic; Ctrl-C ends it
+	@exec $(PYTHON) -m harbor_refresh.local up
+
+test: $(STAMP)  ## run the tests; ARGS="-k name" picks some
+	@exec $(PYTHON) -m pytest $(ARGS)
+
+# The settings of production are checked with values of their own, so that nothing of this
+# machine's environment decides the outcome.
+lint: $(STAMP)  ## style, types, import directions, production settings, missing migrations
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy $(PACKAGES)
+	$(PYTHON) -m pytest -q tests/unit/test_imports.py
+	@echo "manage.py check --deploy, manage.py makemigrations --check"
+	@export DJANGO_SETTINGS_MODULE=settings.production ALLOWED_HOSTS=harbor-refresh.example \
+		DATABASE_URL=postgresql://postgres@127.0.0.1:1/none REDIS_URL=redis://127.0.0.1:1/0 \
+		SECRET_KEY="$$($(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+		&& $(PYTHON) manage.py check --deploy --fail-level WARNING \
+		&& $(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+bench: $(STAMP)  ## measure the whole pipeline
+	@exec $(PYTHON) -m tests.benchmarks.pipeline $(ARGS)
+
+password: $(STAMP)  ## set a new password for the admin account of a running `make up`
+	@exec $(PYTHON) -m harbor_refresh.local password
+
+clean:  ## remove .venv, the caches, and the data of `make up`
+	@if [ -e $(STAMP) ] && [ -d .local ]; then $(PYTHON) -m harbor_refresh.local forget; fi
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first Python that is new enough and can make an environment. It is run, not only looked up:
+# a version manager's stand-in may exist for a version that is not selected.
+$(PYTHON):
+	@old=; bare=; \
+	for name in python3.13 python3.12 python3.11 python3; do \
+		"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+			|| { command -v "$$name" >/dev/null && old="$$name"; continue; }; \
+		"$$name" -c 'import ensurepip, venv' 2>/dev/null || { bare="$$name"; continue; }; \
+		echo "Making $(VENV) with $$("$$name" -V)"; \
+		exec "$$name" -m venv --clear $(VENV); \
+	done; \
+	if [ -n "$$bare" ]; then \
+		package=$$("$$bare" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+		echo "$$bare cannot make a virtual environment: its modules venv and ensurepip are" \
+			"missing. On Debian or Ubuntu: apt-get install $$package" >&2; \
+	elif [ -n "$$old" ]; then \
+		echo "Python 3.11 or newer is needed, and $$old is older or does not run." \
+			"On Debian 12 or newer: apt-get install python3 python3-venv" >&2; \
+	else \
+		echo "Python 3.11 or newer is needed, and no Python was found on PATH." \
+			"On Debian 12 or newer: apt-get install python3 python3-venv" >&2; \
+	fi; \
+	exit 1
+
+$(STAMP): requirements.txt requirements-dev.txt $(PYTHON)
+	@echo "Installing the requirements into $(VENV)"
+	@$(PYTHON) -m pip install -qq --requirement requirements-dev.txt
+	@touch $(STAMP)

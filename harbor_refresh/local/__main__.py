@@ -1,0 +1,73 @@
+"""`python -m harbor_refresh.local up | password | forget`, for the Makefile.
+
+`up` runs everything until a signal. `password` sets a new one for the admin account of a running
+`up`. `forget` removes the data and logs. Exit 0 on success, 1 on failure, 2 on misuse.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from harbor_refresh.local.admin_account import USERNAME
+from harbor_refresh.local.checkout import Checkout
+from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.lock import held, holder
+from harbor_refresh.local.postgres import EmbeddedPostgres
+from harbor_refresh.local.process import die_with_parent
+from harbor_refresh.local.screen import Screen
+from harbor_refresh.local.startup import SETTINGS
+from harbor_refresh.local.supervisor import Supervisor
+
+
+def up(checkout: Checkout) -> None:
+    """Run everything; as make's child, also end when make is killed."""
+    if "MAKELEVEL" in os.environ:
+        die_with_parent(signal.SIGTERM)
+    Supervisor(checkout, Screen()).run()
+
+
+def password(checkout: Checkout) -> None:
+    """Become `manage.py changepassword` on the database of the running `up`."""
+    running = holder(checkout.lock)
+    if running is None or not running.database_url:
+        raise LocalError(
+            "Harbor Refresh does not run in this checkout, so there is no database to ask. Start "
+            "it with `make up`, then type `make password` in another terminal."
+        )
+    environ = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": SETTINGS,
+        "DATABASE_URL": running.database_url,
+    }
+    os.chdir(checkout.root)
+    os.execve(sys.executable, [sys.executable, "manage.py", "changepassword", USERNAME], environ)  # noqa: S606
+
+
+def forget(checkout: Checkout) -> None:
+    """Remove everything `up` ever made; refused while it runs."""
+    checkout.prepare()
+    with held(checkout.lock):
+        EmbeddedPostgres(checkout.postgres).discard()
+        shutil.rmtree(checkout.local)
+
+
+COMMANDS: dict[str, Callable[[Checkout], None]] = {"up": up, "password": password, "forget": forget}
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or arguments[0] not in COMMANDS:
+        sys.stderr.write(f"usage: python -m harbor_refresh.local {' | '.join(COMMANDS)}\n")
+        return 2
+    try:
+        COMMANDS[arguments[0]](Checkout(Path(__file__).resolve().parents[2]))
+    except LocalError as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

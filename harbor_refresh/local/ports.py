@@ -1,0 +1,35 @@
+"""Free TCP ports on the loopback address."""
+
+import random
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+# Below Linux's ephemeral range (32768 and up). A client that reconnects in a loop while its
+# server is down could otherwise be given the server's own port, and then nobody can bind it.
+_RANGE = range(15_000, 32_000)
+_NEIGHBOURS = 20
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on `port` now; connections that linger do not count."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def choose_port(wished: int | None = None) -> int:
+    """The wished port if it is free, else the next free one above it; without a wish, any."""
+    if wished is not None:
+        for port in range(wished, min(wished + _NEIGHBOURS, 65_536)):
+            if is_free(port):
+                return port
+    for port in random.sample(_RANGE, k=200):
+        if is_free(port):
+            return port
+    raise OSError("no free TCP port was found on 127.0.0.1 in 200 tries")

@@ -1,0 +1,155 @@
+"""The embedded PostgreSQL: the wheel's, or one on PATH."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from harbor_refresh.local.accounts import can_enter, public_home, server_account
+from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.ports import LOOPBACK
+from harbor_refresh.local.process import end_leftover, spawn, tail
+from harbor_refresh.local.server import EmbeddedServer
+
+ROLE = "postgres"
+_DEFAULTS = {
+    "listen_addresses": LOOPBACK,
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+class EmbeddedPostgres(EmbeddedServer):
+    """A PostgreSQL with one empty database, UTF-8 and UTC, that trusts connections from loopback.
+
+    `parameters` are server parameters over the defaults; statements are counted
+    (`pg_stat_statements`) where the library is there, and `CREATE EXTENSION` is left to the caller.
+
+    As root it runs as the owner of its data, at first `nobody`; if that account cannot enter
+    `directory`, the data live under `public_home()` instead, found again by the directory's path.
+    """
+
+    name = "PostgreSQL"
+
+    def __init__(
+        self,
+        directory: Path,
+        port: int | None = None,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        database: str = "harbor_refresh",
+        log: Path | None = None,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(directory, port, log=log, give_up=give_up)
+        self.parameters = {**_DEFAULTS, **(parameters or {})}
+        self.database = database
+        self._account = server_account(self._data)
+        self.directory.parent.mkdir(parents=True, exist_ok=True)
+        if not can_enter(self.directory.parent, self._account):
+            name = hashlib.sha256(os.fsencode(self.directory.resolve())).hexdigest()[:16]
+            self.directory = public_home() / name
+            self._account = server_account(self._data)
+
+    @property
+    def url(self) -> str:
+        return self.url_for(self.database)
+
+    def url_for(self, database: str) -> str:
+        """The address of one of its databases."""
+        return f"postgresql://{ROLE}@{LOOPBACK}:{self.port}/{database}"
+
+    @property
+    def _data(self) -> Path:
+        return self.directory / "data"
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        programs = find_postgres(self._account)
+        if not self._data.exists():
+            self._make_data(programs)
+        self._refuse_data_of_another_version(programs)
+        end_leftover(self._data / "postmaster.pid", self._data, signal.SIGINT)
+        parameters = {**_counting_statements(programs), **self.parameters, "port": str(self.port)}
+        words = [word for name, value in parameters.items() for word in ("-c", f"{name}={value}")]
+        return spawn(
+            [programs / "postgres", "-D", self._data, *words],
+            log=self.log,
+            death_signal=signal.SIGINT,
+            account=self._account,
+        )
+
+    def _make_data(self, programs: Path) -> None:
+        """Run `initdb` beside the data's place and rename: the data are either whole or absent."""
+        self.directory.mkdir(exist_ok=True)
+        if self._account:
+            self.directory.chmod(self.directory.stat().st_mode | 0o111)
+        making = self.directory / "data.making"
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(mode=0o700)
+        if self._account:
+            os.chown(making, self._account.uid, self._account.gid)
+        locale = "C.UTF-8" if sys.platform == "linux" else "C"
+        options = ["-U", ROLE, "-A", "trust", "-E", "UTF8", f"--locale={locale}", "--no-sync"]
+        made = spawn(
+            [programs / "initdb", "-D", making, *options],
+            log=self.log,
+            death_signal=signal.SIGKILL,
+            account=self._account,
+        )
+        if made.wait() != 0:
+            raise LocalError(
+                f"initdb could not make a database in {making}. Its log ({self.log}) ends:\n"
+                f"{tail(self.log)}"
+            )
+        making.rename(self._data)
+
+    def _refuse_data_of_another_version(self, programs: Path) -> None:
+        """A PostgreSQL reads only the data of its own major version."""
+        data_version = (self._data / "PG_VERSION").read_text().strip()
+        program = subprocess.run(
+            [programs / "postgres", "--version"], capture_output=True, text=True, check=False
+        )
+        if f" {data_version}." not in program.stdout:
+            raise LocalError(
+                f"The data in {self._data} are PostgreSQL {data_version}'s, and this is "
+                f"{program.stdout.strip()}, which cannot read them. Move the directory away to "
+                "start with an empty database, or set DATABASE_URL to a server that can."
+            )
+
+    def _answers(self) -> bool:
+        try:
+            with psycopg.connect(self.url_for("postgres"), connect_timeout=2) as connection:
+                # Another server could have taken the port: it must be over our data.
+                shown = connection.execute("SHOW data_directory").fetchone()
+        except psycopg.Error:
+            return False
+        return shown is not None and Path(shown[0]).resolve() == self._data.resolve()
+
+    def _once_up(self) -> None:
+        with psycopg.connect(self.url_for("postgres"), autocommit=True) as connection:
+            known = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(known, [self.database]).fetchone() is None:
+                create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self.database))
+                connection.execute(create)
+
+    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
+        process.send_signal(signal.SIGQUIT if firmly else signal.SIGINT)
+
+
+def _counting_statements(programs: Path) -> dict[str, str]:
+    """Preload `pg_stat_statements` where this PostgreSQL has it."""
+    library = "pg_stat_statements.so" if sys.platform == "linux" else "pg_stat_statements.dylib"
+    folders = (programs.parent / "lib", programs.parent / "lib" / "postgresql")
+    if any((folder / library).exists() for folder in folders):
+        return {"shared_preload_libraries": "pg_stat_statements"}
+    return {}

@@ -1,0 +1,139 @@
+"""Processes that end with their parent, and how to end them and everything they started.
+
+Owns `prctl` and `psutil`, and nothing else in the package uses either. On systems other than
+Linux there is no parent-death signal: there a killed parent may leave its children behind, and
+the servers' next start ends them (`end_leftover`).
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from harbor_refresh.local.accounts import Account
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def die_with_parent(death_signal: signal.Signals) -> None:
+    """Ask the kernel to send this process `death_signal` when its parent ends; Linux only."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+
+
+def spawn(
+    argv: Sequence[str | Path],
+    *,
+    log: Path,
+    death_signal: signal.Signals,
+    account: Account | None = None,
+    cwd: Path = Path("/"),
+    env: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own, its output appended to `log`.
+
+    It is started from a thread that lives as long as this process does, because the kernel sends
+    the parent-death signal when the *thread* that forked ends.
+    """
+    prepare = _dying_with(os.getpid(), death_signal)
+
+    def start() -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [str(word) for word in argv],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=env,
+                start_new_session=True,
+                user=account.uid if account else None,
+                group=account.gid if account else None,
+                extra_groups=[] if account else None,
+                preexec_fn=prepare,  # noqa: PLW1509 - it makes two system calls and no more
+            )
+
+    return _spawner(os.getpid()).submit(start).result()
+
+
+@cache
+def _spawner(_pid: int) -> ThreadPoolExecutor:
+    """One lasting thread a process; keyed by process, since a thread does not survive a fork."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+
+def _dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
+    def prepare() -> None:
+        die_with_parent(death_signal)
+        if os.getppid() != parent:  # it ended before the kernel was asked
+            os._exit(1)
+
+    return prepare
+
+
+def tail(log: Path, lines: int = 20) -> str:
+    """The last lines of a log, indented for an error message; a word when there are none."""
+    with contextlib.suppress(OSError):
+        if text := log.read_text(errors="replace").strip():
+            return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
+    return "    (nothing was logged)"
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL a process and every descendant, also those in sessions of their own; wait for it."""
+    family: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    for member in family:
+        with contextlib.suppress(psutil.Error):
+            member.kill()
+    process.wait()
+    _wait_gone(family, seconds=2)
+
+
+def _wait_gone(family: list[psutil.Process], seconds: float) -> None:
+    """Wait until none of them runs. A zombie does not: in a container nobody may ever reap it."""
+    deadline = time.monotonic() + seconds
+    while any(_is_alive(member) for member in family) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _is_alive(member: psutil.Process) -> bool:
+    try:
+        return bool(member.is_running() and member.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def end_leftover(pid_file: Path, directory: Path, gentle: signal.Signals) -> None:
+    """End the server a killed parent left behind in `directory`, and remove its stale pid file.
+
+    The caller owns the directory (a lock, or a temporary directory), so a server that still works
+    there belongs to nobody. A process that merely got the same number is left alone.
+    """
+    try:
+        pid = int(pid_file.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        pid = 0
+    with contextlib.suppress(psutil.Error):
+        if pid > 0 and Path(psutil.Process(pid).cwd()).resolve() == directory.resolve():
+            leftover = psutil.Process(pid)
+            family = [leftover, *leftover.children(recursive=True)]
+            leftover.send_signal(gentle)
+            _wait_gone(family, seconds=5)
+            for member in family:
+                with contextlib.suppress(psutil.Error):
+                    member.kill()
+            _wait_gone(family, seconds=2)
+    pid_file.unlink(missing_ok=True)

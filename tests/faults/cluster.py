@@ -1,0 +1,105 @@
+"""Workers and beats of a test, as real processes in process groups of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from harbor_refresh.local.process import spawn
+from tests import servers
+from tests.waiting import wait_for
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+#: The intervals of production, shortened so that a recovery takes a second and not ten.
+SHORT = {
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1",
+    "REFRESH_HEARTBEAT_SECONDS": "0.2",
+    "REFRESH_NODE_TTL_SECONDS": "1.5",
+    "REFRESH_STALE_SECONDS": "20",
+    "REFRESH_PAUSE_SECONDS": "0.5",
+    "REFRESH_RECOVER_INTERVAL_SECONDS": "0.5",
+    "REFRESH_RECONCILE_INTERVAL_SECONDS": "1",
+    "REFRESH_RECONCILE_GRACE_SECONDS": "1",
+    "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "3",
+}
+
+
+class Member:
+    """One worker or beat: its process group and its log."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.log = log
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.process.wait(10)
+
+    def died(self) -> bool:
+        return self.process.poll() is not None
+
+
+class Cluster:
+    def __init__(self, database: str, directory: Path) -> None:
+        self.directory = directory
+        self.members: list[Member] = []
+        self.env = {
+            **os.environ,
+            **SHORT,
+            "DJANGO_SETTINGS_MODULE": "settings.test",
+            "DATABASE_URL": servers.postgres.url_for(database),
+            "REDIS_URL": servers.redis.url,
+        }
+
+    def worker(
+        self,
+        name: str = "worker",
+        *,
+        concurrency: int = 2,
+        sabotage: dict[str, Any] | None = None,
+        **env: str,
+    ) -> Member:
+        app = "tests.faults.sabotage" if sabotage else "harbor_refresh"
+        if sabotage:
+            env["SABOTAGE"] = json.dumps(sabotage)
+        member = self._spawn(
+            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip"], app, env
+        )
+        wait_for(lambda: " ready." in member.text(), f"{name} to be ready", log=member.log)
+        return member
+
+    def beat(self, **env: str) -> Member:
+        schedule = ["beat", "--pidfile="]
+        return self._spawn(schedule, "harbor_refresh", env)
+
+    def _spawn(self, arguments: list[str], app: str, env: dict[str, str]) -> Member:
+        log = self.directory / f"{arguments[0]}-{len(self.members)}.log"
+        command = [sys.executable, "-m", "celery", "-A", app, *arguments]
+        process = spawn(
+            command, log=log, death_signal=signal.SIGKILL, cwd=ROOT, env={**self.env, **env}
+        )
+        member = Member(process, log)
+        self.members.append(member)
+        return member
+
+    def logs(self) -> str:
+        return "\n".join(member.text() for member in self.members)
+
+    def end(self) -> None:
+        for member in self.members:
+            member.signal(signal.SIGCONT)
+            member.signal(signal.SIGKILL)
+        for member in self.members:
+            member.process.wait(10)

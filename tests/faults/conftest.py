@@ -1,0 +1,78 @@
+"""A cluster of real processes on the test's own database, and the question that ends each test."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from executions import points
+from executions.invariants import violations
+from executions.models import Execution, Task
+from executions.usecases import NewExecution, NewTask, Report, create_many, report
+from tests.faults.cluster import Cluster
+from tests.waiting import wait_for
+
+#: Every key there may be when all is done. Whatever else is found has leaked.
+EXPECTED = (
+    b"cache:execution:refresh:nodes",
+    b"cache:execution:refresh:stamp",
+    b"cache:execution:refresh:wake",
+    b"_kombu.binding",
+    b"unacked_mutex",
+    b"harbor_refresh.ticks",
+)
+
+
+@pytest.fixture
+def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(database, tmp_path)
+    yield cluster
+    cluster.end()
+    points.visitors.clear()
+
+
+@pytest.fixture
+def holds(redis: Redis) -> Callable[..., None]:
+    """Wait until everything is drained, then check K1 to K5."""
+
+    def broker() -> int:
+        return redis.llen("harbor_refresh") + redis.hlen("unacked")
+
+    def check(seconds: float = 40) -> None:
+        found: list[object] = []
+
+        def all_hold() -> bool:
+            found[:] = violations(broker=broker, at_most=5)
+            return not found
+
+        try:
+            wait_for(all_hold, "K1 to K4 to hold", seconds=seconds)
+        except AssertionError as late:
+            raise AssertionError(f"{late}: {[str(one) for one in found]}") from None
+        leaked = [key for key in redis.keys("*") if not key.startswith(EXPECTED)]
+        leaked = [key for key in leaked if redis.exists(key)]
+        assert leaked == [], "K5: keys are left"
+
+    return check
+
+
+def many(count: int, tasks: int = 1) -> list[int]:
+    """Executions whose tasks have all succeeded, as the database stands before any refresh."""
+    executions = create_many(
+        NewExecution("REPLICATION", tasks=[NewTask()] * tasks) for _ in range(count)
+    )
+    return [execution.pk for execution in executions]
+
+
+def succeed(ids: list[int]) -> None:
+    tasks = Task.objects.filter(execution_id__in=ids).values_list("pk", flat=True)
+    outcome = report([Report(pk, "Success", 1) for pk in tasks])
+    assert outcome.applied == len(tasks)
+
+
+def statuses() -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for status in Execution.objects.values_list("status", flat=True):
+        counts[status] = counts.get(status, 0) + 1
+    return counts

@@ -1,0 +1,50 @@
+"""A worker that hurts itself: the Celery app of the product, with a visitor at a named point.
+
+Started as `celery -A tests.faults.sabotage worker`. SABOTAGE is a JSON object:
+
+    point   the point of `executions.points` to act at
+    act     kill_group | kill_process | stop_group
+    once    path of a file that is made when it has acted; it acts only while the file is not there
+    id      act only if this execution is among those at hand (instead of once)
+"""
+
+import json
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from executions import points
+from harbor_refresh.celery import app
+
+__all__ = ["app"]
+
+plan = json.loads(os.environ.get("SABOTAGE", "{}"))
+
+
+def _is_first() -> bool:
+    try:
+        Path(plan["once"]).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def sabotage(point: str, execution_ids: Sequence[int]) -> None:
+    if point != plan["point"]:
+        return
+    if "id" in plan and plan["id"] not in execution_ids:
+        return
+    if "once" in plan and not _is_first():
+        return
+    match plan["act"]:
+        case "kill_group":
+            os.killpg(0, signal.SIGKILL)
+        case "kill_process":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "stop_group":
+            os.killpg(0, signal.SIGSTOP)
+
+
+if plan:
+    points.visitors.append(sabotage)

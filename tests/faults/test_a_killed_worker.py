@@ -1,0 +1,132 @@
+"""A worker dies at a named point. What it held is given back and done by somebody else."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from executions.models import StatusChange
+from tests.faults.cluster import Cluster
+from tests.faults.conftest import many, statuses, succeed
+from tests.waiting import wait_for
+
+
+@pytest.mark.parametrize("point", ["claimed", "deciding", "committed"])
+def test_sigkill_of_the_whole_group_loses_nothing(
+    point: str, cluster: Cluster, holds: Callable[..., None], tmp_path: Path
+) -> None:
+    """(a) after the claim, before the fan-out; (b) before the commit; (c) after it, before completion."""
+    ids = many(300)
+    victim = cluster.worker(
+        "victim",
+        sabotage={"point": point, "act": "kill_group", "once": str(tmp_path / "acted")},
+    )
+    succeed(ids)
+    wait_for(victim.died, f"the victim to die at {point}", log=victim.log)
+    cluster.worker("heir")
+    cluster.beat()
+    holds()
+    assert statuses() == {"Success": 300}
+    assert StatusChange.objects.count() == 300
+    assert "stale executions from crashed instances" in cluster.logs()
+
+
+def test_a_pool_child_that_is_killed_costs_one_attempt_and_no_execution(
+    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
+) -> None:
+    worker = cluster.worker(
+        sabotage={"point": "deciding", "act": "kill_process", "once": str(tmp_path / "acted")}
+    )
+    cluster.beat()
+    ids = many(100)
+    succeed(ids)
+    wait_for((tmp_path / "acted").exists, "the child to be killed", log=worker.log)
+    holds()
+    assert not worker.died()
+    assert statuses() == {"Success": 100}
+    assert "Recovered" in worker.text()
+
+
+def test_a_worker_stopped_past_the_stale_limit_is_fenced_when_it_goes_on(
+    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
+) -> None:
+    """It sleeps with its work committed and not completed: what it held has been done again meanwhile."""
+    sleeper = cluster.worker(
+        "sleeper",
+        concurrency=1,
+        sabotage={"point": "committed", "act": "stop_group", "once": str(tmp_path / "acted")},
+        REFRESH_STALE_SECONDS="3",
+    )
+    ids = many(1)
+    succeed(ids)
+    wait_for((tmp_path / "acted").exists, "the worker to fall asleep", log=sleeper.log)
+    cluster.worker("heir", REFRESH_STALE_SECONDS="3")
+    cluster.beat()
+    wait_for(lambda: "Recovered 1 stale executions" in cluster.logs(), "the claim to be recovered")
+    succeeded = "Refresh outdate execution status done, 1 succeed, 0 failed"
+    wait_for(lambda: succeeded in cluster.logs(), "the heir to do it")
+    sleeper.signal(signal.SIGCONT)
+    wait_for(
+        lambda: "had been recovered meanwhile: left alone" in sleeper.text(),
+        "the late finisher to be fenced",
+        log=sleeper.log,
+    )
+    holds()
+    assert statuses() == {"Success": 1}
+    assert StatusChange.objects.count() == 1
+
+
+def test_a_worker_stopped_with_its_rows_locked_does_not_hold_the_others_up(
+    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
+) -> None:
+    sleeper = cluster.worker(
+        "sleeper",
+        concurrency=1,
+        sabotage={"point": "deciding", "act": "stop_group", "once": str(tmp_path / "acted")},
+    )
+    ids = many(20)
+    succeed(ids)
+    wait_for((tmp_path / "acted").exists, "the worker to fall asleep", log=sleeper.log)
+    cluster.worker("heir")
+    cluster.beat()
+    wait_for(lambda: statuses() == {"Success": 20}, "the others to go on", seconds=50)
+    sleeper.signal(signal.SIGCONT)
+    holds()
+
+
+def test_a_node_that_restarts_under_its_old_host_name_is_a_new_node(
+    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
+) -> None:
+    """The claims of its former life are given back; they are not taken for its own."""
+    ids = many(50)
+    first = cluster.worker(
+        "same", sabotage={"point": "claimed", "act": "kill_group", "once": str(tmp_path / "acted")}
+    )
+    succeed(ids)
+    wait_for(first.died, "the first life to end", log=first.log)
+    cluster.worker("same")
+    cluster.beat()
+    holds()
+    assert statuses() == {"Success": 50}
+    assert "stale executions from crashed instances" in cluster.logs()
+
+
+def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_others_go_on(
+    cluster: Cluster, holds: Callable[..., None]
+) -> None:
+    from executions.models import Quarantine
+
+    ids = many(200)
+    poison = ids[100]
+    worker = cluster.worker(
+        sabotage={"point": "deciding", "act": "kill_process", "id": poison},
+        REFRESH_MAX_ATTEMPTS="4",
+    )
+    cluster.beat()
+    succeed(ids)
+    wait_for(Quarantine.objects.exists, "the poison to be quarantined", seconds=60, log=worker.log)
+    holds()
+    assert list(Quarantine.objects.values_list("execution_id", "attempts")) == [(poison, 4)]
+    assert statuses() == {"Success": 199, "Running": 1}
+    assert f"Quarantined execution {poison}" in worker.text()

@@ -1,0 +1,64 @@
+"""PostgreSQL goes away with work queued. The work waits, quietly."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from django.db import connection
+from redis import Redis
+
+from executions.models import Quarantine
+from tests import servers
+from tests.faults.cluster import Cluster
+from tests.faults.conftest import many, statuses, succeed
+from tests.waiting import wait_for
+
+
+@pytest.fixture(autouse=True)
+def postgres_runs_again() -> Iterator[None]:
+    yield
+    if not servers.postgres.running:
+        servers.postgres.start()
+
+
+def commands(redis: Redis) -> int:
+    info = cast(dict[str, Any], redis.info("commandstats"))
+    return sum(
+        command["calls"] for name, command in info.items() if name != "cmdstat_info"
+    )
+
+
+def test_an_immediate_restart_with_ten_thousand_queued_makes_no_hot_loop(
+    cluster: Cluster, holds: Callable[..., None], redis: Redis
+) -> None:
+    ids = many(10_000)
+    succeed(ids)
+    connection.close()
+    servers.postgres.stop(immediate=True)
+    cluster.worker("one")
+    cluster.worker("two")
+    before, seconds = commands(redis), 5
+    threading.Event().wait(seconds)
+    a_second = (commands(redis) - before) / seconds
+    servers.postgres.start()
+    cluster.beat()
+    holds()
+    assert statuses() == {"Success": 10_000}
+    assert not Quarantine.objects.exists(), "a database that is away is nobody's failure"
+    assert a_second < 200, f"{a_second:.0f} Redis commands a second while the database was away"
+
+
+def test_a_restart_in_the_middle_of_the_work_costs_nobody_an_attempt(
+    cluster: Cluster, holds: Callable[..., None]
+) -> None:
+    ids = many(10_000)
+    worker = cluster.worker(REFRESH_CHUNK="50")
+    cluster.beat()
+    succeed(ids)
+    wait_for(lambda: statuses().get("Success", 0), "the work to begin", log=worker.log)
+    connection.close()
+    servers.postgres.restart(immediate=True)
+    holds()
+    assert statuses() == {"Success": 10_000}
+    assert not Quarantine.objects.exists()

@@ -1,0 +1,85 @@
+"""Redis forgets, is away, or comes and goes. The database knows, and reconcile asks it."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from redis import Redis
+
+from executions import points
+from executions.queue import execution_queue
+from tests import servers
+from tests.faults.cluster import Cluster
+from tests.faults.conftest import many, statuses, succeed
+from tests.waiting import wait_for
+
+
+@pytest.fixture(autouse=True)
+def redis_runs_again() -> Iterator[None]:
+    yield
+    if not servers.redis.running:
+        servers.redis.start()
+
+
+def test_flushall_with_ten_thousand_marked_heals_itself(
+    cluster: Cluster, holds: Callable[..., None], redis: Redis
+) -> None:
+    ids = many(10_000)
+    succeed(ids)
+    assert execution_queue().stats().backlog == 10_000
+    redis.flushall()
+    cluster.worker()
+    cluster.beat()
+    holds()
+    assert statuses() == {"Success": 10_000}
+    assert "Reconcile found" in cluster.logs()
+
+
+def test_flushall_in_the_middle_of_the_work_heals_itself(
+    cluster: Cluster, holds: Callable[..., None], redis: Redis
+) -> None:
+    """The claims, the messages and the heartbeats are gone as well."""
+    ids = many(10_000)
+    cluster.worker()
+    cluster.beat()
+    succeed(ids)
+    wait_for(lambda: 0 < statuses().get("Success", 0), "the work to begin")
+    redis.flushall()
+    holds()
+    assert statuses() == {"Success": 10_000}
+
+
+def test_redis_stopped_between_the_commit_and_the_mark_costs_the_reporter_nothing(
+    cluster: Cluster, holds: Callable[..., None]
+) -> None:
+    ids = many(50)
+    points.visitors.append(
+        lambda point, _: servers.redis.kill() if point == "reported" else None
+    )
+    succeed(ids)
+    points.visitors.clear()
+    assert not servers.redis.running
+    assert statuses() == {"Running": 50}
+    servers.redis.start()
+    cluster.worker()
+    cluster.beat()
+    holds()
+    assert statuses() == {"Success": 50}
+    assert "Reconcile found 50 drifted executions and marked 50" in cluster.logs()
+
+
+def test_redis_restarted_five_times_in_ten_seconds_stops_nobody_for_long(
+    cluster: Cluster, holds: Callable[..., None]
+) -> None:
+    ids = many(4_000)
+    cluster.worker("one")
+    cluster.worker("two")
+    cluster.beat()
+    pause = threading.Event()
+    for start in range(0, 4_000, 800):
+        succeed(ids[start : start + 800])
+        servers.redis.restart(immediate=True)
+        pause.wait(2)
+    holds(seconds=60)
+    assert statuses() == {"Success": 4_000}
+    assert not any(member.died() for member in cluster.members)

@@ -1,0 +1,53 @@
+"""What `make up` keeps in the checkout."""
+
+from pathlib import Path
+
+from harbor_refresh.local import logs
+from harbor_refresh.local.checkout import Checkout
+
+
+def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+
+    key = checkout.secret_key()
+
+    assert len(key) > 50
+    assert checkout.secret_key() == key
+    assert (checkout.local / "secret_key").stat().st_mode & 0o077 == 0
+
+
+def test_an_empty_secret_key_file_is_filled_again(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+    (checkout.local / "secret_key").touch()
+
+    assert checkout.secret_key() == checkout.secret_key() != ""
+
+
+def test_the_local_directory_is_closed_to_others(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    checkout.prepare()
+
+    assert checkout.local.stat().st_mode & 0o077 == 0
+
+
+def test_a_fresh_log_keeps_the_previous_one_beside_it(tmp_path: Path) -> None:
+    log = logs.fresh(tmp_path / "web.log")
+    log.write_text("first run")
+
+    logs.fresh(log)
+
+    assert log.read_text() == ""
+    assert (tmp_path / "web.log.1").read_text() == "first run"
+
+
+def test_a_log_that_grew_too_large_is_begun_anew_under_its_writer(tmp_path: Path) -> None:
+    log = tmp_path / "worker1.log"
+    with log.open("ab", buffering=0) as writer:
+        writer.write(b"x" * (logs.LARGEST_BYTES + 1))
+        logs.bound(tmp_path)
+        writer.write(b"goes on")
+
+    assert log.read_bytes() == b"goes on"
+    assert (tmp_path / "worker1.log.1").stat().st_size == logs.LARGEST_BYTES + 1

@@ -1,0 +1,149 @@
+"""Keeping processes running, and ending them all in time."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import psutil
+import pytest
+from rich.console import Console
+
+from harbor_refresh.local.child import Child, Patience
+from harbor_refresh.local.keeper import end_all, keep_running
+from harbor_refresh.local.screen import Screen, without_password
+from harbor_refresh.local.services import Service
+
+SLEEP = "import time; time.sleep(60)"
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up'); {SLEEP}"
+LEAVES_ONE_BEHIND = (
+    "import subprocess, sys, time;"
+    f"subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); print('up', flush=True); {SLEEP}"
+)
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Callable[[str], Child]:
+    def make(program: str, name: str = "child") -> Child:
+        service = Service(name, ("-u", "-c", program))
+        return Child(service, cwd=tmp_path, environ={}, log=tmp_path / f"{name}.log")
+
+    return make
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return true()
+
+
+def living_in(folder: Path) -> list[int]:
+    """The processes that work in this directory."""
+    found = []
+    for process in psutil.process_iter(["cwd", "status"]):
+        if process.info["cwd"] == str(folder) and process.info["status"] != "zombie":
+            found.append(process.pid)
+    return found
+
+
+def test_a_child_that_obeys_is_ended_at_once(child: Callable[[str], Child], tmp_path: Path) -> None:
+    obedient = child(SLEEP).start()
+    began = time.monotonic()
+
+    end_all([obedient], [], hurry=lambda: False)
+
+    assert time.monotonic() - began < 3
+    assert obedient.exit_code == -signal.SIGTERM
+    assert living_in(tmp_path) == []
+
+
+def test_what_a_child_left_behind_is_ended_with_it(
+    child: Callable[[str], Child], tmp_path: Path
+) -> None:
+    parent = child(LEAVES_ONE_BEHIND).start()
+    assert wait_until(lambda: len(living_in(tmp_path)) == 2)
+
+    end_all([parent], [], hurry=lambda: False)
+
+    assert wait_until(lambda: living_in(tmp_path) == [], seconds=2)
+
+
+def test_a_stubborn_child_is_killed_in_time(
+    child: Callable[[str], Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harbor_refresh.local.keeper.CHILDREN_HAVE_SECONDS", 0.3)
+    stubborn = child(STUBBORN).start()
+    assert wait_until(lambda: "up" in stubborn.log.read_text())
+
+    end_all([stubborn], [], hurry=lambda: False)
+
+    assert stubborn.exit_code == -signal.SIGKILL
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_stubborn_child(child: Callable[[str], Child]) -> None:
+    stubborn = child(STUBBORN).start()
+    assert wait_until(lambda: "up" in stubborn.log.read_text())
+    began = time.monotonic()
+
+    end_all([stubborn], [], hurry=lambda: True)
+
+    assert time.monotonic() - began < 3
+    assert stubborn.exit_code == -signal.SIGKILL
+
+
+def test_a_child_that_dies_is_told_with_the_end_of_its_log_and_started_again(
+    child: Callable[[str], Child], tmp_path: Path
+) -> None:
+    dying = child("import sys; sys.exit('no such broker')").start()
+    said = StringIO()
+    screen = Screen(Console(file=said))
+    patience = Patience(dying)
+    deadline = time.monotonic() + 10
+
+    def twice() -> bool:
+        return patience.deaths >= 2 or time.monotonic() > deadline
+
+    keep_running([patience], twice, screen, tmp_path)
+
+    assert "child ended and starts again in 1 s" in said.getvalue()
+    assert "no such broker" in said.getvalue()
+    assert dying.log.read_text().count("no such broker") >= 2
+
+
+def test_the_pauses_grow_and_then_it_is_given_up(child: Callable[[str], Child]) -> None:
+    patience = Patience(child(SLEEP), tries=7)
+    now = time.monotonic()
+
+    assert [patience.note_death(now) for _ in range(8)] == [1, 2, 4, 8, 16, 30, 30, None]
+    assert patience.given_up
+
+
+def test_a_process_that_ran_well_for_a_minute_starts_with_a_clean_sheet(
+    child: Callable[[str], Child],
+) -> None:
+    patience = Patience(child(SLEEP))
+    now = time.monotonic()
+    for _ in range(3):
+        patience.note_death(now)
+    patience.note_start(now)
+
+    assert patience.note_death(now + 61) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@db:5432/hr", "postgresql://me:***@db:5432/hr"),
+        ("redis://:secret@cache:6379/0", "redis://:***@cache:6379/0"),
+        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+def test_services_run_under_this_python() -> None:
+    assert Service("x", ("-V",)).argv == [sys.executable, "-V"]

@@ -1,0 +1,175 @@
+"""The embedded servers: real ones, started, restarted and killed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from redis import Redis
+
+from harbor_refresh.local.ports import LOOPBACK
+from harbor_refresh.local.servers import EmbeddedPostgres, EmbeddedRedis, LocalError
+
+QUICK = {"fsync": "off"}
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(tmp_path / "postgres", parameters=QUICK).start()
+    yield server
+    server.discard()
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[EmbeddedRedis]:
+    server = EmbeddedRedis(tmp_path / "redis").start()
+    yield server
+    server.discard()
+
+
+def ask(server: EmbeddedPostgres, query: str) -> object:
+    with psycopg.connect(server.url) as connection:
+        row = connection.execute(query.encode()).fetchone()
+    return row[0] if row else None
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_postgres_finds_its_data_on_the_same_port_after_a_restart(
+    postgres: EmbeddedPostgres, immediate: bool
+) -> None:
+    with psycopg.connect(postgres.url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    url = postgres.url
+
+    postgres.restart(immediate=immediate)
+
+    assert postgres.url == url
+    assert ask(postgres, "SELECT number FROM kept") == 7
+
+
+def test_postgres_speaks_utf8_and_utc_and_takes_parameters(postgres: EmbeddedPostgres) -> None:
+    assert ask(postgres, "SHOW server_encoding") == "UTF8"
+    assert ask(postgres, "SHOW timezone") == "UTC"
+    assert ask(postgres, "SHOW max_connections") == "200"
+    assert ask(postgres, "SHOW fsync") == "off"
+
+
+def test_a_stale_pid_file_does_not_stop_the_next_start(postgres: EmbeddedPostgres) -> None:
+    postgres.kill()
+    pid_file = postgres.directory / "data" / "postmaster.pid"
+    lines = pid_file.read_text().splitlines()
+    pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
+
+    postgres.start()
+
+    assert ask(postgres, "SELECT 1") == 1
+
+
+def test_data_of_another_major_version_are_refused_with_a_reason(
+    postgres: EmbeddedPostgres,
+) -> None:
+    postgres.stop()
+    (postgres.directory / "data" / "PG_VERSION").write_text("13\n")
+
+    with pytest.raises(LocalError, match="are PostgreSQL 13's"):
+        postgres.start()
+
+
+def test_a_setting_that_postgres_refuses_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
+    server = EmbeddedPostgres(tmp_path / "postgres", parameters={"max_connections": "many"})
+    try:
+        with pytest.raises(LocalError, match="invalid value for parameter"):
+            server.start()
+    finally:
+        server.discard()
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_redis_finds_its_data_on_the_same_port_after_a_restart(
+    redis: EmbeddedRedis, immediate: bool
+) -> None:
+    with Redis.from_url(redis.url) as client:
+        client.set("kept", "7")
+    url = redis.url
+
+    redis.restart(immediate=immediate)
+
+    assert redis.url == url
+    with Redis.from_url(redis.url) as client:
+        assert client.get("kept") == b"7"
+
+
+def test_redis_never_evicts_and_writes_everything_down(redis: EmbeddedRedis) -> None:
+    with Redis.from_url(redis.url) as client:
+        told = client.config_get("maxmemory-policy", "appendonly", "save")
+
+    assert told == {"maxmemory-policy": "noeviction", "appendonly": "yes", "save": ""}
+
+
+def test_a_taken_port_is_left_to_its_owner_and_said(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind((LOOPBACK, 0))
+        other.listen(1)
+        wished = other.getsockname()[1]
+        server = EmbeddedRedis(tmp_path / "redis", wished)
+        with server:
+            assert server.port_was_taken
+            assert server.port != wished
+
+
+def test_a_port_lost_between_its_choice_and_the_start_is_replaced(tmp_path: Path) -> None:
+    server = EmbeddedRedis(tmp_path / "redis")
+    with socket.socket() as other:
+        other.bind((LOOPBACK, server.port))
+        other.listen(1)
+        lost = server.port
+        with server:
+            assert server.port != lost
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its parent ended")
+def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data(
+    tmp_path: Path,
+) -> None:
+    program = textwrap.dedent(
+        f"""
+        import os, pathlib, signal
+        from harbor_refresh.local.servers import EmbeddedPostgres, EmbeddedRedis
+        folder = pathlib.Path({str(tmp_path)!r})
+        postgres = EmbeddedPostgres(folder / "postgres", parameters={QUICK!r}).start()
+        redis = EmbeddedRedis(folder / "redis").start()
+        print(postgres.pid, redis.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+    pids = [int(word) for word in killed.stdout.split()]
+    deadline = time.monotonic() + 10
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(is_alive(pid) for pid in pids)
+
+    again = EmbeddedPostgres(tmp_path / "postgres", parameters=QUICK)
+    try:
+        assert ask(again.start(), "SELECT 1") == 1
+    finally:
+        again.discard()
