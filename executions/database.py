@@ -21,6 +21,12 @@ def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
+def raise_if_away() -> None:
+    """One look at the database before work is begun for it."""
+    with absence_translated(), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
 @contextmanager
 def absence_translated() -> Iterator[None]:
     """A database that is away becomes DatabaseAway; an error about the work itself passes as it is.

@@ -7,10 +7,12 @@ from typing import Any
 from celery import Celery, signals
 from kombu import Queue
 
+from harbor_refresh.broker import mend
 from tasks.queues import ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
+mend()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK)]

@@ -16,7 +16,7 @@ directory = Path(tempfile.mkdtemp(prefix="harbor-refresh-test-"))
 directory.chmod(0o755)
 postgres = EmbeddedPostgres(
     directory / "postgres",
-    parameters={"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"},
+    parameters={"fsync": "off", "full_page_writes": "off"},
 )
 redis = EmbeddedRedis(directory / "redis")
 

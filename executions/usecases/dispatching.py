@@ -5,7 +5,8 @@ from itertools import groupby
 
 from executions import points, signals
 from executions.conf import refresh_settings
-from executions.errors import QueueUnavailable
+from executions.database import raise_if_away
+from executions.errors import DatabaseAway, QueueUnavailable
 from executions.queue import Batch, Claim, execution_queue, this_node
 
 #: Up to this backlog every execution is a subtask of its own, which a person can read in Flower.
@@ -20,6 +21,7 @@ def dispatch(publish: Publish, waiting: int) -> int:
     """Claim batches and publish them as chunks until there is no more work, or no more room.
 
     `waiting` is how many messages wait for the workers already. Returns how many executions were claimed.
+    While the database is away nothing is claimed, by nobody, for REFRESH_PAUSE_SECONDS at a time.
 
     What if the process dies after a claim, before it is published: the node falls silent and recovery
     gives the claim back. What if publishing fails: the claim is given back here; a chunk that did go out
@@ -27,6 +29,12 @@ def dispatch(publish: Publish, waiting: int) -> int:
     """
     conf = refresh_settings()
     queue = execution_queue()
+    try:
+        raise_if_away()
+    except DatabaseAway as exc:
+        queue.pause()
+        signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
+        return 0
     total = 0
     while True:
         try:

@@ -13,14 +13,29 @@
 local queue, processing, claims, attempts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local suffix, limit = ARGV[1], tonumber(ARGV[2])
 
-local returned, exhausted = {}, {}
+local tokens = {}
 for i = 3, #ARGV do
-    local member = ARGV[i]
-    if redis.call('SREM', processing, member .. ':' .. suffix) == 1 then
-        if redis.call('HGET', claims, member) == suffix then
-            redis.call('HDEL', claims, member)
-        end
-        if limit > 0 and redis.call('HINCRBY', attempts, member, 1) >= limit then
+    tokens[i - 2] = ARGV[i] .. ':' .. suffix
+end
+local is_live = redis.call('SMISMEMBER', processing, unpack(tokens))
+local members, live_tokens = {}, {}
+for i, live in ipairs(is_live) do
+    if live == 1 then
+        members[#members + 1] = ARGV[i + 2]
+        live_tokens[#live_tokens + 1] = tokens[i]
+    end
+end
+if #members == 0 then
+    return { 0, {} }
+end
+redis.call('SREM', processing, unpack(live_tokens))
+redis.call('HDEL', claims, unpack(members))
+
+local returned, exhausted = members, {}
+if limit > 0 then
+    returned = {}
+    for _, member in ipairs(members) do
+        if redis.call('HINCRBY', attempts, member, 1) >= limit then
             redis.call('HDEL', attempts, member)
             exhausted[#exhausted + 1] = member
         else
