@@ -161,6 +161,7 @@ UNFOLD = {
     "SITE_HEADER": "Harbor Refresh",
     "SITE_SUBHEADER": "Every status true",
     "SITE_SYMBOL": "sync",
+    "SITE_URL": None,
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SITE_FAVICONS": [

@@ -1,0 +1,9 @@
+"""The screens for operators, one a module.
+
+They observe, and act through the use cases; nobody edits a status here. No screen counts a whole
+table, and none costs more because there are more rows.
+"""
+
+from executions.admin import account, execution, quarantine, status_change, task
+
+__all__ = ["account", "execution", "quarantine", "status_change", "task"]

@@ -1,0 +1,42 @@
+"""How many tasks of which status the executions of one page have: one statement for all of them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from django.db.models import Count
+from django.http import HttpRequest
+
+from executions.admin.base import CappedChangeList
+from executions.models import Execution, Task
+
+Counts = dict[str, int]
+
+
+def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
+    """Answered by the index task_rollup alone."""
+    counts: dict[int, Counts] = defaultdict(dict)
+    rows = Task.objects.filter(execution_id__in=list(execution_ids)).order_by()
+    for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
+        counts[pk][status] = count
+    return counts
+
+
+def counts_of(execution: Execution) -> Counts:
+    """What the list has counted already; else counted now."""
+    counts: Counts | None = execution.__dict__.get("task_counts")
+    if counts is None:
+        counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(
+            execution.pk, {}
+        )
+    return counts
+
+
+class CountedChangeList(CappedChangeList):
+    """A page of executions with the counts of their tasks."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        counts = task_counts(execution.pk for execution in self.result_list)
+        for execution in self.result_list:
+            execution.__dict__["task_counts"] = counts.get(execution.pk, {})

@@ -1,0 +1,45 @@
+"""The legend over the lists: what each status means; a click shows those that have it."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from executions.admin.cells import status_label
+from executions.status import Status
+
+PARAMETER = "status__exact"
+
+OF_EXECUTIONS = {
+    Status.RUNNING: "a task is not finished",
+    Status.ERROR: "all finished, a task failed",
+    Status.STOPPED: "none failed, a task was stopped",
+    Status.SUCCESS: "every task succeeded",
+}
+OF_TASKS = {
+    Status.PENDING: "waits for a runner",
+    Status.SCHEDULED: "given to a runner",
+    Status.RUNNING: "at work",
+    Status.ERROR: "failed",
+    Status.STOPPED: "stopped by a person",
+    Status.SUCCESS: "done",
+}
+
+
+def legend(request: HttpRequest, meanings: dict[Status, str]) -> dict[str, Any]:
+    chosen = request.GET.get(PARAMETER)
+    entries = []
+    for status, meaning in meanings.items():
+        query = request.GET.copy()
+        query.pop("p", None)
+        if status == chosen:
+            del query[PARAMETER]
+        else:
+            query[PARAMETER] = status
+        entries.append(
+            {
+                "label": status_label(status, href=f"?{query.urlencode()}"),
+                "meaning": meaning,
+                "chosen": status == chosen,
+            }
+        )
+    return {"legend": entries, "legend_chosen": chosen}

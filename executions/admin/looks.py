@@ -1,0 +1,36 @@
+"""What the screens take from django-unfold, with the types it means.
+
+Unfold does not annotate the options of its classes. Types guessed from their defaults forbid what
+its manual tells to write; so a type checker sees Django's own classes here, and the options we use.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from django.contrib import admin
+    from django.contrib.admin.views.main import ChangeList
+
+    class ModelAdmin(admin.ModelAdmin[Any]):
+        actions_detail: Sequence[str]
+        list_before_template: str
+        list_disable_select_all: bool
+        list_fullwidth: bool
+
+    class TabularInline(admin.TabularInline[Any, Any]):
+        hide_title: bool
+        per_page: int
+        tab: bool
+
+    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+    def action(**options: Any) -> Decorator: ...
+    def display(**options: Any) -> Decorator: ...
+
+else:
+    from unfold.admin import ModelAdmin, TabularInline
+    from unfold.decorators import action, display
+    from unfold.views import ChangeList
+
+__all__ = ["ChangeList", "ModelAdmin", "TabularInline", "action", "display"]

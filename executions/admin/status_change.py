@@ -1,0 +1,72 @@
+"""The history: one row for each revision of an execution."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from executions.admin.base import ReadOnlyAdmin
+from executions.admin.cells import execution_link, moment, status_label
+from executions.admin.looks import TabularInline, display
+from executions.admin.search import number
+from executions.models import StatusChange
+
+
+class ShownChange:
+    """The columns of a change, for the list and for the history under an execution."""
+
+    @display(description="From")
+    def was(self, change: StatusChange) -> SafeString:
+        return status_label(change.from_status)
+
+    @display(description="To")
+    def became(self, change: StatusChange) -> SafeString:
+        return status_label(change.to_status)
+
+    @display(description="When")
+    def when(self, change: StatusChange) -> str | SafeString:
+        return moment(change.at)
+
+
+@admin.register(StatusChange)
+class StatusChangeAdmin(ShownChange, ReadOnlyAdmin):
+    list_display = ("id", "execution_number", "revision", "was", "became", "when")
+    fields = ("execution_number", "revision", "was", "became", "when")
+    readonly_fields = fields
+    search_fields = ("execution",)
+    search_help_text = "Execution id"
+
+    @display(description="Execution")
+    def execution_number(self, change: StatusChange) -> SafeString:
+        return execution_link(change.execution_id)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[StatusChange], search_term: str
+    ) -> tuple[QuerySet[StatusChange], bool]:
+        if not search_term:
+            return queryset, False
+        found = number(search_term.strip())
+        return (queryset.none() if found is None else queryset.filter(execution_id=found)), False
+
+
+class History(ShownChange, TabularInline):
+    """The history of one execution, newest first, a page at a time."""
+
+    model = StatusChange
+    verbose_name_plural = "History"
+    fields = ("revision", "was", "became", "when")
+    readonly_fields = fields
+    ordering = ("-revision",)
+    per_page = 20
+    extra = 0
+    can_delete = False
+    hide_title = True
+    tab = True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

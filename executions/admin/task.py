@@ -1,0 +1,122 @@
+"""The tasks: of all executions newest first, or of one."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from executions.admin.base import ReadOnlyAdmin
+from executions.admin.cells import execution_link, moment, status_label, took
+from executions.admin.legend import OF_TASKS, legend
+from executions.admin.looks import display
+from executions.admin.search import number
+from executions.models import Task
+
+OF_ONE_EXECUTION = "execution__id__exact"
+
+
+@admin.register(Task)
+class TaskAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "execution_number",
+        "shown_status",
+        "vendor_type",
+        "job_id",
+        "runs",
+        "started",
+        "duration",
+        "short_message",
+    )
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    ("shown_status", "execution_number"),
+                    ("vendor_type", "job_id"),
+                    ("status_revision", "run_count"),
+                    "status_message",
+                    "extra_attrs",
+                )
+            },
+        ),
+        ("Times", {"fields": (("created", "updated"), ("started", "ended"), "duration")}),
+    )
+    readonly_fields = (
+        "shown_status",
+        "execution_number",
+        "created",
+        "updated",
+        "started",
+        "ended",
+        "duration",
+    )
+    search_fields = ("job_id",)
+    search_help_text = "Task id or job id"
+    list_before_template = "executions/admin/task_list_head.html"
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Of one execution: the unfinished first, which is the order of the index task_rollup."""
+        return ("status_code", "-pk") if OF_ONE_EXECUTION in request.GET else ("-pk",)
+
+    def get_list_filter(self, request: HttpRequest) -> tuple[str, ...]:
+        """By status within one execution only: over all tasks no index answers it."""
+        return ("status",) if OF_ONE_EXECUTION in request.GET else ()
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = dict(extra_context or {})
+        if found := number(request.GET.get(OF_ONE_EXECUTION, "")):
+            context |= legend(request, OF_TASKS)
+            context |= {"execution_link": execution_link(found)}
+        return super().changelist_view(request, context)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Task], search_term: str
+    ) -> tuple[QuerySet[Task], bool]:
+        for word in search_term.split():
+            found = number(word)
+            same_id = Q() if found is None else Q(pk=found)
+            queryset = queryset.filter(Q(job_id=word) | same_id)
+        return queryset, False
+
+    @display(description="Execution")
+    def execution_number(self, task: Task) -> SafeString:
+        return execution_link(task.execution_id)
+
+    @display(description="Status")
+    def shown_status(self, task: Task) -> SafeString:
+        return status_label(task.status)
+
+    @display(description="Runs")
+    def runs(self, task: Task) -> int:
+        return task.run_count
+
+    @display(description="Created")
+    def created(self, task: Task) -> str | SafeString:
+        return moment(task.creation_time)
+
+    @display(description="Updated")
+    def updated(self, task: Task) -> str | SafeString:
+        return moment(task.update_time)
+
+    @display(description="Started")
+    def started(self, task: Task) -> str | SafeString:
+        return moment(task.start_time)
+
+    @display(description="Ended")
+    def ended(self, task: Task) -> str | SafeString:
+        return moment(task.end_time)
+
+    @display(description="Took")
+    def duration(self, task: Task) -> str | SafeString:
+        return took(task.start_time, task.end_time)
+
+    @display(description="Message")
+    def short_message(self, task: Task) -> str:
+        return Truncator(task.status_message).chars(80)

@@ -1,0 +1,100 @@
+"""How the commands speak: a table for people, JSON for programs, one line for a failure.
+
+Owns the exit codes: 0 success, 1 `Failed`, 2 `Misused` (argparse, too, ends with 2).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TextIO, cast
+
+from django.core.management.base import CommandError, OutputWrapper
+from rich.console import Console
+from rich.table import Table
+
+from executions.database import absence_translated
+from executions.errors import DatabaseAway, QueueUnavailable
+
+WIDTH_OF_A_PIPE = 200
+
+
+class Failed(CommandError):
+    """Django writes `Failed: …` to stderr and ends the program with 1."""
+
+
+class Misused(CommandError):
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=2)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found out: the data, how people see it, and what went wrong in spite of it."""
+
+    data: dict[str, Any]
+    shown: Sequence[Table | str]
+    failure: str = ""
+
+
+def tell(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> None:
+    if as_json:
+        stdout.write(json.dumps(answer.data, indent=2))
+    else:
+        console = Console(
+            file=cast("TextIO", stdout),
+            width=None if stdout.isatty() else WIDTH_OF_A_PIPE,
+            markup=False,
+            highlight=False,
+            emoji=False,
+        )
+        for part in answer.shown:
+            console.print(part, soft_wrap=isinstance(part, str))
+    if answer.failure:
+        raise Failed(answer.failure)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """Numbers to the right, the rest to the left; whatever a terminal would obey is escaped."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    content = [list(row) for row in rows]
+    for index, title in enumerate(columns):
+        numeric = bool(content) and all(isinstance(row[index], int) for row in content)
+        made.add_column(title, justify="right" if numeric else "left", overflow="fold")
+    for row in content:
+        made.add_row(*(_cell(value) for value in row))
+    return made
+
+
+def printable(text: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).rstrip(".") + "."
+
+
+@contextmanager
+def absences_told() -> Iterator[None]:
+    """A server that is away is one line: what happened, what it means, what to type."""
+    try:
+        with absence_translated():
+            yield
+    except QueueUnavailable as exc:
+        raise Failed(
+            f"{_sentence(exc)} Redis is away; nothing is lost, reconcile finds what was not "
+            "marked. Look at REDIS_URL and `redis-cli ping`, then repeat this command."
+        ) from exc
+    except DatabaseAway as exc:
+        raise Failed(
+            f"{_sentence(exc)} The database is away; what was marked waits for it. "
+            "Look at DATABASE_URL and `pg_isready`, then repeat this command."
+        ) from exc

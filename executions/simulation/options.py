@@ -1,0 +1,53 @@
+"""What the options of `simulate` take, each told in one line when it got something else."""
+
+import math
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+
+from executions.queue import members
+
+
+def count(at_least: int, at_most: int) -> Callable[[str], int]:
+    def whole_number(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = at_least - 1
+        if not at_least <= number <= at_most:
+            raise ArgumentTypeError(
+                f"got {text!r}, takes a whole number from {at_least:,} to {at_most:,}"
+            )
+        return number
+
+    return whole_number
+
+
+def share(text: str) -> float:
+    number = _number(text)
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(f"got {text!r}, takes a share from 0 to 1, like 0.05")
+    return number
+
+
+def seconds(text: str) -> float:
+    number = _number(text)
+    if not 0 <= number < math.inf:
+        raise ArgumentTypeError(f"got {text!r}, takes a number from 0")
+    return number
+
+
+def vendors(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if members.readable(members.member(1, name).encode(errors="replace")) is None:
+            raise ArgumentTypeError(f"got {name[:80]!r}, takes up to 64 characters and no colon")
+    if not names:
+        raise ArgumentTypeError(f"got {text!r}, takes vendor types with commas between them")
+    return names
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,127 @@
+"""What each runner will do, from a seed alone: the same mix gives the same plan, move by move.
+
+Pure: no clock, no database. A task is reported by one runner from its beginning to its end, so what
+comes of it does not depend on who is quicker; the tasks of one execution belong to several runners,
+so many hands work on the same execution. Only an execution that will be stopped belongs to one
+runner, because there it matters what came before the stop.
+"""
+
+from dataclasses import dataclass
+from operator import itemgetter
+from random import Random
+from typing import NamedTuple
+
+from executions.status import Status
+
+VENDORS = (
+    "REPLICATION",
+    "IMAGE_SCAN",
+    "SCAN_ALL",
+    "GARBAGE_COLLECTION",
+    "RETENTION",
+    "P2P_PREHEAT",
+    "WEBHOOK",
+    "SLACK",
+)
+
+#: Not a task: the execution as a whole.
+WHOLE = -1
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How much of everything. Shares are between 0 and 1, and independent of each other."""
+
+    executions: int = 100
+    tasks: int = 4
+    seed: int = 0
+    errors: float = 0.05
+    retries: float = 0.05
+    stops: float = 0.02
+    duplicates: float = 0.05
+    late: float = 0.05
+    reordered: float = 0.05
+    runners: int = 4
+    vendors: tuple[str, ...] = VENDORS
+
+
+class Move(NamedTuple):
+    """A runner reports a task; or, if the task is WHOLE, somebody stops the execution.
+
+    Executions and tasks are counted from 0 in the plan: they have no ids yet.
+    """
+
+    execution: int
+    task: int
+    status: Status
+    revision: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    mix: Mix
+    vendors: tuple[str, ...]
+    scripts: tuple[tuple[Move, ...], ...]
+
+    def __len__(self) -> int:
+        """How many moves there are, of all runners together."""
+        return sum(len(script) for script in self.scripts)
+
+
+Timed = tuple[float, Move]
+
+#: On the plan's own clock all executions begin within 1; a late report is that much behind.
+LATE = 0.5
+
+
+def plan(mix: Mix) -> Plan:
+    rng = Random(mix.seed)  # noqa: S311 - repeatable is the point
+    vendors = tuple(rng.choice(mix.vendors) for _ in range(mix.executions))
+    runners: list[list[Timed]] = [[] for _ in range(mix.runners)]
+    for execution in range(mix.executions):
+        begin, owner = rng.random(), rng.randrange(mix.runners)
+        stopped = rng.random() < mix.stops
+        for task in range(mix.tasks):
+            runner = owner if stopped else (owner + task) % mix.runners
+            runners[runner] += _disturbed(_life(mix, rng, execution, task, begin), mix, rng)
+        if stopped:
+            stop = Move(execution, WHOLE, Status.STOPPED, 0)
+            runners[owner].append((begin + rng.uniform(0, 0.3), stop))
+    return Plan(mix, vendors, tuple(_in_order(moves) for moves in runners))
+
+
+def _life(mix: Mix, rng: Random, execution: int, task: int, begin: float) -> list[Timed]:
+    """Scheduled, Running, an end; a task that is run again fails first."""
+    again = rng.random() < mix.retries
+    end = Status.ERROR if rng.random() < mix.errors else Status.SUCCESS
+    steps = [
+        (Status.SCHEDULED, 0),
+        (Status.RUNNING, 0),
+        (Status.ERROR if again else end, 0),
+    ]
+    if again:
+        steps += [(Status.RUNNING, 1), (end, 1)]
+    moves = []
+    for status, revision in steps:
+        begin += rng.uniform(0.01, 0.15)
+        moves.append((begin, Move(execution, task, status, revision)))
+    return moves
+
+
+def _disturbed(life: list[Timed], mix: Mix, rng: Random) -> list[Timed]:
+    """The same reports as a bad network brings them: swapped, late, twice."""
+    times = [time for time, _ in life]
+    for place in range(len(times) - 1):
+        if rng.random() < mix.reordered:
+            times[place], times[place + 1] = times[place + 1], times[place]
+    arrived = []
+    for time, (_, move) in zip(times, life, strict=True):
+        arrival = time + LATE if rng.random() < mix.late else time
+        arrived.append((arrival, move))
+        if rng.random() < mix.duplicates:
+            arrived.append((arrival + rng.uniform(0, 0.2), move))
+    return arrived
+
+
+def _in_order(moves: list[Timed]) -> tuple[Move, ...]:
+    return tuple(move for _, move in sorted(moves, key=itemgetter(0)))

@@ -1,0 +1,49 @@
+-- K1: executions whose stored status or end_time is not what their tasks say, over the whole table.
+--
+-- :quarantined bool  ask for those in quarantine (known, and waiting), or for all the others
+-- :at_most     int   NULL: all of them
+-- returns  execution_id, what (the stored pair and the count of tasks by status), in id order
+--
+-- Deliberately not the view execution_rollup over again. The view goes from the codes of the tasks to a
+-- status; this goes the other way, from the stored status to the words its tasks must have, so a slip in
+-- the one is not repeated in the other. The view is asked as well: whatever either objects to is listed.
+WITH tally AS (
+    SELECT
+        execution_id,
+        count(*) FILTER (WHERE status IN ('Pending', 'Scheduled', 'Running')) AS unfinished,
+        count(*) FILTER (WHERE status = 'Error') AS errors,
+        count(*) FILTER (WHERE status = 'Stopped') AS stops,
+        count(*) FILTER (WHERE status NOT IN ('Pending', 'Scheduled', 'Running', 'Error', 'Stopped')) AS successes,
+        max(end_time) AS last_end
+    FROM task
+    GROUP BY execution_id
+),
+stored AS (
+    SELECT id, status, end_time
+    FROM execution e
+    WHERE EXISTS (SELECT FROM execution_quarantine q WHERE q.execution_id = e.id) = %(quarantined)s
+)
+SELECT
+    e.id,
+    format(
+        'is %%s with end %%s; tasks: %%s unfinished, %%s Error, %%s Stopped, %%s Success, last end %%s; view: %%s with end %%s',
+        e.status, coalesce(e.end_time::text, 'none'),
+        t.unfinished, t.errors, t.stops, t.successes, coalesce(t.last_end::text, 'none'),
+        r.status, coalesce(r.end_time::text, 'none')
+    )
+FROM stored e
+JOIN tally t ON t.execution_id = e.id
+LEFT JOIN execution_rollup r ON r.execution_id = e.id
+WHERE
+    CASE e.status
+        WHEN 'Running' THEN t.unfinished > 0 AND e.end_time IS NULL
+        WHEN 'Error' THEN t.unfinished = 0 AND t.errors > 0 AND e.end_time IS NOT DISTINCT FROM t.last_end
+        WHEN 'Stopped' THEN
+            t.unfinished + t.errors = 0 AND t.stops > 0 AND e.end_time IS NOT DISTINCT FROM t.last_end
+        WHEN 'Success' THEN
+            t.unfinished + t.errors + t.stops = 0 AND e.end_time IS NOT DISTINCT FROM t.last_end
+        ELSE FALSE
+    END IS NOT TRUE
+    OR (e.status, e.end_time) IS DISTINCT FROM (r.status, r.end_time)
+ORDER BY e.id
+LIMIT %(at_most)s

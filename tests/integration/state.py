@@ -1,0 +1,164 @@
+"""Looking at the whole state: everything the queue keeps in Redis, everything a table holds, as values."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import redis as redis_library
+from django.db import connection, models
+
+from executions import points
+from executions.conf import refresh_settings
+from executions.queue import ExecutionQueue, scripts
+from executions.queue.connection import connect
+from tests import servers
+
+CLOCK = "the clock of the test"
+DEADLINE_SECONDS = 20
+
+Redis = redis_library.Redis
+
+
+def whole_redis(client: Redis, prefix: str = "cache:execution:refresh:") -> dict[str, Any]:
+    """Every key under the prefix, without it, with all it holds. Redis has no empty sets or hashes."""
+    state: dict[str, Any] = {}
+    for key in client.scan_iter(match=f"{prefix}*", count=1000):
+        kind = client.type(key).decode()
+        value: Any
+        match kind:
+            case "set":
+                value = {_text(one) for one in client.smembers(key)}
+            case "hash":
+                value = {_text(k): _text(v) for k, v in client.hgetall(key).items()}
+            case "zset":
+                value = {_text(one): int(score) for one, score in client.zrange(key, 0, -1, withscores=True)}
+            case "string":
+                value = _text(client.get(key) or b"expired")
+            case _:
+                value = kind
+        state[_text(key).removeprefix(prefix)] = value
+    return state
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="backslashreplace")
+
+
+class Clock:
+    """The time that the scripts see: microseconds, moved by the test alone."""
+
+    def __init__(self, client: Redis, now: int = 1_000_000_000_000) -> None:
+        self.client = client
+        self.now = now
+        self.set(now)
+
+    def set(self, now: int) -> None:
+        self.now = now
+        self.client.hset(CLOCK, mapping={"s": now // 1_000_000, "us": now % 1_000_000})
+
+    def move(self, seconds: float) -> None:
+        self.set(self.now + round(seconds * 1_000_000))
+
+
+def source_with_clock_of_test(name: str) -> str:
+    text = scripts.source(name)
+    assert "redis.call('TIME')" in text
+    return text.replace("redis.call('TIME')", f"redis.call('HMGET', '{CLOCK}', 's', 'us')")
+
+
+def queue_with_clock(client: Redis, **conf: Any) -> tuple[ExecutionQueue, Clock]:
+    """A queue of these settings, whose scripts ask the test for the time."""
+    settings = replace(refresh_settings(), **conf)
+    return ExecutionQueue(settings, client, client, source_with_clock_of_test), Clock(client)
+
+
+def queue_with(client: Redis, **conf: Any) -> ExecutionQueue:
+    return ExecutionQueue(replace(refresh_settings(), **conf), client, client)
+
+
+def absent_redis() -> Redis:
+    """A client of a server that is not there."""
+    from harbor_refresh.local.ports import choose_port
+
+    return connect(f"redis://127.0.0.1:{choose_port(None)}/0", 0.2, tries=1)
+
+
+def new_client() -> Redis:
+    return redis_library.Redis.from_url(servers.redis.url)
+
+
+def rows(model: type[models.Model], **only: Any) -> dict[Any, dict[str, Any]]:
+    """A whole table by primary key."""
+    return {row["pk"]: row for row in model._default_manager.filter(**only).values("pk", *_columns(model))}
+
+
+def _columns(model: type[models.Model]) -> list[str]:
+    return [field.attname for field in model._meta.concrete_fields]
+
+
+def at_once(*functions: Callable[[], Any]) -> list[Any]:
+    """Run them in threads of their own, each with its own database connection; raise what they raise."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        futures = [pool.submit(_and_close, function) for function in functions]
+        return [future.result(timeout=60) for future in futures]
+
+
+def _and_close(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def in_background(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
+    """Run it in a thread; the value is how to wait for its result."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(_and_close, function)
+        yield lambda: future.result(timeout=60)
+
+
+def wait_until(condition: Callable[[], Any], what: str) -> Any:
+    end = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"not within {DEADLINE_SECONDS} s: {what}")
+
+
+def waiting_for_locks() -> int:
+    """How many backends of this database wait for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+class Pause:
+    """Holds whoever reaches a point until it is told to go on."""
+
+    def __init__(self, point: str) -> None:
+        self._point = point
+        self.reached = threading.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self, point: str, execution_ids: Any) -> None:
+        if point == self._point and not self.reached.is_set():
+            self.reached.set()
+            assert self.go_on.wait(DEADLINE_SECONDS)
+
+    def __enter__(self) -> "Pause":
+        points.visitors.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        points.visitors.remove(self)
+        self.go_on.set()

@@ -1,0 +1,432 @@
+"""The admin's screens: what they show, what they cost, who may act, and what the actions do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.contrib.messages import get_messages
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from executions import usecases
+from executions.admin import refreshing
+from executions.admin.base import CappedPaginator
+from executions.admin.cells import duration
+from executions.errors import DatabaseAway
+from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.queue import ExecutionQueue
+from executions.usecases import NewExecution, NewTask, Report
+from executions.usecases.quarantining import quarantine
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+LIST = "/admin/executions/execution/"
+TASKS = "/admin/executions/task/"
+CHANGES = "/admin/executions/statuschange/"
+QUARANTINE = "/admin/executions/quarantine/"
+
+
+@pytest.fixture(autouse=True)
+def no_static_files(settings: Any, tmp_path: Path) -> None:
+    settings.STATIC_ROOT = tmp_path
+
+
+def signed_in(*permissions: str, superuser: bool = False) -> Client:
+    user = User.objects.create(
+        username="operator", is_staff=True, is_active=True, is_superuser=superuser
+    )
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def admin() -> Client:
+    return signed_in(superuser=True)
+
+
+def made(vendor: str = "SCAN_ALL", jobs: tuple[str, ...] = ("job-1", "job-2")) -> Execution:
+    new = NewExecution(vendor, tasks=[NewTask(job_id=job) for job in jobs])
+    return usecases.create(new)
+
+
+def made_wrong(vendor: str = "SCAN_ALL") -> Execution:
+    """All its tasks succeeded, and nobody has refreshed it yet."""
+    execution = made(vendor)
+    tasks = Task.objects.filter(execution=execution)
+    usecases.report([Report(task.pk, "Success", 1) for task in tasks])
+    return execution
+
+
+def ids_shown(response: Any) -> list[int]:
+    return [row.pk for row in response.context["cl"].result_list]
+
+
+def told(response: Any) -> list[str]:
+    return [f"{one.level_tag}: {one}" for one in get_messages(response.wsgi_request)]
+
+
+def act(client: Client, address: str, action: str, ids: list[int]) -> Any:
+    return client.post(address, {"action": action, "_selected_action": ids, "index": 0})
+
+
+def queries(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+def state(*executions: Execution) -> list[tuple[str, int]]:
+    rows = Execution.objects.filter(pk__in=[one.pk for one in executions]).order_by("pk")
+    return list(rows.values_list("status", "revision"))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/admin/",
+        LIST,
+        LIST + "?status__exact=Running&vendor=SCAN_ALL",
+        LIST + "{execution}/change/",
+        TASKS,
+        TASKS + "?execution__id__exact={execution}",
+        TASKS + "?execution__id__exact={execution}&status__exact=Pending",
+        TASKS + "{task}/change/",
+        CHANGES,
+        CHANGES + "{change}/change/",
+        QUARANTINE,
+        QUARANTINE + "{execution}/change/",
+        "/admin/django_celery_beat/periodictask/",
+        "/admin/django_celery_beat/periodictask/add/",
+        "/admin/django_celery_beat/intervalschedule/",
+        "/admin/django_celery_beat/crontabschedule/",
+        "/admin/auth/user/",
+        "/admin/auth/group/",
+    ],
+)
+def test_every_page_renders(admin: Client, page: str) -> None:
+    execution = made_wrong()
+    usecases.refresh([execution.pk])
+    quarantine([f"{execution.pk}:SCAN_ALL"], {execution.pk: "a <b>bad</b> row"})
+    task, change = Task.objects.latest("pk"), StatusChange.objects.latest("pk")
+
+    response = admin.get(page.format(execution=execution.pk, task=task.pk, change=change.pk))
+
+    assert response.status_code == 200
+    assert "<b>bad</b>" not in response.content.decode()
+
+
+def test_the_list_shows_the_newest_first_with_status_and_counts(admin: Client) -> None:
+    old, new = made(), made()
+    first = Task.objects.filter(execution=new).earliest("pk")
+    usecases.report([Report(first.pk, "Error", 1)])
+
+    response = admin.get(LIST)
+
+    assert ids_shown(response) == [new.pk, old.pk]
+    page = response.content.decode()
+    assert "1 Pending" in page
+    assert "1 Error" in page
+    assert "2 Pending" in page
+    assert f"{TASKS}?execution__id__exact={new.pk}&amp;status__exact=Error" in page
+
+
+@pytest.mark.parametrize("address", [LIST, TASKS, CHANGES, QUARANTINE])
+def test_a_list_costs_as_many_queries_for_forty_rows_as_for_one(
+    admin: Client, address: str
+) -> None:
+    def add(count: int) -> None:
+        executions = [made_wrong() for _ in range(count)]
+        usecases.refresh([one.pk for one in executions])
+        quarantine([f"{one.pk}:SCAN_ALL" for one in executions])
+
+    add(1)
+    for_one = queries(admin, address)
+    add(39)
+    for_forty = queries(admin, address)
+
+    assert for_one == for_forty <= 7
+
+
+def test_the_page_of_an_execution_costs_the_same_with_500_tasks(admin: Client) -> None:
+    small = made()
+    large = made(jobs=tuple(f"job-{number}" for number in range(500)))
+
+    page = admin.get(f"{LIST}{large.pk}/change/").content.decode()
+
+    assert queries(admin, f"{LIST}{small.pk}/change/") == 6
+    assert queries(admin, f"{LIST}{large.pk}/change/") == 6
+    assert "500 Pending" in page
+    assert "job-499" not in page
+
+
+def test_no_list_counts_further_than_the_cap(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CappedPaginator, "MOST", 3)
+    for _ in range(5):
+        made()
+
+    with CaptureQueriesContext(connection) as captured:
+        page = admin.get(LIST).content.decode()
+
+    counts = [
+        one["sql"] for one in captured if "COUNT" in one["sql"] and '"task"' not in one["sql"]
+    ]
+    assert len(counts) == 1
+    assert "LIMIT 4" in counts[0]
+    assert "The first 3 rows: search or filter for the others" in page
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ("{scan}", ["scan"]),
+        ("job-of-gc", ["gc"]),
+        ("garbage", ["gc"]),
+        ("GARBAGE_COLLECTION", ["gc"]),
+        ("garbage {scan}", []),
+        ("garbage {gc}", ["gc"]),
+        ("no such thing", []),
+        ("99999999999999999999999", []),
+        ("", ["gc", "scan"]),
+    ],
+)
+def test_search_finds_by_id_vendor_and_job(admin: Client, search: str, expected: list[str]) -> None:
+    scan = made("SCAN_ALL", ("job-of-scan",))
+    gc = made("GARBAGE_COLLECTION", ("job-of-gc",))
+    names = {scan.pk: "scan", gc.pk: "gc"}
+
+    response = admin.get(LIST, {"q": search.format(scan=scan.pk, gc=gc.pk)})
+
+    assert [names[pk] for pk in ids_shown(response)] == expected
+
+
+def test_filters_by_vendor_and_status_narrow_each_other(admin: Client) -> None:
+    done = made_wrong("SCAN_ALL")
+    other = made_wrong("RETENTION")
+    usecases.refresh([done.pk, other.pk])
+    made("SCAN_ALL")
+
+    response = admin.get(LIST, {"status__exact": "Success", "vendor": "SCAN_ALL"})
+
+    assert ids_shown(response) == [done.pk]
+    vendors = next(one for one in response.context["cl"].filter_specs if one.title == "vendor")
+    assert vendors.lookup_choices == [("RETENTION", "RETENTION"), ("SCAN_ALL", "SCAN_ALL")]
+
+
+def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None:
+    made()
+    execution = made()
+    first, second = Task.objects.filter(execution=execution).order_by("pk")
+    usecases.report([Report(second.pk, "Success", 1)])
+
+    response = admin.get(TASKS, {"execution__id__exact": execution.pk})
+
+    assert ids_shown(response) == [first.pk, second.pk]
+
+
+@pytest.mark.parametrize(
+    ("address", "model"),
+    [(LIST, Execution), (TASKS, Task), (CHANGES, StatusChange), (QUARANTINE, Quarantine)],
+)
+def test_nothing_can_be_added_changed_or_deleted(
+    admin: Client, address: str, model: type[Any]
+) -> None:
+    execution = made_wrong()
+    usecases.refresh([execution.pk])
+    quarantine([f"{execution.pk}:SCAN_ALL"])
+    row = model.objects.latest("pk")
+    before = list(model.objects.values())
+
+    refused = [
+        admin.get(f"{address}add/").status_code,
+        admin.post(f"{address}add/", {"status": "Error"}).status_code,
+        admin.post(f"{address}{row.pk}/change/", {"status": "Error"}).status_code,
+        admin.post(f"{address}{row.pk}/delete/", {"post": "yes"}).status_code,
+    ]
+    act(admin, address, "delete_selected", [row.pk])
+
+    assert refused == [403, 403, 403, 403]
+    assert list(model.objects.values()) == before
+
+
+def test_refresh_now_repairs_a_wrong_status(admin: Client) -> None:
+    wrong, right = made_wrong(), made()
+
+    response = act(admin, LIST, "refresh_selected", [wrong.pk, right.pk])
+
+    assert told(response) == ["success: 2 executions refreshed, 1 changed."]
+    assert state(wrong, right) == [("Success", 1), ("Running", 0)]
+
+
+def test_refresh_now_on_the_page_of_an_execution_asks_first(admin: Client) -> None:
+    wrong = made_wrong()
+    address = f"{LIST}{wrong.pk}/refresh/"
+
+    asked = admin.get(address)
+    before = state(wrong)
+    done = admin.post(address, {"_form_submitted": "True"})
+
+    assert "Refresh now?" in asked.content.decode()
+    assert before == [("Running", 0)]
+    assert done.headers["HX-Redirect"] == f"{LIST}{wrong.pk}/change/"
+    assert state(wrong) == [("Success", 1)]
+
+
+def test_refresh_now_leaves_quarantine_alone_and_says_so(admin: Client) -> None:
+    held, wrong = made_wrong(), made_wrong()
+    quarantine([f"{held.pk}:SCAN_ALL"])
+
+    response = act(admin, LIST, "refresh_selected", [held.pk, wrong.pk])
+
+    assert told(response) == [
+        "success: 1 execution refreshed, 1 changed.",
+        f"warning: In quarantine, so left alone: {held.pk}. Release from there for another try.",
+    ]
+    assert state(held, wrong) == [("Running", 0), ("Success", 1)]
+
+
+def test_refresh_now_names_what_could_not_be_refreshed(admin: Client) -> None:
+    wrong, poisoned = made_wrong(), made_wrong()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "ALTER TABLE execution ADD CONSTRAINT poison "
+            f"CHECK (id <> {poisoned.pk} OR status <> 'Success')"
+        )
+
+    response = act(admin, LIST, "refresh_selected", [wrong.pk, poisoned.pk])
+
+    assert told(response) == [
+        "success: 1 execution refreshed, 1 changed.",
+        f"error: Execution {poisoned.pk} could not be refreshed: new row for relation "
+        '"execution" violates check constraint "poison"',
+    ]
+    assert state(wrong, poisoned) == [("Success", 1), ("Running", 0)]
+
+
+def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refreshing, "MOST", 1)
+    one, other = made_wrong(), made_wrong()
+
+    response = act(admin, LIST, "refresh_selected", [one.pk, other.pk])
+
+    assert told(response) == [
+        "error: Nothing was refreshed: 1 at once is the most. "
+        "`manage.py refresh_queue mark` marks any number for the workers."
+    ]
+    assert state(one, other) == [("Running", 0), ("Running", 0)]
+
+
+def test_refresh_now_marks_when_the_database_goes_away(
+    admin: Client, queue: ExecutionQueue, redis: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = made_wrong()
+    redis.flushall()
+
+    def away(ids: list[int]) -> None:
+        raise DatabaseAway("PostgreSQL: gone")
+
+    monkeypatch.setattr(usecases, "refresh", away)
+
+    response = act(admin, LIST, "refresh_selected", [wrong.pk])
+
+    assert told(response) == [
+        "warning: PostgreSQL: gone. 1 execution marked instead: the workers refresh them when "
+        "it is back."
+    ]
+    assert redis.smembers(queue.keys.queue) == {f"{wrong.pk}:SCAN_ALL".encode()}
+
+
+def test_release_lets_out_and_marks(admin: Client, queue: ExecutionQueue, redis: Any) -> None:
+    held, kept = made_wrong(), made_wrong()
+    quarantine([f"{held.pk}:SCAN_ALL", f"{kept.pk}:SCAN_ALL"])
+    redis.flushall()
+
+    response = act(admin, QUARANTINE, "release", [held.pk])
+
+    assert told(response) == ["success: 1 execution is free again and will be refreshed soon."]
+    assert list(Quarantine.objects.values_list("pk", flat=True)) == [kept.pk]
+    assert redis.smembers(queue.keys.queue) == {f"{held.pk}:SCAN_ALL".encode()}
+
+
+@pytest.mark.parametrize(
+    ("permissions", "may_look", "may_act"),
+    [
+        ((), False, False),
+        (("view_execution", "view_quarantine"), True, False),
+        (
+            ("view_execution", "change_execution", "view_quarantine", "change_quarantine"),
+            True,
+            True,
+        ),
+    ],
+)
+def test_looking_takes_the_view_permission_and_acting_the_change_permission(
+    permissions: tuple[str, ...], may_look: bool, may_act: bool
+) -> None:
+    client = signed_in(*permissions)
+    wrong, held = made_wrong(), made_wrong()
+    quarantine([f"{held.pk}:SCAN_ALL"])
+
+    def seen(address: str) -> int:
+        return client.get(address).status_code
+
+    looked = [seen(LIST), seen(f"{LIST}{wrong.pk}/change/"), seen(QUARANTINE)]
+    act(client, LIST, "refresh_selected", [wrong.pk])
+    act(client, QUARANTINE, "release", [held.pk])
+
+    assert looked == [200 if may_look else 403] * 3
+    assert seen(TASKS) == 403
+    assert state(wrong) == [("Success", 1) if may_act else ("Running", 0)]
+    assert Quarantine.objects.exists() is not may_act
+
+
+def test_refreshing_one_from_its_page_takes_the_change_permission() -> None:
+    client = signed_in("view_execution")
+    wrong = made_wrong()
+
+    response = client.post(f"{LIST}{wrong.pk}/refresh/", {"_form_submitted": "True"})
+
+    assert response.status_code == 403
+    assert state(wrong) == [("Running", 0)]
+
+
+def test_a_periodic_task_can_be_edited(admin: Client) -> None:
+    from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+    task = PeriodicTask.objects.get(name="Claim batches")
+    interval = IntervalSchedule.objects.create(every=7, period="seconds")
+    form = admin.get(f"/admin/django_celery_beat/periodictask/{task.pk}/change/")
+    values = {
+        name: value for name, value in form.context["adminform"].form.initial.items() if value
+    }
+
+    response = admin.post(
+        f"/admin/django_celery_beat/periodictask/{task.pk}/change/",
+        {**values, "interval": interval.pk, "enabled": "on"},
+    )
+
+    assert response.status_code == 302
+    task.refresh_from_db()
+    assert (task.task, task.interval, task.enabled) == ("tasks.claim_batch", interval, True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (3_605, "1 h"),
+        (3_665, "1 h 1 min"),
+        (90_000, "1 d 1 h"),
+    ],
+)
+def test_a_duration_reads_in_two_units(seconds: int, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,242 @@
+"""Each invariant, seen to fail by breaking rows on purpose."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from executions import invariants
+from executions.invariants import Violation, set_aside, violations
+from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.queue import ExecutionQueue
+from executions.usecases import NewExecution, NewTask, Report, create, mark_done, refresh, report
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def rerun(queue: ExecutionQueue) -> Execution:
+    """An execution whose history is Error, Running, Success: a task failed and ran again."""
+    execution = create(NewExecution("IMAGE_SCAN", tasks=[NewTask(), NewTask()]))
+    first, second = execution.tasks.order_by("pk").values_list("pk", flat=True)
+    for step in (
+        [Report(first, "Success"), Report(second, "Error")],
+        [Report(second, "Running", revision=1)],
+        [Report(second, "Success", revision=1)],
+    ):
+        report(step)
+        refresh([execution.pk])
+    drain(queue)
+    execution.refresh_from_db()
+    return execution
+
+
+def drain(queue: ExecutionQueue) -> None:
+    while (batch := queue.claim_batch("test-node", 1000)).claim.members:
+        queue.mark_complete(batch.claim)
+
+
+def names() -> list[str]:
+    return [one.name for one in violations()]
+
+
+def test_nothing_is_wrong_with_what_the_use_cases_made(rerun: Execution) -> None:
+    mark_done(create(NewExecution("SLACK")).pk)
+    assert violations() == []
+    assert set_aside() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "ended"),
+    [
+        ("Running", False),
+        ("Pending", False),
+        ("Error", True),
+        ("Stopped", True),
+    ],
+)
+def test_k1_sees_a_wrong_status(rerun: Execution, status: str, ended: bool) -> None:
+    end = F("end_time") if ended else None
+    Execution.objects.filter(pk=rerun.pk).update(status=status, end_time=end)
+    StatusChange.objects.filter(execution=rerun, revision=rerun.revision).update(to_status=status)
+    (one,) = violations()
+    assert (one.name, one.execution_id) == ("K1", rerun.pk)
+    assert f"is {status} with end" in one.what
+    assert "0 unfinished, 0 Error, 0 Stopped, 2 Success" in one.what
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (("Error", "Pending"), "Running"),
+        (("Error", "Scheduled"), "Running"),
+        (("Stopped", "Running"), "Running"),
+        (("Stopped", "Error"), "Error"),
+        (("Success", "Stopped"), "Stopped"),
+        (("Success", "Success"), "Success"),
+    ],
+)
+def test_k1_holds_for_the_right_status_alone(
+    queue: ExecutionQueue, words: tuple[str, str], right: str
+) -> None:
+    execution = create(NewExecution("IMAGE_SCAN", tasks=[NewTask(), NewTask()]))
+    report(Report(task.pk, word) for task, word in zip(execution.tasks.all(), words, strict=True))
+    refresh([execution.pk])
+    last_end = max((task.end_time for task in execution.tasks.all() if task.end_time), default=None)
+    for status in ("Running", "Error", "Stopped", "Success"):
+        end = None if status == "Running" else last_end
+        Execution.objects.filter(pk=execution.pk).update(status=status, end_time=end)
+        assert ("K1" not in names()) == (status == right), status
+
+
+def test_k1_sees_a_wrong_end(rerun: Execution) -> None:
+    Execution.objects.filter(pk=rerun.pk).update(end_time=datetime(2020, 1, 1, tzinfo=UTC))
+    assert names() == ["K1"]
+
+
+def test_k1_does_not_rest_on_the_view(rerun: Execution) -> None:
+    """The view is wrong, and so is the stored status, which agrees with it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE OR REPLACE VIEW execution_rollup AS SELECT execution_id,"
+            " CASE WHEN bool_or(status_code < 3) THEN 'Running' ELSE 'Error' END AS status,"
+            " CASE WHEN bool_or(status_code < 3) THEN NULL ELSE max(end_time) END AS end_time"
+            " FROM task GROUP BY execution_id"
+        )
+    refresh([rerun.pk])
+    rerun.refresh_from_db()
+    assert rerun.status == "Error"
+    assert "K1" in names()
+
+
+def test_k1_sees_a_view_that_disagrees_with_a_right_status(rerun: Execution) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE OR REPLACE VIEW execution_rollup AS SELECT execution_id, 'Stopped' AS status,"
+            " max(end_time) AS end_time FROM task GROUP BY execution_id"
+        )
+    assert names() == ["K1"]
+
+
+def test_quarantined_executions_are_listed_apart(rerun: Execution) -> None:
+    Quarantine.objects.create(execution=rerun, reason="a test", attempts=5)
+    Execution.objects.filter(pk=rerun.pk).update(end_time=datetime(2020, 1, 1, tzinfo=UTC))
+    assert violations() == []
+    assert [(one.name, one.execution_id) for one in set_aside()] == [("K1", rerun.pk)]
+
+
+def test_k2_sees_what_waits_what_is_in_flight_and_what_the_broker_holds(
+    queue: ExecutionQueue,
+) -> None:
+    queue.add(["1:IMAGE_SCAN", "2:IMAGE_SCAN", "3:SLACK"])
+    queue.claim_batch("test-node", 1)
+    assert violations(broker=lambda: 7) == [
+        Violation("K2", None, "2 executions wait in the queue"),
+        Violation("K2", None, "1 executions are in processing"),
+        Violation("K2", None, "7 messages are with the broker"),
+    ]
+
+
+def test_k2_asks_nothing_where_nothing_is_queued(
+    queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add(["1:IMAGE_SCAN"])
+    monkeypatch.setattr(invariants, "refresh_settings", lambda: SimpleNamespace(in_process=True))
+    assert violations() == []
+
+
+def lose_the_first(execution: Execution) -> None:
+    StatusChange.objects.filter(revision=1).delete()
+
+
+def lose_the_middle(execution: Execution) -> None:
+    StatusChange.objects.filter(revision=2).delete()
+
+
+def lose_the_last(execution: Execution) -> None:
+    StatusChange.objects.filter(revision=3).delete()
+
+
+def lose_all(execution: Execution) -> None:
+    StatusChange.objects.all().delete()
+
+
+def leave_a_gap(execution: Execution) -> None:
+    StatusChange.objects.filter(revision=3).update(revision=4)
+
+
+def break_a_link(execution: Execution) -> None:
+    StatusChange.objects.filter(revision=2).update(from_status="Stopped")
+
+
+def end_elsewhere(execution: Execution) -> None:
+    StatusChange.objects.filter(revision=3).update(to_status="Stopped")
+
+
+def add_one_too_many(execution: Execution) -> None:
+    StatusChange.objects.create(
+        execution_id=execution.pk,
+        revision=4,
+        from_status="Success",
+        to_status="Success",
+        at=datetime.now(UTC),
+    )
+
+
+def forget_a_revision(execution: Execution) -> None:
+    Execution.objects.all().update(revision=F("revision") - 1)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (lose_the_first, "revision 3 and 2 history rows, from revision 2 to 3"),
+        (lose_the_middle, "revision 3 and 2 history rows, from revision 1 to 3"),
+        (lose_the_last, "revision 3 and 2 history rows, from revision 1 to 2"),
+        (lose_all, "revision 3 and 0 history rows"),
+        (leave_a_gap, "revision 3 and 3 history rows, from revision 1 to 4"),
+        (break_a_link, "begins revision 2 at Stopped, but the one before it ended at Error"),
+        (end_elsewhere, "is Success, but its history ends at Stopped"),
+        (add_one_too_many, "revision 3 and 4 history rows"),
+        (forget_a_revision, "revision 2 and 3 history rows"),
+    ],
+)
+def test_k3_sees_a_history_that_is_not_whole(
+    rerun: Execution, spoil: Callable[[Execution], None], what: str
+) -> None:
+    spoil(rerun)
+    found = [one for one in violations() if one.name == "K3"]
+    assert [one.execution_id for one in found] == [rerun.pk] * len(found)
+    assert any(what in one.what for one in found), found
+
+
+def test_k4_sees_a_final_status_that_was_left_without_a_rerun(rerun: Execution) -> None:
+    Task.objects.update(run_count=0)
+    assert violations() == [
+        Violation("K4", rerun.pk, "left a final status 1 times, but its tasks ran again 0 times")
+    ]
+
+
+def test_k4_does_not_mind_an_end_that_moved(rerun: Execution) -> None:
+    """A history row whose two statuses are equal left nothing."""
+    StatusChange.objects.create(
+        execution=rerun,
+        revision=4,
+        from_status="Success",
+        to_status="Success",
+        at=datetime.now(UTC) + timedelta(seconds=1),
+    )
+    Execution.objects.filter(pk=rerun.pk).update(revision=4)
+    assert violations() == []
+
+
+def test_the_list_is_bounded_for_each_of_the_four(rerun: Execution) -> None:
+    other = create(NewExecution("SLACK", tasks=[NewTask()]))
+    Execution.objects.filter(pk__in=(rerun.pk, other.pk)).update(
+        status="Stopped", end_time=datetime(2020, 1, 1, tzinfo=UTC)
+    )
+    assert names().count("K1") == 2
+    assert [one.name for one in violations(at_most=1)].count("K1") == 1

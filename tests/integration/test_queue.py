@@ -1,0 +1,661 @@
+"""The verbs of the queue as tables: all that Redis holds before, what is done, all that it holds after."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from executions.errors import QueueUnavailable
+from executions.queue import Claim, ExecutionQueue, Token
+from executions.queue.queue import Completed, GivenBack, Marked
+from tests.integration.state import (
+    Clock,
+    Redis,
+    absent_redis,
+    queue_with_clock,
+    wait_until,
+    whole_redis,
+)
+
+NOW = 1_000_000_000_000
+SECOND = 1_000_000
+PREFIX = "cache:execution:refresh:"
+
+
+@dataclass
+class Case:
+    """`result` is what the verb returned."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    result: Any = None
+    claim: Claim = field(default_factory=lambda: Claim("n1", "7", ("1:A", "2:B")))
+    counted: bool = True
+
+
+def put(redis: Redis, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        key = PREFIX + name
+        match value:
+            case set():
+                redis.sadd(key, *value)
+            case dict() if name == "nodes":
+                redis.zadd(key, value)
+            case dict():
+                redis.hset(key, mapping=value)
+            case _:
+                redis.set(key, value)
+
+
+def flight(*tokens: str) -> dict[str, Any]:
+    """Processing and its index."""
+    index = {}
+    for token in tokens:
+        number, vendor, node, stamp = token.split(":")
+        index[f"{number}:{vendor}"] = f"{node}:{stamp}"
+    return {"processing": set(tokens), "claims": index} if tokens else {}
+
+
+@pytest.fixture
+def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:
+    return queue_with_clock(
+        redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0
+    )
+
+
+Faked = tuple[ExecutionQueue, Clock]
+
+
+def played(redis: Redis, case: Case, verb: Any) -> Any:
+    put(redis, case.before)
+    result = verb()
+    assert whole_redis(redis) == case.after
+    return result
+
+
+# add
+
+
+ADD = {
+    "the first mark on an empty queue asks for a tick": Case(
+        {}, {"queue:v2": {"1:A", "2:B"}, "wake": "1"}, Marked(2, True)
+    ),
+    "a mark on a queue where others wait asks for nothing": Case(
+        {"queue:v2": {"3:C"}}, {"queue:v2": {"1:A", "2:B", "3:C"}}, Marked(2, False)
+    ),
+    "marking twice is marking once": Case(
+        {"queue:v2": {"1:A", "2:B"}}, {"queue:v2": {"1:A", "2:B"}}, Marked(0, False)
+    ),
+    "while a tick is on its way nobody asks for another": Case(
+        {"wake": "1"}, {"queue:v2": {"1:A", "2:B"}, "wake": "1"}, Marked(2, False)
+    ),
+    "what is in flight is marked again": Case(
+        flight("1:A:n1:7"),
+        flight("1:A:n1:7") | {"queue:v2": {"1:A", "2:B"}, "wake": "1"},
+        Marked(2, True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADD)
+def test_add(name: str, redis: Redis, faked: Faked) -> None:
+    case = ADD[name]
+    assert played(redis, case, lambda: faked[0].add(["1:A", "2:B"])) == case.result
+
+
+def test_a_tick_that_was_asked_for_and_never_came_is_taken_for_lost_after_seconds(
+    redis: Redis, faked: Faked
+) -> None:
+    faked[0].add(["1:A"])
+    assert 0 < redis.pttl(PREFIX + "wake") <= 5000
+
+
+def test_ten_thousand_marks_in_one_call_are_all_there(redis: Redis, faked: Faked) -> None:
+    marked = faked[0].add(f"{number}:A" for number in range(1, 10_001))
+    assert marked == Marked(10_000, True)
+    assert redis.scard(PREFIX + "queue:v2") == 10_000
+
+
+# claim_batch
+
+
+def claimed(*members: str, **seen: Any) -> dict[str, Any]:
+    """What a batch says, with the defaults of an otherwise empty queue."""
+    attempts = seen.pop("attempts", {})
+    stamp = seen.pop("stamp", str(NOW) if members else "0")
+    return {"members": set(members), "stamp": stamp, "attempts": attempts, **seen}
+
+
+def token(member: str, stamp: int = NOW) -> str:
+    return f"{member}:me:{stamp}"
+
+
+CLAIM = {
+    "nothing waits": Case({}, {}, claimed(backlog=0, in_flight=0, live_nodes=0)),
+    "all that waits is taken, under the node and a stamp": Case(
+        {"queue:v2": {"1:A", "2:B"}, "wake": "1"},
+        flight(token("1:A"), token("2:B")) | {"stamp": str(NOW)},
+        claimed("1:A", "2:B", backlog=2, in_flight=2, live_nodes=0),
+    ),
+    "a stamp is not given twice when the clock stands still": Case(
+        {"queue:v2": {"1:A"}, "stamp": str(NOW)},
+        flight(token("1:A", NOW + 1)) | {"stamp": str(NOW + 1)},
+        claimed("1:A", stamp=str(NOW + 1), backlog=1, in_flight=1, live_nodes=0),
+    ),
+    "a stamp is not given twice when the clock went back": Case(
+        {"queue:v2": {"1:A"}, "stamp": str(NOW + 999)},
+        flight(token("1:A", NOW + 1000)) | {"stamp": str(NOW + 1000)},
+        claimed("1:A", stamp=str(NOW + 1000), backlog=1, in_flight=1, live_nodes=0),
+    ),
+    "what is in flight is not claimed again, and stays": Case(
+        {"queue:v2": {"1:A", "2:B"}} | flight("1:A:n1:7"),
+        {"queue:v2": {"1:A"}} | flight("1:A:n1:7", token("2:B")) | {"stamp": str(NOW)},
+        claimed("2:B", backlog=2, in_flight=2, live_nodes=0),
+    ),
+    "nothing but what is in flight": Case(
+        {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
+        {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
+        claimed(backlog=1, in_flight=1, live_nodes=0),
+    ),
+    "a token that was deleted by hand holds nobody up": Case(
+        {"queue:v2": {"1:A"}, "processing": {"9:Z:n1:7"}, "claims": {"1:A": "n1:7", "9:Z": "n1:7"}},
+        {
+            "processing": {"9:Z:n1:7", token("1:A")},
+            "claims": {"1:A": f"me:{NOW}", "9:Z": "n1:7"},
+            "stamp": str(NOW),
+        },
+        claimed("1:A", backlog=1, in_flight=2, live_nodes=0),
+    ),
+    "an index that is left of a processing deleted by hand is cleared": Case(
+        {"queue:v2": {"1:A"}, "claims": {"1:A": "n1:7", "9:Z": "n1:7"}},
+        flight(token("1:A")) | {"stamp": str(NOW)},
+        claimed("1:A", backlog=1, in_flight=1, live_nodes=0),
+    ),
+    "how often each failed before is told": Case(
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "2", "9:Z": "1"}},
+        flight(token("1:A"), token("2:B"))
+        | {"stamp": str(NOW), "attempts": {"1:A": "2", "9:Z": "1"}},
+        claimed("1:A", "2:B", attempts={"1:A": 2}, backlog=2, in_flight=2, live_nodes=0),
+    ),
+    "while the database is away nobody claims": Case(
+        {"queue:v2": {"1:A"}, "pause": "1", "wake": "1"},
+        {"queue:v2": {"1:A"}, "pause": "1"},
+        claimed(backlog=1, in_flight=0, live_nodes=0),
+    ),
+    "with no room left nothing is taken": Case(
+        {"queue:v2": {"1:A"}} | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
+        {"queue:v2": {"1:A"}} | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
+        claimed(backlog=1, in_flight=4, live_nodes=0),
+    ),
+    "each live node makes room, a silent one does not": Case(
+        {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "b": NOW - 10 * SECOND, "c": NOW - 11 * SECOND}}
+        | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
+        {"nodes": {"a": NOW, "b": NOW - 10 * SECOND, "c": NOW - 11 * SECOND}, "stamp": str(NOW)}
+        | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7", token("1:A")),
+        claimed("1:A", backlog=1, in_flight=5, live_nodes=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLAIM)
+def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
+    case = CLAIM[name]
+    batch = played(redis, case, lambda: faked[0].claim_batch("me", 100))
+    assert batch.unreadable == ()
+    assert case.result == {
+        "members": set(batch.claim.members),
+        "stamp": batch.claim.stamp,
+        "attempts": batch.attempts,
+        "backlog": batch.backlog,
+        "in_flight": batch.in_flight,
+        "live_nodes": batch.live_nodes,
+    }
+
+
+def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    queue.add(f"{number}:A" for number in range(1, 11))
+    assert [len(queue.claim_batch("me", 3).claim) for _ in range(4)] == [3, 1, 0, 0]
+    assert redis.scard(PREFIX + "queue:v2") == 6
+    queue.sign_of_life("a")
+    queue.sign_of_life("b")
+    assert len(queue.claim_batch("me", 100).claim) == 4
+
+
+MALFORMED = [
+    b"x",
+    b"1",
+    b"1:",
+    b":A",
+    b"",
+    b"1:A:B",
+    b"-1:A",
+    b"0:A",
+    b"1.5:A",
+    b"9223372036854775808:A",
+    b"99999999999999999999999:A",
+    b"\xff\xfe",
+    b"1:\xff",
+    b"1:A\x00",
+    "١:A".encode(),
+    b"1:" + b"V" * 65,
+]
+
+
+@pytest.mark.parametrize("raw", MALFORMED)
+def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
+    raw: bytes, redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    redis.sadd(PREFIX + "queue:v2", raw, "1:A", "2:B b")
+    redis.hset(PREFIX + "attempts", mapping={raw: 2, "1:A": 1})
+    batch = queue.claim_batch("me", 100)
+    assert set(batch.claim.members) == {"1:A", "2:B b"}
+    assert batch.unreadable == (raw,)
+    assert batch.attempts == {"1:A": 1}
+    wait_until(lambda: not redis.exists(PREFIX + "wake"), "the wake of the drop is over")
+    assert whole_redis(redis) == flight(token("1:A"), token("2:B b")) | {
+        "stamp": str(NOW),
+        "attempts": {"1:A": "1"},
+    }
+
+
+def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    redis.sadd(PREFIX + "queue:v2", b"x", b"\xff")
+    batch = queue.claim_batch("me", 100)
+    assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
+    assert whole_redis(redis) == {"stamp": str(NOW)}
+
+
+# take_over
+
+
+TAKE_OVER = {
+    "a live claim gets the node that works it, and a new stamp": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7"),
+        flight(token("1:A"), token("2:B"), "3:C:n1:7") | {"stamp": str(NOW), "nodes": {"me": NOW}},
+        Claim("me", str(NOW), ("1:A", "2:B")),
+    ),
+    "only the part that is live": Case(
+        flight("2:B:n1:7", "1:A:n2:8"),
+        flight(token("2:B"), "1:A:n2:8") | {"stamp": str(NOW), "nodes": {"me": NOW}},
+        Claim("me", str(NOW), ("2:B",)),
+    ),
+    "a claim that was recovered gives nothing": Case(
+        {"queue:v2": {"1:A", "2:B"}}, {"queue:v2": {"1:A", "2:B"}}, Claim("me", "0", ())
+    ),
+    "a claim that somebody else has now gives nothing": Case(
+        flight("1:A:n1:8", "2:B:n3:7"), flight("1:A:n1:8", "2:B:n3:7"), Claim("me", "0", ())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_OVER)
+def test_take_over(name: str, redis: Redis, faked: Faked) -> None:
+    case = TAKE_OVER[name]
+    assert played(redis, case, lambda: faked[0].take_over(case.claim, "me")) == case.result
+
+
+def test_a_message_that_is_delivered_twice_is_worked_once_even_by_the_same_node(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    queue.add(["1:A", "2:B"])
+    claim = queue.claim_batch("me", 10).claim
+    assert len(queue.take_over(claim, "me")) == 2
+    before = whole_redis(redis)
+    assert len(queue.take_over(claim, "me")) == 0
+    assert whole_redis(redis) == before
+
+
+# mark_complete
+
+
+COMPLETE = {
+    "tokens, index and attempts are gone": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7") | {"attempts": {"1:A": "1", "3:C": "2"}},
+        flight("3:C:n1:7") | {"attempts": {"3:C": "2"}},
+        Completed(2, 0, False),
+    ),
+    "what was marked meanwhile still waits, and is worth a tick": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}},
+        {"queue:v2": {"1:A"}, "wake": "1"},
+        Completed(2, 0, True),
+    ),
+    "no tick while one is on its way": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}, "wake": "1"},
+        {"queue:v2": {"1:A"}, "wake": "1"},
+        Completed(2, 0, False),
+    ),
+    "no tick while the database is away": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}, "pause": "1"},
+        {"queue:v2": {"1:A"}, "pause": "1"},
+        Completed(2, 0, False),
+    ),
+    "no tick while the workers have their hands full": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7") | {"queue:v2": {"1:A"}},
+        flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7") | {"queue:v2": {"1:A"}},
+        Completed(2, 0, False),
+    ),
+    "a claim that was recovered changes nothing and says so": Case(
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
+        Completed(0, 2, False),
+    ),
+    "a claim that was recovered and claimed again belongs to the other": Case(
+        flight("1:A:n2:8", "2:B:n1:7") | {"attempts": {"1:A": "1"}},
+        flight("1:A:n2:8") | {"attempts": {"1:A": "1"}},
+        Completed(1, 1, False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_mark_complete(name: str, redis: Redis, faked: Faked) -> None:
+    case = COMPLETE[name]
+    assert played(redis, case, lambda: faked[0].mark_complete(case.claim)) == case.result
+
+
+# mark_failed
+
+
+FAILED = {
+    "a failure is counted": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"attempts": {"1:A": "1"}},
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "2", "2:B": "1"}},
+        GivenBack(2, ()),
+    ),
+    "a failure that is nobody's is not counted": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"attempts": {"1:A": "2"}},
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "2"}},
+        GivenBack(2, ()),
+        counted=False,
+    ),
+    "who failed too often is on no list any more": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"attempts": {"1:A": "2", "9:Z": "2"}},
+        {"queue:v2": {"2:B"}, "attempts": {"2:B": "1", "9:Z": "2"}},
+        GivenBack(1, ("1:A",)),
+    ),
+    "a claim that was recovered changes nothing and counts nothing": Case(
+        {"queue:v2": {"1:A"}} | flight("2:B:n2:8"),
+        {"queue:v2": {"1:A"}} | flight("2:B:n2:8"),
+        GivenBack(0, ()),
+    ),
+    "what was marked meanwhile is there once": Case(
+        {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
+        {"queue:v2": {"1:A"}, "attempts": {"1:A": "1"}},
+        GivenBack(1, ()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_mark_failed(name: str, redis: Redis, faked: Faked) -> None:
+    case = FAILED[name]
+    verb = lambda: faked[0].mark_failed(case.claim, counted=case.counted)  # noqa: E731
+    assert played(redis, case, verb) == case.result
+
+
+# recover_stale
+
+
+OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND
+RECOVER = {
+    "nothing in flight": Case({"queue:v2": {"1:A"}}, {"queue:v2": {"1:A"}}, (GivenBack(), ())),
+    "the claims of a silent node go back, counted": Case(
+        flight(f"1:A:dead:{FRESH}", f"2:B:dead:{NOW}") | {"nodes": {"n1": NOW}},
+        {
+            "queue:v2": {"1:A", "2:B"},
+            "attempts": {"1:A": "1", "2:B": "1"},
+            "nodes": {"n1": NOW},
+        },
+        (GivenBack(2, ()), ()),
+    ),
+    "a node whose last sign is older than its ttl is silent": Case(
+        flight(f"1:A:n1:{NOW}", f"2:B:n2:{NOW}")
+        | {"nodes": {"n1": NOW - 10 * SECOND, "n2": NOW - 10 * SECOND - 1}},
+        flight(f"1:A:n1:{NOW}")
+        | {
+            "queue:v2": {"2:B"},
+            "attempts": {"2:B": "1"},
+            "nodes": {"n1": NOW - 10 * SECOND, "n2": NOW - 10 * SECOND - 1},
+        },
+        (GivenBack(1, ()), ()),
+    ),
+    "an old claim goes back whatever its node says; a live node keeps the others": Case(
+        flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}") | {"nodes": {"n1": NOW}},
+        flight(f"2:B:n1:{FRESH}")
+        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
+        (GivenBack(1, ()), ()),
+    ),
+    "who was lost too often is told and is on no list any more": Case(
+        flight(f"1:A:dead:{FRESH}") | {"attempts": {"1:A": "2"}},
+        {},
+        (GivenBack(0, ("1:A",)), ()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECOVER)
+def test_recover_stale(name: str, redis: Redis, faked: Faked) -> None:
+    case = RECOVER[name]
+    assert played(redis, case, lambda: faked[0].recover_stale()) == case.result
+    before = whole_redis(redis)
+    assert faked[0].recover_stale() == (GivenBack(), ())
+    assert whole_redis(redis) == before
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"x", b"1:A", b"1:A:n1", b"1:A:n1:x", b"1:A:B:n1:7", b":A:n1:7", b"1::n1:7", b"\xff", b"1:A:n1:007"],
+)
+def test_a_token_that_cannot_be_read_is_dropped_and_told(
+    raw: bytes, redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    put(redis, flight(f"1:A:n1:{NOW}") | {"nodes": {"n1": NOW}})
+    before = whole_redis(redis)
+    redis.sadd(PREFIX + "processing", raw)
+    assert queue.recover_stale() == (GivenBack(), (raw,))
+    assert whole_redis(redis) == before
+
+
+def test_thousands_of_stale_claims_go_back_in_pages(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    put(redis, flight(*(f"{number}:A:dead:7" for number in range(1, 3501))))
+    assert queue.recover_stale() == (GivenBack(3500, ()), ())
+    assert whole_redis(redis) == {
+        "queue:v2": {f"{number}:A" for number in range(1, 3501)},
+        "attempts": {f"{number}:A": "1" for number in range(1, 3501)},
+    }
+
+
+def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_it(
+    redis: Redis, faked: Faked
+) -> None:
+    """A worker that starts greets with a recovery, just when other new nodes take their first claims."""
+    queue, _ = faked
+    queue.add(["1:A"])
+    claim = queue.claim_batch("old", 10).claim
+    look = queue.stats
+
+    def look_and_be_overtaken() -> Any:
+        seen = look()
+        queue.take_over(claim, "new")
+        return seen
+
+    queue.stats = look_and_be_overtaken  # type: ignore[method-assign]
+    assert queue.recover_stale() == (GivenBack(), ())
+    assert whole_redis(redis)["processing"] == {f"1:A:new:{NOW + 1}"}
+    assert "attempts" not in whole_redis(redis)
+
+
+def test_an_owner_that_completes_while_recovery_looks_at_its_claim_wins(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, clock = faked
+    queue.add(["1:A"])
+    claim = queue.claim_batch("slow", 10).claim
+    clock.move(301)
+    pages = list(queue._processing_pages())
+    queue._processing_pages = lambda: iter(pages)  # type: ignore[method-assign]
+    assert queue.mark_complete(claim).count == 1
+    before = whole_redis(redis)
+    assert queue.recover_stale() == (GivenBack(), ())
+    assert whole_redis(redis) == before
+
+
+def test_an_owner_that_comes_back_after_recovery_loses_and_the_member_is_refreshed_again(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, clock = faked
+    queue.add(["1:A"])
+    claim = queue.claim_batch("slow", 10).claim
+    clock.move(301)
+    queue.recover_stale()
+    again = queue.claim_batch("other", 10).claim
+    before = whole_redis(redis)
+    assert queue.mark_complete(claim) == Completed(0, 1, False)
+    assert queue.mark_failed(claim) == GivenBack(0, ())
+    assert whole_redis(redis) == before
+    assert queue.mark_complete(again).count == 1
+
+
+# signs of life, wake, pause, look
+
+
+def test_silent_nodes_are_forgotten(redis: Redis, faked: Faked) -> None:
+    queue, clock = faked
+    assert queue.sign_of_life("a") == 1
+    clock.move(5)
+    assert queue.sign_of_life("b") == 2
+    clock.move(5)
+    assert queue.sign_of_life("b") == 2
+    clock.move(0.000001)
+    assert queue.sign_of_life("b") == 1
+    assert whole_redis(redis) == {"nodes": {"b": clock.now}}
+
+
+def test_one_of_many_who_ask_sends_the_tick(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    assert not queue.wake()
+    put(redis, {"queue:v2": {"1:A"}})
+    assert [queue.wake() for _ in range(3)] == [True, False, False]
+    redis.delete(PREFIX + "wake")
+    redis.set(PREFIX + "pause", 1)
+    assert not queue.wake()
+
+
+def test_a_pause_ends_by_itself(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, pause=0.05)
+    queue.pause()
+    assert redis.exists(PREFIX + "pause")
+    wait_until(lambda: not redis.exists(PREFIX + "pause"), "the pause is over")
+
+
+def test_a_pause_of_nothing_is_no_pause(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, pause=0.0)
+    queue.pause()
+    assert whole_redis(redis) == {}
+
+
+def test_looking_changes_nothing(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    state = flight("1:A:n1:7", "2:B:n1:7") | {
+        "queue:v2": {"3:C"},
+        "attempts": {"1:A": "1"},
+        "nodes": {"n1": NOW, "n0": NOW, "gone": 5},
+        "wake": "1",
+    }
+    put(redis, state)
+    stats = queue.stats()
+    assert (stats.now, stats.backlog, stats.in_flight, stats.failed_before) == (NOW, 1, 2, 1)
+    assert (stats.pause_ms, stats.nodes) == (0, ("n0", "n1"))
+    assert set(queue.claims()) == {Token("1:A", "n1", 7), Token("2:B", "n1", 7)}
+    assert whole_redis(redis) == state
+
+
+# the world around
+
+
+def test_after_flushall_in_the_middle_everything_works_and_the_old_claim_is_outlived(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, clock = faked
+    queue.add(["1:A"])
+    claim = queue.claim_batch("me", 10).claim
+    redis.flushall()
+    clock.move(1)
+    assert queue.take_over(claim, "me") == Claim("me", "0", ())
+    assert queue.mark_complete(claim) == Completed(0, 1, False)
+    assert queue.mark_failed(claim) == GivenBack()
+    assert whole_redis(redis) == {}
+    assert queue.add(["1:A"]) == Marked(1, True)
+    assert queue.claim_batch("me", 10).claim.members == ("1:A",)
+
+
+def test_every_verb_works_after_the_scripts_were_flushed(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    claim = Claim("n1", "7", ("1:A",))
+    for verb in (
+        lambda: queue.add(["1:A"]),
+        lambda: queue.claim_batch("me", 10),
+        lambda: queue.take_over(claim, "me"),
+        lambda: queue.mark_complete(claim),
+        lambda: queue.mark_failed(claim),
+        queue.recover_stale,
+        queue.wake,
+        queue.stats,
+        lambda: queue.sign_of_life("me"),
+    ):
+        redis.script_flush()
+        verb()
+
+
+def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
+    queue, _ = queue_without_redis()
+    claim = Claim("n1", "7", ("1:A",))
+    for verb in (
+        lambda: queue.add(["1:A"]),
+        lambda: queue.claim_batch("me", 10),
+        lambda: queue.take_over(claim, "me"),
+        lambda: queue.mark_complete(claim),
+        lambda: queue.mark_failed(claim),
+        queue.recover_stale,
+        queue.wake,
+        queue.pause,
+        queue.stats,
+        lambda: list(queue.claims()),
+        lambda: queue.sign_of_life("me"),
+    ):
+        with pytest.raises(QueueUnavailable, match="^Redis: "):
+            verb()
+
+
+def queue_without_redis() -> tuple[ExecutionQueue, Redis]:
+    from executions.conf import refresh_settings
+
+    client = absent_redis()
+    return ExecutionQueue(refresh_settings(), client, client), client
+
+
+def test_real_clocks_give_no_stamp_twice(redis: Redis, queue: ExecutionQueue) -> None:
+    queue.add(f"{number}:A" for number in range(1, 51))
+    stamps = [queue.claim_batch("me", 1).claim.stamp for _ in range(50)]
+    assert len(set(stamps)) == 50
+    assert abs(int(stamps[0]) - time.time_ns() // 1000) < 60 * SECOND
+
+
+def test_no_verb_reads_a_large_set_at_once(redis: Redis, faked: Faked) -> None:
+    """SLOWLOG stays clean only if no script asks for all of a set."""
+    from executions.queue import scripts
+
+    for name in scripts.KEYS:
+        text = scripts.source(name).upper()
+        assert "SMEMBERS" not in text
+        assert "'KEYS'" not in text
+        assert "HGETALL" not in text
