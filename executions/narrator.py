@@ -52,8 +52,7 @@ def on_discarded(members: Sequence[bytes], **_: Any) -> None:
 def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
     for execution_id in execution_ids:
         log.error(
-            "Quarantined execution %d: %s. Release it with: manage.py refresh_queue quarantine "
-            "--release %d",
+            "Quarantined execution %d: %s. Release it with: manage.py refresh_queue quarantine --release %d",
             execution_id,
             reason,
             execution_id,
@@ -80,12 +79,8 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
 
 
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
-    if outcome.drifted:
-        log.warning(
-            "Reconcile found %d drifted executions and marked %d",
-            len(outcome.drifted),
-            outcome.marked,
-        )
+    if outcome.marked:
+        log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
 
 
 def begin() -> None:

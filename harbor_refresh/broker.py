@@ -16,7 +16,7 @@ class Channel(redis.Channel):
     def _connparams(self, asynchronous: bool = False) -> Any:
         if self.connection.client is None:
             raise ConnectionError("the connection to the broker is closed")
-        return super()._connparams(asynchronous=asynchronous)
+        return super()._connparams(asynchronous=asynchronous)  # type: ignore[misc]
 
 
 class Transport(redis.Transport):

@@ -113,7 +113,7 @@ def redis_url(*names: str, default: str) -> str:
         if not value:
             continue
         parts = urlsplit(value)
-        if parts.scheme in ("redis", "rediss") and parts.hostname or parts.scheme == "unix":
+        if (parts.scheme in ("redis", "rediss") and parts.hostname) or parts.scheme == "unix":
             return value
         raise _bad(name, _without_password(value), "redis://[:password@]host:port/number")
     return default

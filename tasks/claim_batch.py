@@ -26,5 +26,8 @@ def publish(claims: Sequence[Claim]) -> None:
     with current_app.producer_or_acquire() as producer, producer.batch():
         for claim in claims:
             refresh_executions.apply_async(
-                (claim.to_message(),), producer=producer, argsrepr=f"({claim})", retry=False
+                (claim.to_message(),),
+                producer=producer,
+                argsrepr=f"({claim})",  # type: ignore[call-arg]  # celery-types does not know it
+                retry=False,
             )

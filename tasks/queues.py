@@ -10,17 +10,14 @@ TICKS = "harbor_refresh.ticks"
 
 
 #: What goes where. Whatever is no tick is work, which is the default queue.
-ROUTES = {
-    name: {"queue": TICKS}
-    for name in ("tasks.claim_batch", "tasks.recover_stale", "tasks.reconcile")
-}
+ROUTES = {name: {"queue": TICKS} for name in ("tasks.claim_batch", "tasks.recover_stale", "tasks.reconcile")}
 
 
 def waiting(queue: str) -> int:
     """How many messages wait in a queue of the broker."""
     with current_app.pool.acquire(block=True) as connection:
         try:
-            declared = connection.default_channel.queue_declare(queue, passive=True)
+            declared = connection.default_channel.queue_declare(queue, passive=True)  # type: ignore[attr-defined]
         except ChannelError:  # Redis has no key for an empty list
             return 0
         return int(declared.message_count)

@@ -11,5 +11,5 @@ from tasks.tick import Tick
 
 @shared_task(name="tasks.reconcile", base=Tick)
 def reconcile() -> dict[str, int]:
-    outcome = usecases.reconcile()
+    outcome = usecases.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}

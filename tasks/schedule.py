@@ -50,9 +50,7 @@ def as_interval(seconds: float) -> dict[str, Any]:
 def create_rows(interval_model: Any, task_model: Any) -> None:
     for row in ROWS:
         seconds = getattr(settings, row.setting)
-        interval, _ = interval_model.objects.get_or_create(
-            **as_interval(seconds if seconds > 0 else 30)
-        )
+        interval, _ = interval_model.objects.get_or_create(**as_interval(seconds if seconds > 0 else 30))
         task_model.objects.get_or_create(
             name=row.name,
             defaults={"task": row.task, "interval": interval, "description": row.description},
@@ -66,7 +64,7 @@ def follow_environment(**_: Any) -> None:
         seconds = getattr(settings, row.setting)
         if row.setting not in settings.SET_IN_ENVIRONMENT or seconds <= 0:
             continue
-        interval, _ = IntervalSchedule.objects.get_or_create(**as_interval(seconds))
+        interval = IntervalSchedule.objects.get_or_create(**as_interval(seconds))[0]
         for task in PeriodicTask.objects.filter(name=row.name).exclude(interval=interval):
             task.interval = interval
             task.save()

@@ -32,9 +32,7 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
     )
 
 
-def status_label(
-    status: str, *, count: int | None = None, href: str = "", title: str = ""
-) -> SafeString:
+def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
     """The status in its colour; with `count`, how many have it."""
     text = status if count is None else f"{count:,} {status}"
     return label(text, COLOURS[status], href=href, title=title)
@@ -43,7 +41,7 @@ def status_label(
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
     """How many tasks have which status; each label leads to those tasks."""
     return format_html(
-        '<span class="inline-flex flex-wrap gap-1" style="min-width: 18rem">{}</span>',
+        '<span class="inline-flex flex-wrap gap-1" style="min-width: 17.5rem">{}</span>',
         format_html_join(
             "",
             "{}",

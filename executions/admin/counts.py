@@ -25,9 +25,7 @@ def counts_of(execution: Execution) -> Counts:
     """What the list has counted already; else counted now."""
     counts: Counts | None = execution.__dict__.get("task_counts")
     if counts is None:
-        counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(
-            execution.pk, {}
-        )
+        counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(execution.pk, {})
     return counts
 
 

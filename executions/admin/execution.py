@@ -46,7 +46,6 @@ class ExecutionAdmin(ReadOnlyAdmin):
         "shown_status",
         "vendor_type",
         "tasks",
-        "trigger",
         "started",
         "duration",
     )
@@ -79,9 +78,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CountedChangeList]:
         return CountedChangeList
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {**(extra_context or {}), **legend(request, OF_EXECUTIONS)}
         return super().changelist_view(request, context)
 

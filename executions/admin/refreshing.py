@@ -44,19 +44,14 @@ def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None
         messages.error(request, f"{len(outcome.failed) - SHOWN:,} more could not be refreshed.")
 
 
-def _mark_instead(
-    request: HttpRequest, chosen: Sequence[tuple[int, str]], reason: DatabaseAway
-) -> None:
+def _mark_instead(request: HttpRequest, chosen: Sequence[tuple[int, str]], reason: DatabaseAway) -> None:
     if usecases.mark(member(pk, vendor) for pk, vendor in chosen):
         messages.warning(
             request,
-            f"{reason}. {_executions(len(chosen))} marked instead: the workers refresh them when "
-            "it is back.",
+            f"{reason}. {_executions(len(chosen))} marked instead: the workers refresh them when it is back.",
         )
     else:
-        messages.error(
-            request, f"{reason}, and Redis is away too. Reconcile finds what is not true."
-        )
+        messages.error(request, f"{reason}, and Redis is away too. Reconcile finds what is not true.")
 
 
 def _executions(count: int) -> str:

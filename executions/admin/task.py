@@ -67,9 +67,7 @@ class TaskAdmin(ReadOnlyAdmin):
         """By status within one execution only: over all tasks no index answers it."""
         return ("status",) if OF_ONE_EXECUTION in request.GET else ()
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = dict(extra_context or {})
         if found := number(request.GET.get(OF_ONE_EXECUTION, "")):
             context |= legend(request, OF_TASKS)

@@ -32,9 +32,7 @@ class StatusChange(models.Model):
         ordering = ("revision",)
         constraints = (
             # its index serves the history of one execution, too
-            models.UniqueConstraint(
-                fields=["execution", "revision"], name="status_change_once_a_revision"
-            ),
+            models.UniqueConstraint(fields=["execution", "revision"], name="status_change_once_a_revision"),
         )
 
     def __str__(self) -> str:

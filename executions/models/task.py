@@ -18,9 +18,7 @@ class Task(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
-    execution = models.ForeignKey(
-        Execution, on_delete=models.CASCADE, related_name="tasks", db_index=False
-    )
+    execution = models.ForeignKey(Execution, on_delete=models.CASCADE, related_name="tasks", db_index=False)
     job_id = models.CharField(max_length=64, blank=True, default="")
     status = models.CharField(max_length=16, choices=Status, default=Status.PENDING)
     status_code = models.SmallIntegerField(default=0)

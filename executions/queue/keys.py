@@ -3,7 +3,7 @@
 | key            | type   | holds                                                   | bounded by                 |
 | -------------- | ------ | ------------------------------------------------------- | -------------------------- |
 | `queue:v2`     | set    | `ID:VENDOR`, executions whose status may be out of date | the executions there are   |
-| `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes × share         |
+| `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes x share         |
 | `claims`       | hash   | `ID:VENDOR` → `NODE:TIMESTAMP`, its index by member     | processing                 |
 | `attempts`     | hash   | `ID:VENDOR` → how often it failed                       | queue and processing       |
 | `nodes`        | zset   | live nodes by their last sign of life                   | live nodes                 |

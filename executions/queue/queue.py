@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from redis import Redis
 
@@ -101,7 +101,9 @@ class ExecutionQueue:
         Members nobody can read are dropped here and told in the batch: they were claimed like the
         others, so dropping them is completing them.
         """
-        stamp, raw, attempts, backlog = b"0", [], [], None
+        stamp, backlog = b"0", None
+        raw: list[bytes] = []
+        attempts: list[bytes | int] = []
         while True:
             page = min(CLAIM_PAGE, count - len(raw))
             stamp, waited, in_flight, live, more, failures = self._run(
@@ -114,9 +116,7 @@ class ExecutionQueue:
                 break
         readable = [names.readable(member) for member in raw]
         taken = tuple(member for member in readable if member is not None)
-        dropped = tuple(
-            member for member, text in zip(raw, readable, strict=True) if text is None
-        )
+        dropped = tuple(member for member, text in zip(raw, readable, strict=True) if text is None)
         claim = Claim(node, stamp.decode(), taken)
         if dropped:
             self._run("complete", claim.suffix, self.conf.share, self._ttl_us, 1, *dropped)
@@ -139,9 +139,7 @@ class ExecutionQueue:
         """Done with these. `outlived` of them were recovered meanwhile: nothing was changed for those."""
         total, wake = 0, False
         for page in pages(claim.members):
-            count, woken = self._run(
-                "complete", claim.suffix, self.conf.share, self._ttl_us, WAKE_TTL_MS, *page
-            )
+            count, woken = self._run("complete", claim.suffix, self.conf.share, self._ttl_us, WAKE_TTL_MS, *page)
             total, wake = total + count, wake or bool(woken)
         return Completed(total, len(claim) - total, wake)
 
@@ -184,6 +182,12 @@ class ExecutionQueue:
                 self._redis.srem(self.keys.processing, *chunk)
         return total, tuple(unreadable)
 
+    def lost(self, members: Iterable[str]) -> Iterator[str]:
+        """Those of the members that are neither on the queue nor in flight."""
+        for page in pages(members):
+            known = self._run("known", *page)
+            yield from (member for member, is_known in zip(page, known, strict=True) if not is_known)
+
     def wake(self) -> bool:
         """True if members wait and the caller must send the tick."""
         return bool(self._run("wake", WAKE_TTL_MS))
@@ -213,7 +217,10 @@ class ExecutionQueue:
         cursor = 0
         while True:
             with redis_errors_translated():
-                cursor, page = self._redis.sscan(self.keys.processing, cursor, count=PAGE)
+                cursor, page = cast(
+                    "tuple[int, list[bytes]]",
+                    self._redis.sscan(self.keys.processing, cursor, count=PAGE),
+                )
             if page:
                 yield page
             if not cursor:

@@ -9,6 +9,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "claim": ("queue", "processing", "claims", "attempts", "nodes", "wake", "pause", "stamp"),
     "complete": ("queue", "processing", "claims", "attempts", "nodes", "wake", "pause"),
     "give_back": ("queue", "processing", "claims", "attempts"),
+    "known": ("queue", "processing", "claims"),
     "look": ("queue", "processing", "attempts", "nodes", "pause"),
     "take_over": ("processing", "claims", "nodes", "stamp"),
     "wake": ("queue", "wake", "pause"),

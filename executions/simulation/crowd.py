@@ -50,9 +50,7 @@ def make(plan: Plan, progress: Progress = lambda made: None) -> Made:
     for start in range(0, plan.mix.executions, TOGETHER):
         vendors = plan.vendors[start : start + TOGETHER]
         news = [
-            NewExecution(
-                vendor, tasks=[NewTask()] * plan.mix.tasks, extra_attrs={"seed": plan.mix.seed}
-            )
+            NewExecution(vendor, tasks=[NewTask()] * plan.mix.tasks, extra_attrs={"seed": plan.mix.seed})
             for vendor in vendors
         ]
         for execution in create_many(news):
@@ -125,8 +123,7 @@ class Crowd:
                 self.tally.stops += 1
             return
         outcome = report(
-            Report(self._made.tasks[move.execution][move.task], move.status, move.revision)
-            for move in moves
+            Report(self._made.tasks[move.execution][move.task], move.status, move.revision) for move in moves
         )
         with self._lock:
             self.tally.sent += len(moves)

@@ -66,9 +66,7 @@ class Demo:
     def _new_execution(self) -> None:
         vendor, rng = self._rng.choice(VENDORS), self._rng
         size = rng.choice((1, 1, 2, 3, 4, 6, 10))
-        execution = create(
-            NewExecution(vendor, rng.randint(1, 40), extra_attrs=MARK, tasks=[NewTask()] * size)
-        )
+        execution = create(NewExecution(vendor, rng.randint(1, 40), extra_attrs=MARK, tasks=[NewTask()] * size))
         self._later(EVERY_SECONDS * rng.uniform(0.6, 1.4), self._new_execution)
         for task_id in execution.tasks.values_list("pk", flat=True):
             self._plan(task_id, 0, rng.uniform(0.5, 3))

@@ -45,9 +45,7 @@ def describe(stats: Stats | None) -> str:
     if not stats.nodes:
         return f"{waits}, and no worker gives a sign of life. {START_A_WORKER}"
     if stats.pause_ms:
-        return (
-            f"{waits}, {len(stats.nodes)} live processes; they pause because the database was away."
-        )
+        return f"{waits}, {len(stats.nodes)} live processes; they pause because the database was away."
     return f"{waits}, {len(stats.nodes)} live processes."
 
 

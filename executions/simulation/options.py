@@ -14,9 +14,7 @@ def count(at_least: int, at_most: int) -> Callable[[str], int]:
         except ValueError:
             number = at_least - 1
         if not at_least <= number <= at_most:
-            raise ArgumentTypeError(
-                f"got {text!r}, takes a whole number from {at_least:,} to {at_most:,}"
-            )
+            raise ArgumentTypeError(f"got {text!r}, takes a whole number from {at_least:,} to {at_most:,}")
         return number
 
     return whole_number

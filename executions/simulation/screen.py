@@ -43,9 +43,7 @@ class Screen:
     @contextmanager
     def waiting(self, text: str) -> Iterator[Callable[[str], None]]:
         columns = (TextColumn("{task.description}"), SpinnerColumn(), TimeElapsedColumn())
-        with Progress(
-            *columns, TextColumn("{task.fields[now]}"), console=self._console
-        ) as progress:
+        with Progress(*columns, TextColumn("{task.fields[now]}"), console=self._console) as progress:
             task = progress.add_task(f"{text:<10}", total=None, now="")
             yield lambda now: progress.update(task, now=now)
 

@@ -40,9 +40,7 @@ class Result:
         names = sorted({one.name for one in self.violations})
         what = [f"{' and '.join(names)} do not hold"] if names else []
         if self.surprises:
-            what.append(
-                f"{plural(len(self.surprises), 'execution')} ended unlike the plan predicts"
-            )
+            what.append(f"{plural(len(self.surprises), 'execution')} ended unlike the plan predicts")
         return "; ".join(what) + f". Repeat it with --seed {self.mix.seed}"
 
     def broken(self, name: str) -> list[Violation]:
@@ -64,9 +62,7 @@ class Result:
         }
 
 
-def judge(
-    plan: Plan, made: Made, tally: Tally, *, failure: str, times: tuple[float, float]
-) -> Result:
+def judge(plan: Plan, made: Made, tally: Tally, *, failure: str, times: tuple[float, float]) -> Result:
     """Ask the servers, and compare each execution of the plan with what the plan predicts."""
     return Result(
         mix=plan.mix,
@@ -85,9 +81,7 @@ def surprises(plan: Plan, made: Made) -> list[str]:
     """Executions that ended unlike the plan predicts, whoever it was that changed them."""
     stored = dict(Execution.objects.in_bulk(made.executions))
     found = []
-    for execution_id, vendor, predicted in zip(
-        made.executions, plan.vendors, outcomes(plan), strict=True
-    ):
+    for execution_id, vendor, predicted in zip(made.executions, plan.vendors, outcomes(plan), strict=True):
         execution = stored.get(execution_id)
         got = (execution.status, execution.vendor_type) if execution else ("gone", "")
         if got != (predicted, vendor):

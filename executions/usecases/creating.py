@@ -75,6 +75,4 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
 
 def _refuse_unreadable_vendor(vendor: str) -> None:
     if not vendor or len(vendor) > MAX_VENDOR or ":" in vendor or "\x00" in vendor:
-        raise Refused(
-            f"vendor type {vendor[:80]!r}: takes 1 to {MAX_VENDOR} characters, none of them a colon"
-        )
+        raise Refused(f"vendor type {vendor[:80]!r}: takes 1 to {MAX_VENDOR} characters, none of them a colon")

@@ -16,10 +16,7 @@ def delete(execution_ids: Iterable[int]) -> int:
     ids = list(execution_ids)
     with transaction.atomic():
         locked = list(
-            Execution.objects.select_for_update()
-            .filter(pk__in=ids)
-            .order_by("pk")
-            .values_list("pk", flat=True)
+            Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
         )
         for model in (Task, StatusChange, Quarantine):
             model._default_manager.filter(execution_id__in=locked)._raw_delete(using="default")

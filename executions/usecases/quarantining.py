@@ -24,17 +24,12 @@ def quarantine(members: Sequence[str], reasons: Mapping[int, str] | None = None)
     if not members:
         return
     conf = refresh_settings()
-    for_each = {names.execution_id(text): LOST for text in members} | {
-        number: reason for number, reason in (reasons or {}).items()
-    }
+    for_each = {names.execution_id(text): LOST for text in members} | dict(reasons or {})
     ids = names.ids(members)
     with transaction.atomic():
         there = Execution.objects.filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
         Quarantine.objects.bulk_create(
-            [
-                Quarantine(execution_id=pk, reason=for_each[pk], attempts=conf.max_attempts)
-                for pk in there
-            ],
+            [Quarantine(execution_id=pk, reason=for_each[pk], attempts=conf.max_attempts) for pk in there],
             update_conflicts=True,
             unique_fields=["execution"],
             update_fields=["reason", "attempts"],
@@ -55,11 +50,7 @@ def parole() -> list[int]:
     time = timedelta(seconds=refresh_settings().quarantine)
     with transaction.atomic():
         inmates = Quarantine.objects.filter(at__lt=Now() - time)
-        return _let_out(
-            list(
-                inmates.select_for_update(skip_locked=True).values_list("execution_id", flat=True)
-            )
-        )
+        return _let_out(list(inmates.select_for_update(skip_locked=True).values_list("execution_id", flat=True)))
 
 
 def _let_out(ids: list[int]) -> list[int]:

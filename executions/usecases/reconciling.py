@@ -12,11 +12,13 @@ from executions.conf import refresh_settings
 from executions.database import run
 from executions.errors import QueueUnavailable
 from executions.models import Execution, Watermark
-from executions.queue import member
+from executions.queue import execution_queue, member
 from executions.usecases.marking import mark
 from executions.usecases.quarantining import parole
 
 PAGE = 5_000
+BUSY = 10 * PAGE
+EXAMPLES = 20
 LOCK = 0x48524653  # an advisory lock of our own: one reconcile at a time
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -32,56 +34,82 @@ class Drift:
 
 @dataclass
 class Reconciled:
+    """`drifted` differ from their tasks; `waiting` of them are on the queue or in flight, as they should
+    be; the others were lost and are `marked`, unless it is a dry run."""
+
     looked_at: int = 0
-    drifted: list[Drift] = field(default_factory=list)
+    drifted: int = 0
+    waiting: int = 0
     marked: int = 0
     paroled: int = 0
     already_running: bool = False
+    postponed: bool = False
+    examples: list[Drift] = field(default_factory=list)
+    oldest: datetime | None = None
 
 
 Progress = Callable[[int], None]
 
 
 def reconcile(
-    *, full: bool = False, dry_run: bool = False, progress: Progress = lambda looked_at: None
+    *,
+    full: bool = False,
+    dry_run: bool = False,
+    yielding: bool = False,
+    progress: Progress = lambda looked_at: None,
 ) -> Reconciled:
     """Compare what changed since the watermark (or everything, if `full`) and mark what differs.
 
     1. Ask for a moment before which every change is committed and had time to be refreshed.
-    2. Go through the changes between the watermark and that moment, in pages; mark what drifted.
+    2. Go through the changes between the watermark and that moment, in pages; mark what drifted and is
+       neither on the queue nor in flight.
     3. Move the watermark to that moment, or only to the oldest drift. So a drift that was marked, and
        whose mark is lost again, is found by the next pass, and by each one until it is healed.
+
+    `yielding` postpones the pass while the queue is long: it would take the database from those who drain
+    it, to find little but what waits there.
 
     What if the process dies: the watermark has not moved, the next pass does it again. What if Redis is
     away: QueueUnavailable, and the watermark has not moved. What if two do it at once: the second says
     that one is running, and returns.
     """
     outcome = Reconciled()
+    conf = refresh_settings()
+    if yielding and not conf.in_process and execution_queue().stats().backlog > BUSY:
+        outcome.postponed = True
+        return outcome
     with _alone() as alone:
         if not alone:
             outcome.already_running = True
             return outcome
         if not dry_run:
             outcome.paroled = len(parole())
-        settled: datetime = run("settled_moment", grace=timedelta(seconds=refresh_settings().reconcile_grace))[0][0]
+        grace = timedelta(seconds=conf.reconcile_grace)
+        settled: datetime = run("settled_moment", grace=grace)[0][0]
         pages = _all_executions() if full else _changed_before(settled)
         for ids, looked_at in pages:
-            drifts = [Drift(*row) for row in run("find_drift", ids=ids)]
             outcome.looked_at += looked_at
-            outcome.drifted += drifts
-            if drifts and not dry_run:
-                _mark(drifts)
-                outcome.marked += len(drifts)
+            _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, dry_run)
             progress(outcome.looked_at)
         if not dry_run:
-            _move_watermark(_watermark() if full else settled, outcome.drifted)
+            _move_watermark(_watermark() if full else settled, outcome.oldest)
     signals.reconciled.send(sender=reconcile, outcome=outcome)
     return outcome
 
 
-def _mark(drifts: Sequence[Drift]) -> None:
-    if not mark(member(one.execution_id, one.vendor_type) for one in drifts):
-        raise QueueUnavailable("Redis is away: the drift that was found will be found again")
+def _treat(drifts: Sequence[Drift], outcome: Reconciled, dry_run: bool) -> None:
+    if not drifts:
+        return
+    names = [member(one.execution_id, one.vendor_type) for one in drifts]
+    lost = names if refresh_settings().in_process else list(execution_queue().lost(names))
+    if not dry_run and lost:
+        if not mark(lost):
+            raise QueueUnavailable("Redis is away: the drift that was found will be found again")
+        outcome.marked += len(lost)
+    outcome.drifted += len(drifts)
+    outcome.waiting += len(drifts) - len(lost)
+    outcome.examples += drifts[: EXAMPLES - len(outcome.examples)]
+    outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]))
 
 
 def _watermark() -> datetime:
@@ -89,9 +117,9 @@ def _watermark() -> datetime:
     return (row and row.settled_before) or BEGINNING
 
 
-def _move_watermark(settled: datetime, drifts: Sequence[Drift]) -> None:
+def _move_watermark(settled: datetime, oldest: datetime | None) -> None:
     """To `settled`, or back to the oldest drift, which stays in sight until it is healed."""
-    moment = min([settled, *(one.changed_at for one in drifts)])
+    moment = min(settled, oldest or settled)
     Watermark.objects.update_or_create(pk=1, defaults={"settled_before": moment})
 
 

@@ -59,6 +59,4 @@ def refresh_at_once(execution_ids: Sequence[int]) -> None:
     try:
         refresh(execution_ids)
     except DatabaseAway as exc:
-        signals.database_away.send(
-            sender=refresh_at_once, count=len(execution_ids), error=str(exc)
-        )
+        signals.database_away.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))

@@ -73,11 +73,7 @@ def public_home() -> Path:
         except OSError as exc:
             problems.append(f"{home}: {exc.strerror}")
             continue
-        if (
-            stat.S_ISDIR(home_stat.st_mode)
-            and home_stat.st_uid == os.geteuid()
-            and not home_stat.st_mode & 0o022
-        ):
+        if stat.S_ISDIR(home_stat.st_mode) and home_stat.st_uid == os.geteuid() and not home_stat.st_mode & 0o022:
             home.chmod(0o755)
             return home
         problems.append(f"{home}: it is not a directory that only root can write")

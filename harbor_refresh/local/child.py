@@ -30,9 +30,7 @@ class Watched(Protocol):
 class Child:
     """A service as a process in a group of its own."""
 
-    def __init__(
-        self, service: Service, *, cwd: Path, environ: Mapping[str, str], log: Path
-    ) -> None:
+    def __init__(self, service: Service, *, cwd: Path, environ: Mapping[str, str], log: Path) -> None:
         self.name = service.name
         self.log = log
         self._service = service

@@ -51,9 +51,7 @@ def _look_after(patience: Patience, screen: Screen) -> None:
             screen.error(str(exc))
 
 
-def end_all(
-    children: Sequence[Child], servers: Sequence[EmbeddedServer], hurry: Callable[[], bool]
-) -> None:
+def end_all(children: Sequence[Child], servers: Sequence[EmbeddedServer], hurry: Callable[[], bool]) -> None:
     """End every process, the servers last; in a hurry by SIGKILL.
 
     1. SIGTERM to the children, all at once, and wait for them.

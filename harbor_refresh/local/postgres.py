@@ -108,17 +108,14 @@ class EmbeddedPostgres(EmbeddedServer):
         )
         if made.wait() != 0:
             raise LocalError(
-                f"initdb could not make a database in {making}. Its log ({self.log}) ends:\n"
-                f"{tail(self.log)}"
+                f"initdb could not make a database in {making}. Its log ({self.log}) ends:\n{tail(self.log)}"
             )
         making.rename(self._data)
 
     def _refuse_data_of_another_version(self, programs: Path) -> None:
         """A PostgreSQL reads only the data of its own major version."""
         data_version = (self._data / "PG_VERSION").read_text().strip()
-        program = subprocess.run(
-            [programs / "postgres", "--version"], capture_output=True, text=True, check=False
-        )
+        program = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True, check=False)
         if f" {data_version}." not in program.stdout:
             raise LocalError(
                 f"The data in {self._data} are PostgreSQL {data_version}'s, and this is "

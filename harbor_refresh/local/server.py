@@ -95,8 +95,7 @@ class EmbeddedServer(ABC):
                 break
             self.port = choose_port(self.wished_port)
         raise LocalError(
-            f"{self.name} did not start on 127.0.0.1:{self.port}. Its log ({self.log}) ends:\n"
-            f"{tail(self.log)}"
+            f"{self.name} did not start on 127.0.0.1:{self.port}. Its log ({self.log}) ends:\n{tail(self.log)}"
         )
 
     def stop(self, *, immediate: bool = False, timeout: float = 10.0) -> None:

@@ -74,9 +74,7 @@ def environment(checkout: Checkout, database_url: str, redis_url: str) -> dict[s
 class Steps:
     """Runs programs to their end, one after another, looking for a wish to stop meanwhile."""
 
-    def __init__(
-        self, checkout: Checkout, environ: Mapping[str, str], stopping: Callable[[], bool]
-    ) -> None:
+    def __init__(self, checkout: Checkout, environ: Mapping[str, str], stopping: Callable[[], bool]) -> None:
         self._checkout = checkout
         self._environ = environ
         self._stopping = stopping
@@ -126,7 +124,6 @@ class Steps:
             child.kill()
         if child.exit_code != 0:
             raise LocalError(
-                f"{' '.join(arguments)} failed, so the start is given up. {child.log} ends:\n"
-                f"{tail(child.log)}"
+                f"{' '.join(arguments)} failed, so the start is given up. {child.log} ends:\n{tail(child.log)}"
             )
         return child.log.read_text(errors="replace").strip()

@@ -91,9 +91,7 @@ def fill(size: Size, progress: Progress) -> None:
                 cursor.execute(TRUE_ALREADY, values)
             progress(last)
         cursor.execute("SET session_replication_role = origin")
-        cursor.execute(
-            "SELECT setval(pg_get_serial_sequence('execution', 'id'), %s)", [size.executions]
-        )
+        cursor.execute("SELECT setval(pg_get_serial_sequence('execution', 'id'), %s)", [size.executions])
     settle()
 
 

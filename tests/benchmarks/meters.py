@@ -111,8 +111,7 @@ class SqlMeter:
     def transactions(self, since: int | None = None) -> int:
         since = self._xacts if since is None else since
         rows = self._ask(
-            "SELECT xact_commit + xact_rollback, sessions FROM pg_stat_database"
-            " WHERE datname = current_database()"
+            "SELECT xact_commit + xact_rollback, sessions FROM pg_stat_database WHERE datname = current_database()"
         )
         return int(rows[0][0]) - since
 

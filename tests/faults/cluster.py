@@ -74,9 +74,7 @@ class Cluster:
         app = "tests.faults.sabotage" if sabotage else "harbor_refresh"
         if sabotage:
             env["SABOTAGE"] = json.dumps(sabotage)
-        member = self._spawn(
-            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip"], app, env
-        )
+        member = self._spawn(["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip"], app, env)
         wait_for(lambda: " ready." in member.text(), f"{name} to be ready", log=member.log)
         return member
 
@@ -87,9 +85,7 @@ class Cluster:
     def _spawn(self, arguments: list[str], app: str, env: dict[str, str]) -> Member:
         log = self.directory / f"{arguments[0]}-{len(self.members)}.log"
         command = [sys.executable, "-m", "celery", "-A", app, *arguments]
-        process = spawn(
-            command, log=log, death_signal=signal.SIGKILL, cwd=ROOT, env={**self.env, **env}
-        )
+        process = spawn(command, log=log, death_signal=signal.SIGKILL, cwd=ROOT, env={**self.env, **env})
         member = Member(process, log)
         self.members.append(member)
         return member

@@ -44,11 +44,7 @@ def holds(redis: Redis) -> Callable[..., None]:
 
         def all_hold() -> bool:
             found[:] = violations(broker=broker, at_most=5)
-            found.extend(
-                f"K5: the key {key!r} is left"
-                for key in redis.keys("*")
-                if not key.startswith(EXPECTED)
-            )
+            found.extend(f"K5: the key {key!r} is left" for key in redis.keys("*") if not key.startswith(EXPECTED))
             return not found
 
         try:
@@ -61,9 +57,7 @@ def holds(redis: Redis) -> Callable[..., None]:
 
 def many(count: int, tasks: int = 1) -> list[int]:
     """Executions whose tasks have all succeeded, as the database stands before any refresh."""
-    executions = create_many(
-        NewExecution("REPLICATION", tasks=[NewTask()] * tasks) for _ in range(count)
-    )
+    executions = create_many(NewExecution("REPLICATION", tasks=[NewTask()] * tasks) for _ in range(count))
     return [execution.pk for execution in executions]
 
 

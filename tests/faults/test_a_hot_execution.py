@@ -38,4 +38,3 @@ def test_reports_from_eight_processes_meet_no_error_and_few_refreshes(
     assert " ERROR " not in worker.text()
     refreshes = len(re.findall("Refresh outdate execution status done, 1 succeed", worker.text()))
     assert refreshes <= 200, f"{refreshes} refreshes for 1,000 batches of reports"
-    print(refreshes)

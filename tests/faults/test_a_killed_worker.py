@@ -35,9 +35,7 @@ def test_sigkill_of_the_whole_group_loses_nothing(
 def test_a_pool_child_that_is_killed_costs_one_attempt_and_no_execution(
     cluster: Cluster, holds: Callable[..., None], tmp_path: Path
 ) -> None:
-    worker = cluster.worker(
-        sabotage={"point": "deciding", "act": "kill_process", "once": str(tmp_path / "acted")}
-    )
+    worker = cluster.worker(sabotage={"point": "deciding", "act": "kill_process", "once": str(tmp_path / "acted")})
     cluster.beat()
     ids = many(100)
     succeed(ids)

@@ -43,7 +43,7 @@ def test_flushall_in_the_middle_of_the_work_heals_itself(
     cluster.worker()
     cluster.beat()
     succeed(ids)
-    wait_for(lambda: 0 < statuses().get("Success", 0), "the work to begin")
+    wait_for(lambda: statuses().get("Success", 0) > 0, "the work to begin")
     redis.flushall()
     holds()
     assert statuses() == {"Success": 10_000}
@@ -53,9 +53,7 @@ def test_redis_stopped_between_the_commit_and_the_mark_costs_the_reporter_nothin
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(50)
-    points.visitors.append(
-        lambda point, _: servers.redis.kill() if point == "reported" else None
-    )
+    points.visitors.append(lambda point, _: servers.redis.kill() if point == "reported" else None)
     succeed(ids)
     points.visitors.clear()
     assert not servers.redis.running
@@ -65,7 +63,7 @@ def test_redis_stopped_between_the_commit_and_the_mark_costs_the_reporter_nothin
     cluster.beat()
     holds()
     assert statuses() == {"Success": 50}
-    assert "Reconcile found 50 drifted executions and marked 50" in cluster.logs()
+    assert "Reconcile found 50 drifted executions and marked them" in cluster.logs()
 
 
 def test_redis_restarted_five_times_in_ten_seconds_stops_nobody_for_long(

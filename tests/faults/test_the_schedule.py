@@ -31,9 +31,7 @@ def test_workers_away_for_ten_tick_intervals_find_no_pile_of_ticks(
     assert received <= 20, "ticks of the past were worked off"
 
 
-def test_three_beats_do_no_more_than_one(
-    cluster: Cluster, holds: Callable[..., None]
-) -> None:
+def test_three_beats_do_no_more_than_one(cluster: Cluster, holds: Callable[..., None]) -> None:
     cluster.worker()
     for _ in range(3):
         cluster.beat()

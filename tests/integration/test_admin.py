@@ -34,9 +34,7 @@ def no_static_files(settings: Any, tmp_path: Path) -> None:
 
 
 def signed_in(*permissions: str, superuser: bool = False) -> Client:
-    user = User.objects.create(
-        username="operator", is_staff=True, is_active=True, is_superuser=superuser
-    )
+    user = User.objects.create(username="operator", is_staff=True, is_active=True, is_superuser=superuser)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
     client.force_login(user)
@@ -135,9 +133,7 @@ def test_the_list_shows_the_newest_first_with_status_and_counts(admin: Client) -
 
 
 @pytest.mark.parametrize("address", [LIST, TASKS, CHANGES, QUARANTINE])
-def test_a_list_costs_as_many_queries_for_forty_rows_as_for_one(
-    admin: Client, address: str
-) -> None:
+def test_a_list_costs_as_many_queries_for_forty_rows_as_for_one(admin: Client, address: str) -> None:
     def add(count: int) -> None:
         executions = [made_wrong() for _ in range(count)]
         usecases.refresh([one.pk for one in executions])
@@ -163,9 +159,7 @@ def test_the_page_of_an_execution_costs_the_same_with_500_tasks(admin: Client) -
     assert "job-499" not in page
 
 
-def test_no_list_counts_further_than_the_cap(
-    admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_list_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CappedPaginator, "MOST", 3)
     for _ in range(5):
         made()
@@ -173,12 +167,19 @@ def test_no_list_counts_further_than_the_cap(
     with CaptureQueriesContext(connection) as captured:
         page = admin.get(LIST).content.decode()
 
-    counts = [
-        one["sql"] for one in captured if "COUNT" in one["sql"] and '"task"' not in one["sql"]
-    ]
+    counts = [one["sql"] for one in captured if "COUNT" in one["sql"] and '"task"' not in one["sql"]]
     assert len(counts) == 1
     assert "LIMIT 4" in counts[0]
     assert "The first 3 rows: search or filter for the others" in page
+
+
+def test_facets_are_off_since_they_would_count_every_row(admin: Client) -> None:
+    made()
+
+    page = admin.get(LIST + "?_facets=True").content.decode()
+
+    assert "Show counts" not in page
+    assert "Hide counts" not in page
 
 
 @pytest.mark.parametrize(
@@ -233,9 +234,7 @@ def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None
     ("address", "model"),
     [(LIST, Execution), (TASKS, Task), (CHANGES, StatusChange), (QUARANTINE, Quarantine)],
 )
-def test_nothing_can_be_added_changed_or_deleted(
-    admin: Client, address: str, model: type[Any]
-) -> None:
+def test_nothing_can_be_added_changed_or_deleted(admin: Client, address: str, model: type[Any]) -> None:
     execution = made_wrong()
     usecases.refresh([execution.pk])
     quarantine([f"{execution.pk}:SCAN_ALL"])
@@ -294,8 +293,7 @@ def test_refresh_now_names_what_could_not_be_refreshed(admin: Client) -> None:
     wrong, poisoned = made_wrong(), made_wrong()
     with connection.cursor() as cursor:
         cursor.execute(
-            "ALTER TABLE execution ADD CONSTRAINT poison "
-            f"CHECK (id <> {poisoned.pk} OR status <> 'Success')"
+            f"ALTER TABLE execution ADD CONSTRAINT poison CHECK (id <> {poisoned.pk} OR status <> 'Success')"
         )
 
     response = act(admin, LIST, "refresh_selected", [wrong.pk, poisoned.pk])
@@ -337,8 +335,7 @@ def test_refresh_now_marks_when_the_database_goes_away(
     response = act(admin, LIST, "refresh_selected", [wrong.pk])
 
     assert told(response) == [
-        "warning: PostgreSQL: gone. 1 execution marked instead: the workers refresh them when "
-        "it is back."
+        "warning: PostgreSQL: gone. 1 execution marked instead: the workers refresh them when it is back."
     ]
     assert redis.smembers(queue.keys.queue) == {f"{wrong.pk}:SCAN_ALL".encode()}
 
@@ -403,9 +400,7 @@ def test_a_periodic_task_can_be_edited(admin: Client) -> None:
     task = PeriodicTask.objects.get(name="Claim batches")
     interval = IntervalSchedule.objects.create(every=7, period="seconds")
     form = admin.get(f"/admin/django_celery_beat/periodictask/{task.pk}/change/")
-    values = {
-        name: value for name, value in form.context["adminform"].form.initial.items() if value
-    }
+    values = {name: value for name, value in form.context["adminform"].form.initial.items() if value}
 
     response = admin.post(
         f"/admin/django_celery_beat/periodictask/{task.pk}/change/",

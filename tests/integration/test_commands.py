@@ -158,9 +158,7 @@ def test_stats_says_when_nobody_claims_and_when_the_queue_is_not_used(
     assert unused == "The interval is 0 or less: whoever reports refreshes, the queue is not used."
 
 
-def test_claims_tells_who_processes_what_with_the_oldest_first(
-    queue: ExecutionQueue, redis: Redis
-) -> None:
+def test_claims_tells_who_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
     queue.sign_of_life("node-1")
     queue.add(["1:SCAN_ALL"])
     queue.claim_batch("node-1", 1)
@@ -296,9 +294,7 @@ def test_quarantine_lists_who_is_in_and_why(queue: ExecutionQueue) -> None:
     ]
 
 
-def test_quarantine_releases_by_id_and_tells_who_was_not_in(
-    queue: ExecutionQueue, redis: Redis
-) -> None:
+def test_quarantine_releases_by_id_and_tells_who_was_not_in(queue: ExecutionQueue, redis: Redis) -> None:
     held, kept = made_held(queue), made_held(queue)
 
     printed, failure = failing("refresh_queue", "quarantine", "--release", held, 99_999)
@@ -318,9 +314,7 @@ def test_quarantine_releases_everybody(queue: ExecutionQueue, redis: Redis) -> N
     }
     assert not Quarantine.objects.exists()
     assert on_the_queue(redis) == [f"{pk}:RETENTION" for pk in held]
-    assert said("refresh_queue", "quarantine", "--release-all") == (
-        "Released 0 executions for another try."
-    )
+    assert said("refresh_queue", "quarantine", "--release-all") == ("Released 0 executions for another try.")
 
 
 def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
@@ -332,6 +326,7 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
         "dry_run": False,
         "looked_at": 2,
         "drifted": 1,
+        "waiting": 0,
         "marked": 1,
         "paroled": 0,
         "first_drifts": [
@@ -346,7 +341,7 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
     }
     assert on_the_queue(redis) == members(wrong)
     assert said("reconcile", "--full").splitlines() == [
-        "Looked at 2 executions: 1 drifted, 1 marked, 0 released from quarantine.",
+        "Looked at 2 executions: 1 drifted, 1 of them waiting already, 0 marked, 0 released from quarantine.",
         "execution  vendor    stored   true",
         f"{wrong.pk:<9}  SCAN_ALL  Pending  Running",
     ]
@@ -357,7 +352,7 @@ def test_reconcile_looks_at_what_changed_lately(redis: Redis, settings: Any) -> 
     wrong = made_wrong()
 
     assert said("reconcile").splitlines()[0] == (
-        "Looked at 1 changed task: 1 drifted, 1 marked, 0 released from quarantine."
+        "Looked at 1 changed task: 1 drifted, 0 of them waiting already, 1 marked, 0 released from quarantine."
     )
     usecases.refresh([wrong.pk])
     assert data("reconcile")["drifted"] == 0
@@ -370,7 +365,8 @@ def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
         cursor.execute("UPDATE execution SET end_time = now() WHERE id = %s", [done.pk])
 
     assert said("reconcile", "--full", "--dry-run").splitlines() == [
-        "Looked at 2 executions: 2 drifted, dry run: nothing marked, 0 released from quarantine.",
+        "Looked at 2 executions: 2 drifted, 0 of them waiting already, dry run: nothing marked, "
+        "0 released from quarantine.",
         "execution  vendor     stored   true",
         f"{wrong.pk:<9}  SCAN_ALL   Pending  Running",
         f"{done.pk:<9}  RETENTION  Success  Success, with another end",
@@ -388,9 +384,7 @@ def test_reconcile_says_when_another_one_is_running(database: str) -> None:
         printed, failure = failing("reconcile")
 
     assert printed == ""
-    assert failure == (
-        "another reconcile is running, so this one did nothing. Repeat it in a moment."
-    )
+    assert failure == ("another reconcile is running, so this one did nothing. Repeat it in a moment.")
 
 
 @pytest.mark.usefixtures("redis_away")

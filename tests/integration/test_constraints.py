@@ -56,9 +56,7 @@ TASKS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("constraint", "values"), TASKS)
-def test_a_task_that_cannot_be(
-    constraint: str, values: dict[str, Any], execution: Execution
-) -> None:
+def test_a_task_that_cannot_be(constraint: str, values: dict[str, Any], execution: Execution) -> None:
     refused_by(constraint, Task, execution=execution, vendor_type="TEST", **values)
 
 
@@ -66,9 +64,7 @@ def test_a_task_that_cannot_be(
 def test_every_status_of_ours_can_be_stored(status: str, execution: Execution) -> None:
     end = NOW if status in FINAL else None
     Execution.objects.create(vendor_type="A", status=status, end_time=end)
-    Task.objects.create(
-        execution=execution, status=status, status_code=CODES[status], end_time=end
-    )
+    Task.objects.create(execution=execution, status=status, status_code=CODES[status], end_time=end)
 
 
 def test_a_task_of_no_execution_is_refused(database: str) -> None:
@@ -126,11 +122,36 @@ def test_the_columns_are_harbors(database: str) -> None:
         columns = dict(cursor.fetchall())
     assert columns == {
         "execution": sorted(
-            "id vendor_type vendor_id status status_message trigger extra_attrs start_time "
-            "update_time end_time revision".split()
+            [
+                "id",
+                "vendor_type",
+                "vendor_id",
+                "status",
+                "status_message",
+                "trigger",
+                "extra_attrs",
+                "start_time",
+                "update_time",
+                "end_time",
+                "revision",
+            ]
         ),
         "task": sorted(
-            "id vendor_type execution_id job_id status status_code status_revision status_message "
-            "run_count extra_attrs creation_time start_time update_time end_time".split()
+            [
+                "id",
+                "vendor_type",
+                "execution_id",
+                "job_id",
+                "status",
+                "status_code",
+                "status_revision",
+                "status_message",
+                "run_count",
+                "extra_attrs",
+                "creation_time",
+                "start_time",
+                "update_time",
+                "end_time",
+            ]
         ),
     }

@@ -79,9 +79,7 @@ def test_k1_sees_a_wrong_status(rerun: Execution, status: str, ended: bool) -> N
         (("Success", "Success"), "Success"),
     ],
 )
-def test_k1_holds_for_the_right_status_alone(
-    queue: ExecutionQueue, words: tuple[str, str], right: str
-) -> None:
+def test_k1_holds_for_the_right_status_alone(queue: ExecutionQueue, words: tuple[str, str], right: str) -> None:
     execution = create(NewExecution("IMAGE_SCAN", tasks=[NewTask(), NewTask()]))
     report(Report(task.pk, word) for task, word in zip(execution.tasks.all(), words, strict=True))
     refresh([execution.pk])
@@ -140,9 +138,7 @@ def test_k2_sees_what_waits_what_is_in_flight_and_what_the_broker_holds(
     ]
 
 
-def test_k2_asks_nothing_where_nothing_is_queued(
-    queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_k2_asks_nothing_where_nothing_is_queued(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     queue.add(["1:IMAGE_SCAN"])
     monkeypatch.setattr(invariants, "refresh_settings", lambda: SimpleNamespace(in_process=True))
     assert violations() == []

@@ -59,9 +59,7 @@ def flight(*tokens: str) -> dict[str, Any]:
 
 @pytest.fixture
 def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:
-    return queue_with_clock(
-        redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0
-    )
+    return queue_with_clock(redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0)
 
 
 Faked = tuple[ExecutionQueue, Clock]
@@ -174,8 +172,7 @@ CLAIM = {
     ),
     "how often each failed before is told": Case(
         {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "2", "9:Z": "1"}},
-        flight(token("1:A"), token("2:B"))
-        | {"stamp": str(NOW), "attempts": {"1:A": "2", "9:Z": "1"}},
+        flight(token("1:A"), token("2:B")) | {"stamp": str(NOW), "attempts": {"1:A": "2", "9:Z": "1"}},
         claimed("1:A", "2:B", attempts={"1:A": 2}, backlog=2, in_flight=2, live_nodes=0),
     ),
     "while the database is away nobody claims": Case(
@@ -213,9 +210,7 @@ def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
     }
 
 
-def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(
-    redis: Redis, faked: Faked
-) -> None:
+def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
     queue.add(f"{number}:A" for number in range(1, 11))
     assert [len(queue.claim_batch("me", 3).claim) for _ in range(4)] == [3, 1, 0, 0]
@@ -428,8 +423,7 @@ RECOVER = {
     ),
     "an old claim goes back whatever its node says; a live node keeps the others": Case(
         flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}") | {"nodes": {"n1": NOW}},
-        flight(f"2:B:n1:{FRESH}")
-        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
+        flight(f"2:B:n1:{FRESH}") | {"queue:v2": {"1:A"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
         (GivenBack(1, ()), ()),
     ),
     "who was lost too often is told and is on no list any more": Case(
@@ -453,9 +447,7 @@ def test_recover_stale(name: str, redis: Redis, faked: Faked) -> None:
     "raw",
     [b"x", b"1:A", b"1:A:n1", b"1:A:n1:x", b"1:A:B:n1:7", b":A:n1:7", b"1::n1:7", b"\xff", b"1:A:n1:007"],
 )
-def test_a_token_that_cannot_be_read_is_dropped_and_told(
-    raw: bytes, redis: Redis, faked: Faked
-) -> None:
+def test_a_token_that_cannot_be_read_is_dropped_and_told(raw: bytes, redis: Redis, faked: Faked) -> None:
     queue, _ = faked
     put(redis, flight(f"1:A:n1:{NOW}") | {"nodes": {"n1": NOW}})
     before = whole_redis(redis)
@@ -494,9 +486,7 @@ def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_
     assert "attempts" not in whole_redis(redis)
 
 
-def test_an_owner_that_completes_while_recovery_looks_at_its_claim_wins(
-    redis: Redis, faked: Faked
-) -> None:
+def test_an_owner_that_completes_while_recovery_looks_at_its_claim_wins(redis: Redis, faked: Faked) -> None:
     queue, clock = faked
     queue.add(["1:A"])
     claim = queue.claim_batch("slow", 10).claim

@@ -129,9 +129,7 @@ def test_all_cases_at_once_each_for_its_own_task() -> None:
 
 
 texts = st.none() | st.sampled_from(["", "a", "b"])
-one_report = st.tuples(
-    st.integers(0, 2), st.sampled_from(sorted(CODE)), st.integers(0, 3), texts
-)
+one_report = st.tuples(st.integers(0, 2), st.sampled_from(sorted(CODE)), st.integers(0, 3), texts)
 
 
 @given(
@@ -155,17 +153,13 @@ def test_any_batch_split_in_any_way_is_its_reports_one_by_one_and_what_the_oracl
     for tasks in (one_by_one, split):
         report([Report(tasks[index], *rest) for index, *rest in before])
     with transaction.atomic():
-        report_and_compare(
-            [Report(one_by_one[index], *rest) for index, *rest in said], range(1, len(said))
-        )
+        report_and_compare([Report(one_by_one[index], *rest) for index, *rest in said], range(1, len(said)))
         report_and_compare([Report(split[index], *rest) for index, *rest in said], splits)
     own = ("pk", "id", "execution_id", "creation_time", "update_time", "start_time", "end_time")
     table = rows(Task)
     for left, right in zip(one_by_one, split, strict=True):
         a, b = table[left], table[right]
-        assert {k: v for k, v in a.items() if k not in own} == {
-            k: v for k, v in b.items() if k not in own
-        }
+        assert {k: v for k, v in a.items() if k not in own} == {k: v for k, v in b.items() if k not in own}
     Execution.objects.all().delete()
 
 
@@ -279,8 +273,7 @@ def test_every_run_is_counted_however_many_report_at_once() -> None:
     applied = at_once(
         *(
             lambda first=first: sum(
-                report([Report(task, "Running", revision)]).applied
-                for revision in range(first, 200, 4)
+                report([Report(task, "Running", revision)]).applied for revision in range(first, 200, 4)
             )
             for first in range(1, 5)
         )

@@ -105,9 +105,7 @@ stored_values = st.tuples(statuses, st.integers(0, 3))
 
 
 @given(
-    executions=st.lists(
-        st.tuples(stored_values, st.lists(stored_values, max_size=6)), min_size=1, max_size=8
-    ),
+    executions=st.lists(st.tuples(stored_values, st.lists(stored_values, max_size=6)), min_size=1, max_size=8),
     asked=st.lists(st.integers(0, 9), max_size=12),
 )
 @settings(
@@ -342,9 +340,7 @@ def test_many_refreshes_of_overlapping_executions_never_deadlock_and_write_each_
     )
     assert sum(one.changed for one in outcomes) == 60
     assert all(not one.failed for one in outcomes)
-    assert sorted(StatusChange.objects.values_list("execution_id", "revision")) == [
-        (pk, 1) for pk in made
-    ]
+    assert sorted(StatusChange.objects.values_list("execution_id", "revision")) == [(pk, 1) for pk in made]
 
 
 def test_the_error_of_a_row_does_not_come_out_of_a_refresh_in_an_outer_transaction() -> None:

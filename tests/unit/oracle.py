@@ -40,9 +40,7 @@ def changes(task: OracleTask, status: str, revision: int) -> bool:
     return revision == task.status_revision and CODE[status] > task.status_code
 
 
-def reported(
-    task: OracleTask, status: str, revision: int, message: str | None, now: datetime
-) -> OracleTask:
+def reported(task: OracleTask, status: str, revision: int, message: str | None, now: datetime) -> OracleTask:
     """The task after a report."""
     if not changes(task, status, revision):
         return task

@@ -80,9 +80,7 @@ def test_only_root_needs_another_account_and_it_cannot_enter_what_is_closed(
     assert can_enter(Path("/"), account)
 
 
-def test_root_runs_a_server_as_the_owner_of_its_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_runs_a_server_as_the_owner_of_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() == 0:
         os.chown(tmp_path, 12_345, 12_346)
     owner = tmp_path.stat()

@@ -60,9 +60,7 @@ def test_a_child_that_obeys_is_ended_at_once(child: Callable[[str], Child], tmp_
     assert living_in(tmp_path) == []
 
 
-def test_what_a_child_left_behind_is_ended_with_it(
-    child: Callable[[str], Child], tmp_path: Path
-) -> None:
+def test_what_a_child_left_behind_is_ended_with_it(child: Callable[[str], Child], tmp_path: Path) -> None:
     parent = child(LEAVES_ONE_BEHIND).start()
     assert wait_until(lambda: len(living_in(tmp_path)) == 2)
 

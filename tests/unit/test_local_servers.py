@@ -100,9 +100,7 @@ def test_a_setting_that_postgres_refuses_is_told_with_the_end_of_its_log(tmp_pat
 
 
 @pytest.mark.parametrize("immediate", [False, True])
-def test_redis_finds_its_data_on_the_same_port_after_a_restart(
-    redis: EmbeddedRedis, immediate: bool
-) -> None:
+def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRedis, immediate: bool) -> None:
     with Redis.from_url(redis.url) as client:
         client.set("kept", "7")
     url = redis.url
@@ -157,9 +155,7 @@ def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    killed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
     pids = [int(word) for word in killed.stdout.split()]

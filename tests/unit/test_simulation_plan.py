@@ -10,9 +10,7 @@ from executions.simulation.plan import WHOLE, Mix, Move, Plan, plan
 from executions.status import Status
 
 CALM = Mix(errors=0, retries=0, stops=0, duplicates=0, late=0, reordered=0)
-WILD = Mix(
-    executions=400, errors=0.3, retries=0.3, stops=0.2, duplicates=0.3, late=0.3, reordered=0.3
-)
+WILD = Mix(executions=400, errors=0.3, retries=0.3, stops=0.2, duplicates=0.3, late=0.3, reordered=0.3)
 
 
 def moves(made: Plan) -> list[Move]:
@@ -39,9 +37,7 @@ def test_a_calm_plan_takes_each_task_once_through_its_life_in_order() -> None:
     for move in moves(made):
         lives.setdefault((move.execution, move.task), []).append(move.status)
     assert len(lives) == CALM.executions * CALM.tasks
-    assert all(
-        life == [Status.SCHEDULED, Status.RUNNING, Status.SUCCESS] for life in lives.values()
-    )
+    assert all(life == [Status.SCHEDULED, Status.RUNNING, Status.SUCCESS] for life in lives.values())
     assert set(outcomes(made)) == {Status.SUCCESS}
 
 

@@ -30,13 +30,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with absences_told(), progress_shown() as progress:
-            outcome = usecases.reconcile(
-                full=options["full"], dry_run=options["dry_run"], progress=progress
-            )
+            outcome = usecases.reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
         if outcome.already_running:
-            raise Failed(
-                "another reconcile is running, so this one did nothing. Repeat it in a moment."
-            )
+            raise Failed("another reconcile is running, so this one did nothing. Repeat it in a moment.")
         tell(answer(outcome, options), self.stdout, as_json=options["json"])
 
 
@@ -58,18 +54,20 @@ def answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
         "full": options["full"],
         "dry_run": options["dry_run"],
         "looked_at": outcome.looked_at,
-        "drifted": len(outcome.drifted),
+        "drifted": outcome.drifted,
+        "waiting": outcome.waiting,
         "marked": outcome.marked,
         "paroled": outcome.paroled,
-        "first_drifts": [_as_data(drift) for drift in outcome.drifted[:SHOWN]],
+        "first_drifts": [_as_data(drift) for drift in outcome.examples[:SHOWN]],
     }
     what = "execution" if options["full"] else "changed task"
     done = "dry run: nothing marked" if options["dry_run"] else f"{outcome.marked:,} marked"
     summary = (
-        f"Looked at {plural(outcome.looked_at, what)}: {len(outcome.drifted):,} drifted, {done}, "
+        f"Looked at {plural(outcome.looked_at, what)}: {outcome.drifted:,} drifted, "
+        f"{outcome.waiting:,} of them waiting already, {done}, "
         f"{outcome.paroled:,} released from quarantine."
     )
-    return Answer(data, [summary, *_first(outcome.drifted)])
+    return Answer(data, [summary, *_first(outcome.examples, outcome.drifted)])
 
 
 def _as_data(drift: Drift) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def _as_data(drift: Drift) -> dict[str, Any]:
     }
 
 
-def _first(drifts: Sequence[Drift]) -> list[Any]:
+def _first(drifts: Sequence[Drift], count: int) -> list[Any]:
     if not drifts:
         return []
     rows = [
@@ -95,6 +93,6 @@ def _first(drifts: Sequence[Drift]) -> list[Any]:
         for one in drifts[:SHOWN]
     ]
     shown: list[Any] = [table(("execution", "vendor", "stored", "true"), rows)]
-    if len(drifts) > SHOWN:
-        shown.append(f"… and {len(drifts) - SHOWN:,} more.")
+    if count > SHOWN:
+        shown.append(f"… and {count - SHOWN:,} more.")
     return shown

@@ -15,9 +15,7 @@ HELP = "who is processing what, the oldest first"
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--limit", type=at_least_one, default=50, metavar="N", help="show the N oldest (50)"
-    )
+    parser.add_argument("--limit", type=at_least_one, default=50, metavar="N", help="show the N oldest (50)")
 
 
 def answer(options: dict[str, Any]) -> Answer:

@@ -51,9 +51,7 @@ def _mark_ids(ids: Sequence[int]) -> tuple[int, list[int]]:
 
 
 def _chosen(options: dict[str, Any]) -> Iterator[str]:
-    chosen = (
-        Execution.objects.unfinished() if options["all_unfinished"] else Execution.objects.all()
-    )
+    chosen = Execution.objects.unfinished() if options["all_unfinished"] else Execution.objects.all()
     if options["vendor"]:
         chosen = chosen.filter(vendor_type=options["vendor"])
     if options["status"]:

@@ -14,9 +14,7 @@ HELP = "who is in quarantine and why; or the way out"
 
 def arguments(parser: CommandParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--release", nargs="+", type=at_least_one, metavar="ID", help="let these out"
-    )
+    group.add_argument("--release", nargs="+", type=at_least_one, metavar="ID", help="let these out")
     group.add_argument("--release-all", action="store_true", help="let everybody out")
 
 

@@ -1,0 +1,160 @@
+"""`manage.py simulate` as a person types it, over real servers and a real worker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from redis import Redis
+
+from harbor_refresh.local.process import kill_tree
+from tests import servers
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120
+
+
+@pytest.fixture
+def environment(database: str, redis: Redis) -> dict[str, str]:
+    """That of a person with this test's database; `simulate` runs as a process of its own."""
+    return os.environ | {
+        "DATABASE_URL": servers.postgres.url_for(database),
+        "DJANGO_SETTINGS_MODULE": "settings.test",
+    }
+
+
+@pytest.fixture
+def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[None]:
+    words = ["celery", "-A", "harbor_refresh", "worker", "-c", "2", "--loglevel=INFO"]
+    with (tmp_path / "worker.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *words], cwd=ROOT, env=environment, stdout=log, stderr=log
+        )
+    yield
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(20)
+    finally:
+        kill_tree(process)
+
+
+def simulate(environment: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "manage.py", "simulate", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def rows(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(environment["DATABASE_URL"]) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_crowd_with_every_trouble_leaves_every_status_true(environment: dict[str, str]) -> None:
+    words = ("--executions", "200", "--seed", "7", "--errors", "0.2", "--retries", "0.2")
+    more = ("--stops", "0.1", "--duplicates", "0.2", "--late", "0.2", "--reordered", "0.2")
+    done = simulate(environment, *words, *more, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert result["holds"]
+    assert result["invariants"] == {"K1": True, "K2": True, "K3": True, "K4": True}
+    assert result["mix"]["seed"] == 7
+    assert result["tally"]["refused"] == 0
+    assert result["tally"]["stops"] > 0
+    stored: dict[str, int] = dict(rows(environment, "SELECT status, count(*) FROM execution GROUP BY status"))
+    assert sum(stored.values()) == 200
+    assert set(stored) == {"Success", "Error", "Stopped"}
+
+
+@pytest.mark.usefixtures("worker")
+def test_what_a_person_sees_names_the_seed_and_each_invariant(environment: dict[str, str]) -> None:
+    done = simulate(environment, "--executions", "20", "--seed", "3", "--rate", "400")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "20 executions of 4 tasks" in done.stdout
+    assert "seed 3" in done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("K", "plan"))]
+    assert [line.split()[0] for line in lines] == ["K1", "K2", "K3", "K4", "plan"]
+    assert all(line.rstrip().endswith("holds") for line in lines)
+
+
+def test_without_a_worker_it_fails_and_says_what_to_type(environment: dict[str, str]) -> None:
+    done = simulate(environment, "--executions", "5", "--timeout", "1")
+    assert done.returncode == 1
+    assert "did not drain in 1 s" in done.stderr
+    assert "Start one with: celery -A harbor_refresh worker" in done.stderr
+    assert "5 in the queue, 0 in processing" in done.stderr
+
+
+def test_without_redis_it_fails_and_says_so(environment: dict[str, str]) -> None:
+    done = simulate(environment | {"REDIS_URL": "redis://127.0.0.1:1/0"}, "--executions", "2", "--timeout", "1")
+    assert done.returncode == 1
+    assert "REDIS_URL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_database_it_fails_and_says_so(environment: dict[str, str]) -> None:
+    done = simulate(environment | {"DATABASE_URL": "postgresql://postgres@127.0.0.1:1/none"})
+    assert done.returncode == 1
+    assert "DATABASE_URL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--errors", "2"), "takes a share from 0 to 1"),
+        (("--errors", "many"), "takes a share from 0 to 1"),
+        (("--executions", "0"), "takes a whole number from 1"),
+        (("--tasks", "1.5"), "takes a whole number from 1"),
+        (("--rate", "-1"), "takes a number from 0"),
+        (("--timeout", "inf"), "takes a number from 0"),
+        (("--vendors", "a:b"), "no colon"),
+        (("--vendors", ","), "takes vendor types"),
+        (("--executions", "100000", "--tasks", "100"), "lower one of them"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_written(
+    environment: dict[str, str], words: tuple[str, ...], complaint: str
+) -> None:
+    done = simulate(environment, *words)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert rows(environment, "SELECT count(*) FROM execution") == [(0,)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_demo_makes_traffic_and_ends_within_a_second(
+    environment: dict[str, str], number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "simulate", "--demo", "--seed", "1"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    query = "SELECT 1 FROM task WHERE status = 'Running' LIMIT 1"
+    while not rows(environment, query) and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    asked = time.monotonic()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=10)
+    assert time.monotonic() - asked < 1.5
+    assert process.returncode == 0, out + err
+    assert "Demo traffic ended" in out
