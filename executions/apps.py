@@ -4,6 +4,7 @@ from django.core.checks import register
 
 class ExecutionsConfig(AppConfig):
     name = "executions"
+    verbose_name = "Harbor Refresh"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -10,8 +10,9 @@ from executions.errors import DatabaseAway
 from executions.sql import statement
 
 #: SQLSTATE classes that speak of the server and not of a row: 08 connection, 53 out of resources,
-#: 57P shutting down or starting up. An error without a SQLSTATE is a connection that broke.
-AWAY = ("08", "53", "57P")
+#: 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction that slept
+#: too long. An error without a SQLSTATE is a connection that broke.
+AWAY = ("08", "53", "57P", "25006", "25P03")
 
 
 def run(name: str, **values: Any) -> list[tuple[Any, ...]]:

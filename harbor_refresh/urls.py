@@ -1,10 +1,10 @@
-"""Addresses: the admin, and `/` which leads to it."""
+"""Addresses: the admin, and `/` which leads to its list of executions."""
 
 from django.contrib import admin
 from django.urls import path
 from django.views.generic import RedirectView
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("", RedirectView.as_view(pattern_name="admin:executions_execution_changelist")),
     path("admin/", admin.site.urls),
 ]

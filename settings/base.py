@@ -64,6 +64,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
+LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / ".local" / "static"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

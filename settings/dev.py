@@ -5,3 +5,4 @@ from settings.base import SECRET_KEY as _KEY
 
 DEBUG = True
 SECRET_KEY = _KEY or "for development only: protects nothing"
+WHITENOISE_AUTOREFRESH = True

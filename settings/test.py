@@ -5,3 +5,4 @@ from settings.base import *  # noqa: F403
 SECRET_KEY = "for tests only: protects nothing"  # noqa: S105
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_WORKER_SEND_TASK_EVENTS = False
+WHITENOISE_AUTOREFRESH = True

@@ -50,7 +50,7 @@ def refresh(execution_ids: Sequence[int]) -> Refreshed:
         outcome = refresh(ids[:middle])
         outcome += refresh(ids[middle:])
         return outcome
-    return Refreshed(succeeded=len(ids), changed=len(changed))
+    return Refreshed(succeeded=len(locked), changed=len(changed))
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:

@@ -74,7 +74,7 @@ class Cluster:
         app = "tests.faults.sabotage" if sabotage else "harbor_refresh"
         if sabotage:
             env["SABOTAGE"] = json.dumps(sabotage)
-        member = self._spawn(["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip"], app, env)
+        member = self._spawn(["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip", "-E"], app, env)
         wait_for(lambda: " ready." in member.text(), f"{name} to be ready", log=member.log)
         return member
 
@@ -83,8 +83,11 @@ class Cluster:
         return self._spawn(schedule, "harbor_refresh", env)
 
     def _spawn(self, arguments: list[str], app: str, env: dict[str, str]) -> Member:
-        log = self.directory / f"{arguments[0]}-{len(self.members)}.log"
-        command = [sys.executable, "-m", "celery", "-A", app, *arguments]
+        return self.start(arguments[0], [sys.executable, "-m", "celery", "-A", app, *arguments], **env)
+
+    def start(self, name: str, command: list[str], **env: str) -> Member:
+        """Any other program that belongs to the cluster."""
+        log = self.directory / f"{name}-{len(self.members)}.log"
         process = spawn(command, log=log, death_signal=signal.SIGKILL, cwd=ROOT, env={**self.env, **env})
         member = Member(process, log)
         self.members.append(member)

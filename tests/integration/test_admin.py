@@ -1,6 +1,5 @@
 """The admin's screens: what they show, what they cost, who may act, and what the actions do."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +25,6 @@ LIST = "/admin/executions/execution/"
 TASKS = "/admin/executions/task/"
 CHANGES = "/admin/executions/statuschange/"
 QUARANTINE = "/admin/executions/quarantine/"
-
-
-@pytest.fixture(autouse=True)
-def no_static_files(settings: Any, tmp_path: Path) -> None:
-    settings.STATIC_ROOT = tmp_path
 
 
 def signed_in(*permissions: str, superuser: bool = False) -> Client:

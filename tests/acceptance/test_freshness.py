@@ -1,0 +1,30 @@
+"""A report on an idle system is visible in its execution at once, not at the next tick of the schedule."""
+
+import time
+
+from executions.models import Execution
+from executions.usecases import NewExecution, NewTask, Report, create, report
+from tests.faults.cluster import Cluster
+from tests.waiting import wait_for
+
+
+def seconds_until_true(execution: Execution) -> float:
+    task = execution.tasks.get()
+    start = time.monotonic()
+    report([Report(task.pk, "Success", 1)])
+    wait_for(
+        lambda: Execution.objects.filter(pk=execution.pk, status="Success").exists(),
+        "the status to be true",
+    )
+    return time.monotonic() - start
+
+
+def test_a_report_is_visible_within_a_second_though_beat_ticks_every_thirty(cluster: Cluster) -> None:
+    cluster.worker()
+    beat = cluster.beat()
+    wait_for(lambda: "Sending due task" in beat.text(), "beat's first tick", log=beat.log)
+    times = [
+        seconds_until_true(create(NewExecution("REPLICATION", tasks=[NewTask()]))) for _ in range(10)
+    ]
+    assert max(times) < 1, times
+    assert beat.text().count("tasks.claim_batch") <= 1, "ticks of the schedule helped"
