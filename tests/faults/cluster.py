@@ -74,7 +74,9 @@ class Cluster:
         app = "tests.faults.sabotage" if sabotage else "harbor_refresh"
         if sabotage:
             env["SABOTAGE"] = json.dumps(sabotage)
-        member = self._spawn(["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip", "-E"], app, env)
+        member = self._spawn(
+            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip", "-E"], app, env
+        )
         wait_for(lambda: " ready." in member.text(), f"{name} to be ready", log=member.log)
         return member
 

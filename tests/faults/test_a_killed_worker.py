@@ -96,7 +96,8 @@ def test_a_worker_stopped_with_its_rows_locked_does_not_hold_the_others_up(
 def test_a_node_that_restarts_under_its_old_host_name_is_a_new_node(
     cluster: Cluster, holds: Callable[..., None], tmp_path: Path
 ) -> None:
-    """The claims of its former life are given back; they are not taken for its own."""
+    """The claims of its former life are given back; they are not taken for its own, until they are old."""
+    cluster.env["REFRESH_STALE_SECONDS"] = "3600"
     ids = many(50)
     first = cluster.worker(
         "same", sabotage={"point": "claimed", "act": "kill_group", "once": str(tmp_path / "acted")}

@@ -51,7 +51,7 @@ def test_a_restart_in_the_middle_of_the_work_costs_nobody_an_attempt(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(10_000)
-    worker = cluster.worker(REFRESH_CHUNK="50")
+    worker = cluster.worker(REFRESH_CHUNK="50", REFRESH_MAX_ATTEMPTS="1")
     cluster.beat()
     succeed(ids)
     wait_for(lambda: statuses().get("Success", 0), "the work to begin", log=worker.log)
