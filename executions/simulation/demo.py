@@ -33,9 +33,17 @@ Tell = Callable[[str], None]
 class Demo:
     """A clock with things to do. `run` never returns; it is interrupted."""
 
-    def __init__(self, seed: int, *, keep: int = KEEP, tell: Tell = lambda line: None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        keep: int = KEEP,
+        tell: Tell = lambda line: None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._rng = Random(seed)  # noqa: S311 - repeatable is the point
-        self._keep, self._tell = keep, tell
+        self._keep, self._tell, self._now, self._sleep = keep, tell, now, sleep
         self._agenda: list[tuple[float, int, Act]] = []
         self._turn = itertools.count()
         self._later(0, self._take_up)
@@ -45,7 +53,7 @@ class Demo:
         away = False
         while True:
             due, turn, act = heapq.heappop(self._agenda)
-            time.sleep(max(0.0, due - time.monotonic()))
+            self._sleep(max(0.0, due - self._now()))
             try:
                 with absence_translated():
                     act()
@@ -54,14 +62,14 @@ class Demo:
                     self._tell(f"{exc}. Waiting for it to come back.")
                 away = True
                 heapq.heappush(self._agenda, (due, turn, act))
-                time.sleep(AGAIN_SECONDS)
+                self._sleep(AGAIN_SECONDS)
             else:
                 if away:
                     self._tell("The database is back.")
                 away = False
 
     def _later(self, seconds: float, act: Act) -> None:
-        heapq.heappush(self._agenda, (time.monotonic() + seconds, next(self._turn), act))
+        heapq.heappush(self._agenda, (self._now() + seconds, next(self._turn), act))
 
     def _new_execution(self) -> None:
         vendor, rng = self._rng.choice(VENDORS), self._rng

@@ -16,6 +16,7 @@ from redis import Redis
 
 from harbor_refresh.local.process import kill_tree
 from tests import servers
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120
@@ -135,10 +136,8 @@ def test_bad_options_are_refused_before_anything_is_written(
     assert rows(environment, "SELECT count(*) FROM execution") == [(0,)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_demo_makes_traffic_and_ends_within_a_second(
-    environment: dict[str, str], number: signal.Signals
-) -> None:
+@pytest.fixture
+def demo(environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
         [sys.executable, "manage.py", "simulate", "--demo", "--seed", "1"],
         cwd=ROOT,
@@ -147,14 +146,42 @@ def test_the_demo_makes_traffic_and_ends_within_a_second(
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
-    query = "SELECT 1 FROM task WHERE status = 'Running' LIMIT 1"
-    while not rows(environment, query) and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.1)
+    yield process
+    kill_tree(process)  # type: ignore[arg-type]
+    process.communicate()
+
+
+def running(environment: dict[str, str]) -> bool:
+    return rows(environment, "SELECT count(*) > 0 FROM task WHERE status = 'Running'") == [(True,)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_demo_makes_traffic_and_ends_within_a_second(
+    environment: dict[str, str], demo: "subprocess.Popen[str]", number: signal.Signals
+) -> None:
+    wait_for(lambda: running(environment), "a task that runs")
     asked = time.monotonic()
-    process.send_signal(number)
-    out, err = process.communicate(timeout=10)
+    demo.send_signal(number)
+    out, err = demo.communicate(timeout=10)
     assert time.monotonic() - asked < 1.5
-    assert process.returncode == 0, out + err
+    assert demo.returncode == 0, out + err
     assert "Demo traffic ended" in out
+
+
+def test_the_demo_goes_on_after_both_servers_have_restarted(
+    environment: dict[str, str], demo: "subprocess.Popen[str]"
+) -> None:
+    wait_for(lambda: running(environment), "a task that runs")
+    servers.redis.restart(immediate=True)
+    servers.postgres.stop(immediate=True)
+    assert demo.stderr is not None
+    assert any("Waiting for it to come back" in line for line in demo.stderr)
+    servers.postgres.start()
+    query = "SELECT count(*) FROM execution"
+    ((before,),) = rows(environment, query)
+    wait_for(lambda: rows(environment, query)[0][0] > before, "more executions")
+    demo.send_signal(signal.SIGTERM)
+    _, err = demo.communicate(timeout=10)
+    assert demo.returncode == 0, err
+    assert "The database is back" in err
+    assert "Traceback" not in err

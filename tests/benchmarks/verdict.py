@@ -9,6 +9,7 @@ from rich.table import Table
 BROKER_LIMIT = 1_000
 STATEMENTS_LIMIT = 0.01
 TIMES_FASTER = 20
+DISTURBED = 0.1
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,14 @@ def show(console: Console, figures: dict[str, Any], judged: list[Line]) -> None:
         mark = "[green]holds[/]" if line.holds else "[red]FAILS[/]"
         table.add_row(mark, line.what, line.got, line.must)
     console.print(table)
+    if (others := disturbance(figures)) > DISTURBED:
+        console.print(f"[yellow]Other programs took {others:.0%} of this machine: repeat it.[/]")
+
+
+def disturbance(figures: dict[str, Any]) -> float:
+    """The share of the processor that went to others than the pipeline while it ran."""
+    spent = figures["cpu_seconds"]
+    return float(spent["all else"] / (sum(spent.values()) or 1))
 
 
 def _title(figures: dict[str, Any]) -> str:

@@ -60,3 +60,5 @@ def test_a_restart_in_the_middle_of_the_work_costs_nobody_an_attempt(
     holds()
     assert statuses() == {"Success": 10_000}
     assert not Quarantine.objects.exists()
+    assert "The database is away" in worker.text()
+    assert "Reconcile found" not in worker.text(), "what went back was lost on the way"

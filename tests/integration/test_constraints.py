@@ -70,8 +70,6 @@ def test_every_status_of_ours_can_be_stored(status: str, execution: Execution) -
 def test_a_task_of_no_execution_is_refused(database: str) -> None:
     with pytest.raises(IntegrityError, match="execution"), transaction.atomic():
         Task.objects.create(execution_id=10**9, vendor_type="TEST")
-        with connection.cursor() as cursor:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 def test_an_execution_with_tasks_cannot_vanish_beneath_them(execution: Execution) -> None:

@@ -235,7 +235,7 @@ MALFORMED = [
     b"\xff\xfe",
     b"1:\xff",
     b"1:A\x00",
-    "١:A".encode(),
+    "\u0661:A".encode(),
     b"1:" + b"V" * 65,
 ]
 
@@ -437,7 +437,7 @@ RECOVER = {
 @pytest.mark.parametrize("name", RECOVER)
 def test_recover_stale(name: str, redis: Redis, faked: Faked) -> None:
     case = RECOVER[name]
-    assert played(redis, case, lambda: faked[0].recover_stale()) == case.result
+    assert played(redis, case, faked[0].recover_stale) == case.result
     before = whole_redis(redis)
     assert faked[0].recover_stale() == (GivenBack(), ())
     assert whole_redis(redis) == before
@@ -622,7 +622,7 @@ def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
         lambda: list(queue.claims()),
         lambda: queue.sign_of_life("me"),
     ):
-        with pytest.raises(QueueUnavailable, match="^Redis: "):
+        with pytest.raises(QueueUnavailable, match=r"^Redis: "):
             verb()
 
 

@@ -244,6 +244,12 @@ class Queue(RuleBasedStateMachine):
     def clock_goes_back(self, seconds: float) -> None:
         self.clock.move(-seconds)
 
+    @rule(node=nodes)
+    def node_lives_on_and_makes_no_progress(self, node: str) -> None:
+        self.clock.move(STALE + 1)
+        self.sign_of_life(node)
+        self.recover()
+
     @rule()
     def database_goes_away(self) -> None:
         self.queue.pause()
@@ -291,7 +297,7 @@ class Queue(RuleBasedStateMachine):
 
 TestQueueAgainstItsModel = Queue.TestCase
 TestQueueAgainstItsModel.settings = settings(
-    max_examples=150,
+    max_examples=120,
     stateful_step_count=40,
     derandomize=True,
     database=None,

@@ -254,7 +254,7 @@ def test_a_database_that_goes_away_is_no_failure_of_any_row(database: str) -> No
             )
 
     is_ended()
-    with pytest.raises(DatabaseAway, match="^PostgreSQL: "):
+    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: "):
         refresh([execution.pk])
     assert refresh([execution.pk]) == Refreshed(1, 1)
 

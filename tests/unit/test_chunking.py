@@ -1,0 +1,93 @@
+"""How a batch is split for the workers: one by one while it is small, in chunks when it is large."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from executions.queue import Batch, Claim
+from executions.usecases.dispatching import SMALL, chunked
+
+CHUNK, DEPTH = 1000, 3
+
+
+def batch(count: int, backlog: int | None = None, nodes: int = 1, attempts: dict[str, int] | None = None) -> Batch:
+    claim = Claim("n1", "7", tuple(f"{number}:A" for number in range(1, count + 1)))
+    return Batch(claim, attempts or {}, count if backlog is None else backlog, count, nodes)
+
+
+def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK, depth: int = DEPTH) -> list[int]:
+    return [len(part) for part in chunked(one, fanout, chunk, depth)]
+
+
+@pytest.mark.parametrize(
+    ("count", "backlog", "nodes", "expected"),
+    [
+        (1, 1, 1, [1]),
+        (SMALL, SMALL, 1, [1] * SMALL),
+        (SMALL + 1, SMALL + 1, 1, [11, 11, 11]),
+        (100, 100, 1, [34, 34, 32]),
+        (100, 100, 10, [4] * 25),
+        (100, 100, 1000, [1] * 100),
+        (1000, 1_000_000, 10, [1000]),
+        (1000, 3000, 1, [1000]),
+        (1000, 1500, 1, [500, 500]),
+        (100, 100, 0, [100]),
+        (0, 0, 1, []),
+    ],
+)
+def test_the_size_follows_the_backlog_and_the_hands(
+    count: int, backlog: int, nodes: int, expected: list[int]
+) -> None:
+    assert sizes(batch(count, backlog, nodes)) == expected
+
+
+@pytest.mark.parametrize(("fanout", "expected"), [(1, [1] * 10), (4, [4, 4, 2]), (2000, [10])])
+def test_a_number_that_was_set_is_the_size(fanout: int, expected: list[int]) -> None:
+    assert sizes(batch(10), fanout) == expected
+    assert sizes(batch(10, backlog=1_000_000), fanout) == expected
+
+
+def test_members_that_failed_before_go_apart_in_chunks_that_shrink_with_each_failure() -> None:
+    attempts = {f"{number}:A": number % 4 for number in range(1, 1001) if number % 4}
+    parts = chunked(batch(1000, backlog=1_000_000, attempts=attempts), None, CHUNK, DEPTH)
+    found = Counter()
+    for part in parts:
+        tries = {attempts.get(member, 0) for member in part.members}
+        assert len(tries) == 1
+        found[tries.pop(), len(part)] += 1
+    assert found == {(0, 250): 1, (1, 100): 2, (1, 50): 1, (2, 10): 25, (3, 1): 250}
+
+
+def test_a_member_that_failed_often_is_alone_however_large_the_chunks() -> None:
+    for fanout in (None, 2000):
+        parts = chunked(batch(50, backlog=10**6, attempts={"7:A": 3}), fanout, CHUNK, DEPTH)
+        assert [part.members for part in parts if "7:A" in part.members] == [("7:A",)]
+
+
+@given(
+    count=st.integers(0, 300),
+    backlog=st.integers(0, 10**6),
+    nodes=st.integers(0, 50),
+    fanout=st.none() | st.integers(1, 2000),
+    chunk=st.integers(1, 2000),
+    depth=st.integers(1, 100),
+    failures=st.dictionaries(st.integers(1, 300).map("{}:A".format), st.integers(1, 100)),
+)
+@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+def test_no_member_is_lost_or_doubled_and_no_chunk_is_too_large(
+    *,
+    count: int,
+    backlog: int,
+    nodes: int,
+    fanout: int | None,
+    chunk: int,
+    depth: int,
+    failures: dict[str, int],
+) -> None:
+    one = batch(count, backlog, nodes, failures)
+    parts = chunked(one, fanout, chunk, depth)
+    assert sorted(member for part in parts for member in part.members) == sorted(one.claim.members)
+    assert all(1 <= len(part) <= chunk for part in parts)
+    assert {part.suffix for part in parts} <= {one.claim.suffix}

@@ -1,0 +1,61 @@
+"""A claim is a value: it is split, narrowed, sent and read without changing."""
+
+import json
+
+import pytest
+
+from executions.queue import Claim
+
+CLAIM = Claim("n1", "1700000000000000", ("3:A", "1:B b", "2:A"))
+
+
+def test_a_claim_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        CLAIM.node = "n2"  # type: ignore[misc]
+
+
+def test_a_claim_survives_the_way_through_the_broker() -> None:
+    assert Claim.from_message(json.loads(json.dumps(CLAIM.to_message()))) == CLAIM
+
+
+def test_a_claim_has_the_ids_of_its_members_in_their_order() -> None:
+    assert CLAIM.ids == [3, 1, 2]
+    assert len(CLAIM) == 3
+
+
+def test_the_suffix_makes_a_token_of_a_member() -> None:
+    assert CLAIM.suffix == "n1:1700000000000000"
+
+
+def test_a_part_of_a_claim_keeps_its_node_and_stamp() -> None:
+    assert CLAIM.only(["2:A"]) == Claim("n1", "1700000000000000", ("2:A",))
+    assert CLAIM.only(iter(())) == Claim("n1", "1700000000000000", ())
+    assert CLAIM.members == ("3:A", "1:B b", "2:A")
+
+
+@pytest.mark.parametrize(
+    ("size", "parts"),
+    [(1, [1, 1, 1]), (2, [2, 1]), (3, [3]), (10, [3])],
+)
+def test_split_loses_and_doubles_nothing(size: int, parts: list[int]) -> None:
+    split = list(CLAIM.split(size))
+    assert [len(part) for part in split] == parts
+    assert [member for part in split for member in part.members] == list(CLAIM.members)
+    assert {part.suffix for part in split} == {CLAIM.suffix}
+
+
+def test_nothing_is_split_into_nothing() -> None:
+    assert list(CLAIM.only(()).split(5)) == []
+
+
+@pytest.mark.parametrize(
+    ("members", "shown"),
+    [
+        (("5:REPLICATION",), "execution 5 REPLICATION"),
+        (("5:A", "3:A", "4:A"), "3 executions, 3…5"),
+        (tuple(f"{number}:A" for number in range(1, 1001)), "1,000 executions, 1…1000"),
+        ((), "nothing"),
+    ],
+)
+def test_a_person_can_read_a_claim(members: tuple[str, ...], shown: str) -> None:
+    assert str(CLAIM.only(members)) == shown

@@ -1,0 +1,199 @@
+"""What the documentation names exists, and what exists is documented."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.dispatch import Signal
+
+from executions import signals
+from executions.management.commands.refresh_queue import VERBS
+from executions.queue import keys
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """The text under a heading of operations.md, up to the next one of its level."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", OPERATIONS, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/operations.md has no section {title}"
+    return found[1]
+
+
+def first_cells(text: str) -> dict[str, str]:
+    """The rows of all tables whose first cell is `a name`: the name and the rest of its row."""
+    return dict(re.findall(r"^\| `([^`]+)` \|(.*)\|$", text, re.MULTILINE))
+
+
+def calls(path: Path, owner: str) -> Iterator[ast.Call]:
+    """Every call of a function of `owner`: `owner.function(…)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == owner
+        ):
+            yield node
+
+
+def variables() -> dict[str, dict[str, Any]]:
+    """The variables the settings read, each with the literals it is read with."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((ROOT / "settings").glob("*.py")):
+        for call in calls(path, "env"):
+            assert isinstance(call.func, ast.Attribute)
+            words = [str(one.value) if isinstance(one, ast.Constant) else "" for one in call.args]
+            names = words if call.func.attr == "redis_url" else words[:1]
+            literals = {
+                one.arg: ast.literal_eval(one.value)
+                for one in call.keywords
+                if one.arg and isinstance(one.value, ast.Constant | ast.UnaryOp)
+            }
+            if call.func.attr != "redis_url" and len(words) > 1:
+                literals["default"] = words[1]
+            for number, name in enumerate(names):
+                if name.isupper():
+                    first = literals if number == 0 else {}
+                    found.setdefault(name, {"reader": call.func.attr, **first})
+    return found
+
+
+def takes(read: dict[str, Any]) -> str:
+    """How a range is written in the documentation."""
+    if "at_least" not in read:
+        return ""
+    low = f"{read['at_least']:g}"
+    return f"{low} to {read['at_most']:,}" if "at_most" in read else f"from {low}"
+
+
+def default(read: dict[str, Any]) -> str:
+    match read["reader"], read.get("default"):
+        case "auto_or_integer", _:
+            return "`auto`"
+        case _, None | "":
+            return ""
+        case "integer", value if int(value) >= 10_000:
+            return f"`{int(value):,}`"
+        case _, value:
+            return f"`{value}`"
+
+
+def test_every_variable_is_documented_and_every_documented_one_is_read() -> None:
+    documented = first_cells(section("Environment variables"))
+    names = {name for name in documented if name.isupper()}
+    assert names == set(variables())
+
+
+@pytest.mark.parametrize("name", sorted(variables()))
+def test_a_variable_is_documented_with_its_default_and_range(name: str) -> None:
+    read = variables()[name]
+    cells = [cell.strip() for cell in first_cells(section("Environment variables"))[name].split("|")]
+    assert len(cells) == 3
+    if default(read):
+        assert cells[0] == default(read)
+    assert takes(read) in cells[1]
+
+
+def log_lines() -> list[tuple[str, str]]:
+    """Every level and format with which somebody of ours writes to the log."""
+    return [
+        (call.func.attr.upper(), call.args[0].value)
+        for package in ("executions", "tasks", "harbor_refresh")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for call in calls(path, "log")
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("debug", "info", "warning", "error", "exception", "critical")
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+        and isinstance(call.args[0].value, str)
+    ]
+
+
+def test_every_log_line_is_documented_word_for_word_and_no_other() -> None:
+    documented = re.findall(r"^\| ([A-Z]+) \| `([^`]+)` \|", section("Log lines"), re.MULTILINE)
+    assert sorted(documented) == sorted(log_lines())
+    assert len(documented) > 10
+
+
+def test_every_key_is_documented() -> None:
+    assert set(first_cells(section("Redis"))) == set(keys._NAMES.values())
+
+
+def test_every_signal_is_documented() -> None:
+    sent = {name for name, one in vars(signals).items() if isinstance(one, Signal)}
+    assert set(first_cells(section("Signals"))) == sent
+
+
+def test_every_check_is_documented() -> None:
+    code = (ROOT / "executions/checks.py").read_text(encoding="utf-8")
+    documented = first_cells(section("Environment variables"))
+    ids = {name for name in documented if name.startswith("executions.")}
+    assert ids == set(re.findall(r'id="([^"]+)"', code))
+
+
+def test_every_command_is_documented() -> None:
+    folder = ROOT / "executions/management/commands"
+    there = {path.stem for path in folder.glob("*.py")} - {"__init__", "refresh_queue"}
+    there |= {f"refresh_queue {verb}" for verb in VERBS}
+    documented = set()
+    for words in first_cells(section("Commands")):
+        command, *rest = words.split()
+        documented.add(f"{command} {rest[0]}" if command == "refresh_queue" else command)
+    assert documented == there
+
+
+def test_every_target_of_make_that_is_named_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE))
+        assert named <= targets, page
+    assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make test" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+def test_pages_that_the_code_names_exist() -> None:
+    for folder in ("executions", "tasks", "settings", "harbor_refresh", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for named in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+                assert (ROOT / named).exists(), f"{path} names {named}"
+
+
+def test_the_index_names_every_decision_and_each_is_short() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "index.md").read_text(encoding="utf-8")
+    for path in sorted(folder.glob("0*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = text.splitlines()[0].removeprefix(f"# {path.name[:4]} ")
+        assert f"| [{path.name[:4]}]({path.name}) | {title} |" in index
+        assert len(text.splitlines()) <= 30, path.name
+
+
+def test_every_library_has_its_reason() -> None:
+    reasons = (ROOT / "docs/decisions/0001-libraries.md").read_text(encoding="utf-8").lower()
+    for path in ROOT.glob("requirements*.txt"):
+        for pin in re.findall(r"^([\w-]+)(?:\[\w+\])?==", path.read_text(encoding="utf-8"), re.MULTILINE):
+            assert re.search(rf"(?<![\w-]){pin.lower()}(?![\w-])", reasons), pin

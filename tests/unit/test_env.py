@@ -1,0 +1,262 @@
+"""The readers of the environment: what each takes, and the one line it says to what it does not take."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from settings import env
+
+NAME = "SOME_VARIABLE"
+Reader = Callable[[], Any]
+
+
+@pytest.fixture(autouse=True)
+def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(NAME):
+            monkeypatch.delenv(name)
+
+
+def refused(read: Reader) -> str:
+    """The message: one line, as the interpreter prints it for a SystemExit."""
+    with pytest.raises(SystemExit) as caught:
+        read()
+    message = str(caught.value)
+    assert caught.value.code == message
+    assert "\n" not in message
+    return message
+
+
+READERS: dict[str, Reader] = {
+    "text": lambda: env.text(NAME, "d"),
+    "flag": lambda: env.flag(NAME, True),
+    "integer": lambda: env.integer(NAME, 5, at_least=1, at_most=2000),
+    "seconds": lambda: env.seconds(NAME, 30, at_least=0.1),
+    "auto_or_integer": lambda: env.auto_or_integer(NAME, at_least=1, at_most=2000),
+    "words": lambda: env.words(NAME, "a,b"),
+    "one_of": lambda: env.one_of(NAME, "INFO", "INFO", "DEBUG"),
+    "secret": lambda: env.secret(NAME, "s"),
+    "redis_url": lambda: env.redis_url(NAME, default="redis://default"),
+}
+DEFAULTS = {
+    "text": "d",
+    "flag": True,
+    "integer": 5,
+    "seconds": 30,
+    "auto_or_integer": None,
+    "words": ["a", "b"],
+    "one_of": "INFO",
+    "secret": "s",
+    "redis_url": "redis://default",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("value", [None, "", "   "])
+def test_a_variable_that_is_not_set_or_blank_has_its_default(
+    reader: str, value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if value is not None:
+        monkeypatch.setenv(NAME, value)
+    assert READERS[reader]() == DEFAULTS[reader]
+
+
+@pytest.mark.parametrize(
+    ("reader", "raw", "value"),
+    [
+        ("text", " x y ", "x y"),
+        ("flag", "true", True),
+        ("flag", "1", True),
+        ("flag", "YES", True),
+        ("flag", " on ", True),
+        ("flag", "false", False),
+        ("flag", "0", False),
+        ("flag", "No", False),
+        ("flag", "off", False),
+        ("integer", "1", 1),
+        ("integer", " 2000 ", 2000),
+        ("seconds", "0.1", 0.1),
+        ("seconds", "7", 7.0),
+        ("seconds", "1e3", 1000.0),
+        ("auto_or_integer", "auto", None),
+        ("auto_or_integer", "AUTO", None),
+        ("auto_or_integer", "7", 7),
+        ("words", " a , ,b,", ["a", "b"]),
+        ("one_of", "debug", "DEBUG"),
+        ("secret", " hunter2 ", "hunter2"),
+        ("redis_url", "redis://h:1/0", "redis://h:1/0"),
+        ("redis_url", "rediss://:p@h/1", "rediss://:p@h/1"),
+        ("redis_url", "unix:///run/redis.sock", "unix:///run/redis.sock"),
+        ("redis_url", "redis://[::1]:6379/0", "redis://[::1]:6379/0"),
+    ],
+)
+def test_a_good_value_is_taken(reader: str, raw: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, raw)
+    assert READERS[reader]() == value
+
+
+URL = "redis://[:password@]host:port/number"
+
+
+@pytest.mark.parametrize(
+    ("reader", "raw", "takes"),
+    [
+        ("flag", "maybe", "one of 0, 1, false, no, off, on, true, yes"),
+        ("integer", "x", "a whole number from 1 to 2,000"),
+        ("integer", "1.5", "a whole number from 1 to 2,000"),
+        ("integer", "0", "a whole number from 1 to 2,000"),
+        ("integer", "2001", "a whole number from 1 to 2,000"),
+        ("seconds", "soon", "a number of seconds from 0.1 to 31,536,000"),
+        ("seconds", "0", "a number of seconds from 0.1 to 31,536,000"),
+        ("seconds", "nan", "a number of seconds from 0.1 to 31,536,000"),
+        ("seconds", "inf", "a number of seconds from 0.1 to 31,536,000"),
+        ("seconds", "-1", "a number of seconds from 0.1 to 31,536,000"),
+        ("auto_or_integer", "automatic", "'auto' or a whole number from 1 to 2,000"),
+        ("auto_or_integer", "0", "'auto' or a whole number from 1 to 2,000"),
+        ("one_of", "loud", "one of INFO, DEBUG"),
+        ("redis_url", "localhost:6379", URL),
+        ("redis_url", "http://h:1", URL),
+        ("redis_url", "redis://", URL),
+        ("redis_url", "amqp://h", URL),
+        ("redis_url", "redis://[::1", URL),
+        ("redis_url", "redis://h:port/0", URL),
+        ("redis_url", "redis://h:99999/0", URL),
+        ("redis_url", "redis://h:1/zero", URL),
+    ],
+)
+def test_a_bad_value_is_told_in_one_line_with_its_name_what_it_is_and_what_is_taken(
+    reader: str, raw: str, takes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, raw)
+    assert refused(READERS[reader]) == (f"{NAME}: got {raw!r}, takes {takes}. Correct it and start again.")
+
+
+def test_a_value_of_many_lines_is_told_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, "a\nb\r\nc")
+    assert r"got 'a\nb\r\nc'" in refused(READERS["integer"])
+
+
+# secrets
+
+
+def test_a_secret_without_a_default_must_be_there() -> None:
+    message = refused(lambda: env.secret(NAME))
+    assert message == f"{NAME}: got nothing, takes a secret. Set {NAME} or {NAME}_FILE."
+
+
+def test_a_secret_may_lie_in_a_file_which_goes_before_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text("from the file\n")
+    monkeypatch.setenv(f"{NAME}_FILE", str(file))
+    monkeypatch.setenv(NAME, "from the variable")
+    assert env.secret(NAME) == "from the file"
+    file.write_text("redis://h:5/1\n")
+    assert env.redis_url(NAME, default="x") == "redis://h:5/1"
+
+
+@pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff\xfe\x00", "directory"])
+def test_a_file_that_holds_no_secret_is_told_in_one_line(
+    content: bytes | str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "secret"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    elif content:
+        file.mkdir()
+    monkeypatch.setenv(f"{NAME}_FILE", str(file))
+    message = refused(lambda: env.secret(NAME))
+    assert message.startswith(f"{NAME}_FILE: got {str(file)!r}, takes the path of a ")
+
+
+# addresses with passwords
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:s3cret@h:1/0",
+        "redis://user:s3cret@",
+        "redis://user:s3@cret@:1",
+        "redis://:s3cret@h:port/0",
+        "amqp://h?password=s3cret",
+        "h:1?password=s3cret",
+        "redis://:s3cret@[::1",
+        "s3cret@h",
+    ],
+)
+def test_the_password_of_a_bad_redis_url_is_never_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, url)
+    message = refused(READERS["redis_url"])
+    assert message.startswith(f"{NAME}: got ")
+    assert "cret" not in message
+
+
+def test_the_first_of_several_names_that_is_set_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = lambda: env.redis_url(NAME, f"{NAME}_2", default="redis://d")  # noqa: E731
+    monkeypatch.setenv(f"{NAME}_2", "redis://second")
+    assert read() == "redis://second"
+    monkeypatch.setenv(NAME, "redis://first")
+    assert read() == "redis://first"
+
+
+def test_a_bad_address_is_told_under_the_name_it_came_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(f"{NAME}_2", "x")
+    message = refused(lambda: env.redis_url(NAME, f"{NAME}_2", default="redis://d"))
+    assert message.startswith(f"{NAME}_2: got 'x'")
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("postgresql://u:p@h:5433/n", ("n", "u", "p", "h", "5433", {})),
+        ("postgres://h/n", ("n", "", "", "h", "", {})),
+        ("postgresql:///n", ("n", "", "", "", "", {})),
+        ("postgresql://u:p%40ss%2F@h/n", ("n", "u", "p@ss/", "h", "", {})),
+        ("postgresql://h/n?sslmode=require", ("n", "", "", "h", "", {"sslmode": "require"})),
+        ("postgresql://[::1]:5/n", ("n", "", "", "::1", "5", {})),
+    ],
+)
+def test_a_database_is_read_from_its_url(
+    url: str, parts: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, url)
+    found = env.database(NAME, "postgresql://d/d")
+    assert found.pop("ENGINE") == "django.db.backends.postgresql"
+    assert tuple(found[k] for k in ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")) == parts
+
+
+def test_a_database_that_is_not_set_is_the_default() -> None:
+    assert env.database(NAME, "postgresql://h/n")["HOST"] == "h"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://u:s3cret@h/n",
+        "sqlite:///db?password=s3cret",
+        "u:s3cret@h",
+        "postgresql://u:s3cret@h/n?nonsense=1",
+        "postgresql://h/n?password=s3cret&nonsense=1",
+        "host=h password=s3cret dbname=n",
+        "host=h password='s3cret' dbname=n",
+        "postgresql://u:s3cret@[::1/n",
+        "postgresql://u:s3cret@h:port/n",
+        "postgresql://u:s3cret@h:5432",
+        "postgresql://u:s3cret@h:5432/",
+    ],
+)
+def test_a_bad_database_is_told_in_one_line_without_its_password(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, url)
+    message = refused(lambda: env.database(NAME, "postgresql://h/n"))
+    assert message.startswith(f"{NAME}: got ")
+    assert "takes postgresql://user:password@host:port/name." in message
+    assert "s3cret" not in message

@@ -1,0 +1,111 @@
+"""The narrator has a line for everything that happens, and the lines operators grep for never change."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.dispatch import Signal
+
+from executions import narrator, signals
+from executions.queue import Claim
+from executions.usecases.reconciling import Reconciled
+from executions.usecases.refreshing import Refreshed
+from executions.usecases.reporting import Refusal, Report
+
+#: `tasks` listens for this one: it is a request and not news.
+NOT_NEWS = {"woken"}
+
+
+def lines(caplog: pytest.LogCaptureFixture, signal: Signal, **values: Any) -> list[tuple[str, str]]:
+    """What is logged when the signal is sent for real."""
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, "harbor_refresh"):
+        signal.send(sender=None, **values)
+    return [(one.levelname, one.getMessage()) for one in caplog.records]
+
+
+def test_every_signal_has_its_line_and_every_line_its_signal() -> None:
+    news = {name for name, one in vars(signals).items() if isinstance(one, Signal)} - NOT_NEWS
+    told = {name.removeprefix("on_") for name in vars(narrator) if name.startswith("on_")}
+    assert told == news
+
+
+def test_the_table_of_signals_lists_every_signal() -> None:
+    assert signals.__doc__ is not None
+    for name, one in vars(signals).items():
+        if isinstance(one, Signal):
+            assert f"| `{name}`" in signals.__doc__
+
+
+def test_to_begin_twice_tells_everything_once(caplog: pytest.LogCaptureFixture) -> None:
+    narrator.begin()
+    narrator.begin()
+    assert len(lines(caplog, signals.claimed, count=1)) == 1
+
+
+def test_the_three_lines_operators_grep_for_are_word_for_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert lines(caplog, signals.claimed, count=100) == [("INFO", "Claimed 100 executions for processing")]
+    assert lines(caplog, signals.refreshed, outcome=Refreshed(succeeded=100)) == [
+        ("INFO", "Refresh outdate execution status done, 100 succeed, 0 failed")
+    ]
+    assert lines(caplog, signals.recovered, count=5) == [
+        ("WARNING", "Recovered 5 stale executions from crashed instances")
+    ]
+
+
+def test_what_failed_is_told_with_its_reason_but_not_a_thousand_times(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outcome = Refreshed(succeeded=1, failed=dict.fromkeys(range(1, 1001), "cursed"))
+    told = lines(caplog, signals.refreshed, outcome=outcome)
+    assert told[0] == ("INFO", "Refresh outdate execution status done, 1 succeed, 1000 failed")
+    assert told[1] == ("WARNING", "Execution 1 could not be refreshed: cursed")
+    assert len(told) == 1 + narrator.SHOWN
+
+
+def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:
+    claim = Claim("n1", "7", ("1:A",))
+    assert lines(caplog, signals.outlived, claim=claim, count=1) == [
+        ("INFO", "1 of a claim of n1 had been recovered meanwhile: left alone")
+    ]
+    assert lines(caplog, signals.quarantined, execution_ids=[7], reason="cursed") == [
+        (
+            "ERROR",
+            "Quarantined execution 7: cursed. Release it with: manage.py refresh_queue quarantine --release 7",
+        )
+    ]
+    assert lines(caplog, signals.paroled, execution_ids=[7, 8]) == [
+        ("INFO", "Released 2 executions from quarantine for another try")
+    ]
+    assert lines(caplog, signals.marks_lost, count=3, error="Redis: gone") == [
+        ("WARNING", "Could not mark 3 executions, reconcile will find them: Redis: gone")
+    ]
+    assert lines(caplog, signals.database_away, count=3, error="gone") == [
+        ("WARNING", "The database is away, 3 executions wait for it: gone")
+    ]
+
+
+def test_members_and_reports_that_cannot_be_used_are_told_a_few_at_a_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told = lines(caplog, signals.discarded, members=[b"\xff"] + [b"x" * 1000] * 9)
+    assert told[0] == ("WARNING", "Dropped a member that cannot be read: b'\\xff'")
+    assert told[-1] == ("WARNING", "Dropped 5 more members that cannot be read")
+    assert len(told) == 6
+    assert max(len(line) for _, line in told) < 200
+    refusal = Refusal(3, Report(1, "Nope"), "unknown status 'Nope'")
+    told = lines(caplog, signals.refused, refusals=[refusal] * 7)
+    assert told[0] == ("WARNING", "Refused report 3 of a batch: unknown status 'Nope'")
+    assert told[-1] == ("WARNING", "Refused 2 more reports of that batch")
+
+
+def test_a_reconcile_that_found_nothing_is_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(looked_at=5)) == []
+    outcome = Reconciled(looked_at=5, drifted=3, waiting=2, marked=1)
+    assert lines(caplog, signals.reconciled, outcome=outcome) == [
+        ("WARNING", "Reconcile found 1 drifted executions and marked them")
+    ]

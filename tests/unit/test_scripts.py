@@ -1,0 +1,70 @@
+"""The Lua files: the name says how many keys, the header says which, and nobody writes a key by hand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from executions.queue import keys, scripts
+
+LUA = Path(scripts.__file__).parent / "lua"
+FILES = sorted(path for path in LUA.glob("*.lua") if not path.name.startswith("_"))
+CATALOGUE = set(keys._NAMES)
+
+
+def header(text: str) -> str:
+    lines = text.splitlines()
+    end = next(number for number, line in enumerate(lines) if not line.startswith("--"))
+    return "\n".join(lines[:end])
+
+
+def test_there_is_one_file_for_each_script_and_no_other() -> None:
+    assert {path.name for path in FILES} == {f"{name}-{len(taken)}.lua" for name, taken in scripts.KEYS.items()}
+
+
+def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
+    assert {key for taken in scripts.KEYS.values() for key in taken} == CATALOGUE
+    assert keys.__doc__ is not None
+    for name in keys._NAMES.values():
+        assert f"| `{name}`" in keys.__doc__
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_header_of_a_script_tells_its_purpose_keys_arguments_and_answer(path: Path) -> None:
+    name, count = path.stem.rsplit("-", 1)
+    text = path.read_text(encoding="utf-8")
+    top = header(text)
+    assert re.match(r"-- [A-Z][^\n]+\.", top)
+    assert re.findall(r"KEYS\[(\d+)\] (\w+)", top) == [
+        (str(number), key) for number, key in enumerate(scripts.KEYS[name], start=1)
+    ]
+    assert int(count) == len(scripts.KEYS[name])
+    assert "-- returns " in top
+    used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", text[len(top) :])}
+    told = {int(number) for number in re.findall(r"ARGV\[(\d+)(?:\.\.)?\]", top)}
+    assert used <= told
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_script_uses_each_of_its_keys_once_and_names_none_by_hand(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    body = text[len(header(text)) :]
+    count = int(path.stem.rsplit("-", 1)[1])
+    assert sorted(map(int, re.findall(r"KEYS\[(\d+)\]", body))) == list(range(1, count + 1))
+    assert "cache:" not in text
+    for command, first in re.findall(r"redis\.call\('(\w+)',? ?([^,)]*)", body):
+        assert "'" not in first, f"{command} of a key written by hand"
+
+
+def test_the_source_of_a_script_has_the_clock_before_it() -> None:
+    for name in scripts.KEYS:
+        text = scripts.source(name)
+        assert text.index("local function now_us") < text.index("KEYS[1]")
+
+
+def test_keys_share_the_prefix_which_may_carry_a_hash_tag() -> None:
+    built = keys.Keys("{harbor}:")
+    assert (built.queue, built.processing) == ("{harbor}:queue:v2", "{harbor}:processing")
+    assert built.named("claims", "stamp") == ["{harbor}:claims", "{harbor}:stamp"]
+    with pytest.raises(AttributeError):
+        _ = built.nonsense

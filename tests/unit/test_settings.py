@@ -1,0 +1,167 @@
+"""The settings as a program sees them: a bad value ends it at once, with one line and no traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
+REDIS = "redis://127.0.0.1:1/0"
+CHECK = [sys.executable, "manage.py", "check"]
+CELERY = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "report"]
+
+
+def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run it with these variables and nothing else of ours."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    given = {"DATABASE_URL": DATABASE, "REDIS_URL": REDIS, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: value for name, value in (kept | given | variables).items() if value}
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def setting(expression: str, **variables: str) -> str:
+    """What an expression over Django's settings is."""
+    module = variables.get("DJANGO_SETTINGS_MODULE", "settings.base")
+    ran = run([sys.executable, "-c", f"import {module} as settings; print({expression})"], **variables)
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    return ran.stdout.strip()
+
+
+BAD = {
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number of seconds from -1"),
+    "REFRESH_CHUNK": ("0", "a whole number from 1 to 2,000"),
+    "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 2,000"),
+    "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
+    "LOG_LEVEL": ("LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+    "REDIS_URL": ("localhost", "redis://[:password@]host:port/number"),
+    "CELERY_BROKER_URL": ("amqp://h", "redis://[:password@]host:port/number"),
+    "DATABASE_URL": ("mysql://h/n", "postgresql://user:password@host:port/name"),
+}
+
+
+@pytest.mark.parametrize("command", [CHECK, CELERY], ids=["manage.py check", "celery report"])
+@pytest.mark.parametrize("name", ["REFRESH_CHUNK", "DATABASE_URL"])
+def test_a_bad_value_ends_the_program_with_exactly_one_line(command: list[str], name: str) -> None:
+    got, takes = BAD[name]
+    ran = run(command, **{name: got})
+    assert ran.returncode == 1
+    assert ran.stdout == ""
+    assert ran.stderr.splitlines() == [f"{name}: got {got!r}, takes {takes}. Correct it and start again."]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_every_kind_of_variable_is_told_by_its_name(name: str) -> None:
+    got, takes = BAD[name]
+    ran = run([sys.executable, "-c", "import settings.base"], **{name: got})
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
+    assert ran.stderr.startswith(f"{name}: got {got!r}, takes {takes}")
+
+
+def test_good_values_have_nothing_to_say() -> None:
+    ran = run(CHECK)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "check"),
+    [
+        ("REFRESH_NODE_TTL_SECONDS", "3", "executions.E002"),
+        ("REFRESH_STALE_SECONDS", "5", "executions.E003"),
+    ],
+)
+def test_values_that_do_not_go_together_are_told_by_a_check_with_a_hint(name: str, value: str, check: str) -> None:
+    ran = run(CHECK, **{name: value})
+    assert ran.returncode == 1
+    assert check in ran.stderr
+    assert name in ran.stderr
+    assert "HINT: " in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_prefix_where_operators_will_not_look_is_warned_of() -> None:
+    ran = run(CHECK, REFRESH_KEY_PREFIX="mine:")
+    assert ran.returncode == 0
+    assert "executions.W001" in ran.stderr
+    assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
+
+
+# addresses
+
+
+def test_redis_is_taken_from_harbors_own_variable_too() -> None:
+    harbors = "redis://:p@harbor:6379/2"
+    assert setting("settings.REDIS_URL", REDIS_URL="", _REDIS_URL_CORE=harbors) == harbors
+    assert setting("settings.REDIS_URL", _REDIS_URL_CORE=harbors) == REDIS
+
+
+def test_the_broker_is_redis_unless_told_otherwise() -> None:
+    assert setting("settings.CELERY_BROKER_URL") == REDIS
+    other = "redis://other:6379/1"
+    assert setting("settings.CELERY_BROKER_URL", CELERY_BROKER_URL=other) == other
+
+
+def test_what_an_operator_adds_to_the_database_url_reaches_the_server_beside_ours() -> None:
+    url = f"{DATABASE}?sslmode=require&application_name=refresh"
+    options = setting("settings.DATABASES['default']['OPTIONS']", DATABASE_URL=url)
+    assert "'sslmode': 'require'" in options
+    assert "READ_COMMITTED" in options
+    assert "lock_timeout" in options
+
+
+def test_the_intervals_that_the_environment_names_are_remembered() -> None:
+    named = "sorted(settings.SET_IN_ENVIRONMENT)"
+    assert setting(named) == "[]"
+    assert setting(named, REFRESH_RECOVER_INTERVAL_SECONDS="5") == ("['REFRESH_RECOVER_INTERVAL_SECONDS']")
+
+
+# production
+
+
+PRODUCTION = {
+    "DJANGO_SETTINGS_MODULE": "settings.production",
+    "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "ALLOWED_HOSTS": "refresh.example",
+}
+
+
+def test_production_with_all_it_needs_has_nothing_to_say() -> None:
+    ran = run([*CHECK, "--deploy", "--fail-level", "WARNING"], **PRODUCTION)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL"])
+def test_production_without_one_of_its_secrets_says_which_in_one_line(name: str) -> None:
+    ran = run(CHECK, **(PRODUCTION | {name: ""}))
+    assert ran.returncode == 1
+    assert len(ran.stderr.splitlines()) == 1
+    assert ran.stderr.startswith(f"{name}: got nothing, takes ")
+
+
+def test_production_is_content_with_harbors_own_redis_variable_and_with_secrets_in_files(
+    tmp_path: Path,
+) -> None:
+    files = {}
+    for name, content in (("SECRET_KEY", PRODUCTION["SECRET_KEY"]), ("DATABASE_URL", DATABASE)):
+        (tmp_path / name).write_text(f"{content}\n")
+        files[f"{name}_FILE"] = str(tmp_path / name)
+    ran = run(
+        CHECK,
+        **(PRODUCTION | files | {"SECRET_KEY": "", "DATABASE_URL": "", "REDIS_URL": ""}),
+        _REDIS_URL_CORE=REDIS,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_debug_pages_are_for_developers_only() -> None:
+    assert setting("settings.DEBUG", **PRODUCTION) == "False"
+    assert setting("settings.DEBUG", DJANGO_SETTINGS_MODULE="settings.dev") == "True"
+
+
+def test_the_key_of_development_does_not_reach_production() -> None:
+    base = setting("repr(settings.SECRET_KEY)")
+    assert base == "''"
