@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from executions.errors import DatabaseAway
 from executions.sql import statement
@@ -36,9 +36,10 @@ def absence_translated() -> Iterator[None]:
     """
     try:
         yield
-    except (OperationalError, InterfaceError) as exc:
+    except (DatabaseError, InterfaceError) as exc:
         state = getattr(exc.__cause__, "sqlstate", None)
-        if state is not None and not state.startswith(AWAY):
+        broken = state is None and isinstance(exc, OperationalError | InterfaceError)
+        if not broken and not (state or "").startswith(AWAY):
             raise
         connection.close()
         raise DatabaseAway(f"PostgreSQL: {str(exc).strip().splitlines()[0]}") from exc

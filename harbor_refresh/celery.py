@@ -8,6 +8,7 @@ from celery import Celery, signals
 from kombu import Queue
 
 from harbor_refresh.broker import mend
+from harbor_refresh.start import refuse_what_cannot_work
 from tasks.queues import ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
@@ -19,6 +20,10 @@ app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK)]
 app.conf.task_default_queue = WORK
 app.conf.task_routes = ROUTES
 app.autodiscover_tasks(["tasks"], related_name="actors")
+
+
+signals.celeryd_init.connect(refuse_what_cannot_work)
+signals.beat_init.connect(refuse_what_cannot_work)
 
 
 @signals.setup_logging.connect

@@ -117,7 +117,7 @@ CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
-# The refresh. Every tunable of docs/DESIGN has its one line here; executions.conf gives them types.
+# The refresh. Every tunable of docs/operations.md has its one line here; executions.conf gives them types.
 EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = env.seconds(
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS", 30, at_least=-1
 )
@@ -136,12 +136,13 @@ REFRESH_RECONCILE_INTERVAL_SECONDS = env.seconds("REFRESH_RECONCILE_INTERVAL_SEC
 REFRESH_RECONCILE_GRACE_SECONDS = env.seconds("REFRESH_RECONCILE_GRACE_SECONDS", 30, at_least=0)
 REFRESH_REDIS_TIMEOUT_SECONDS = env.seconds("REFRESH_REDIS_TIMEOUT_SECONDS", 2, at_least=0.05)
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["stderr"], "level": env.choice("LOG_LEVEL", "INFO", LOG_LEVELS)},
 }
 
 

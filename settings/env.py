@@ -85,6 +85,17 @@ def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
     return _read(name, None, parse, f"'auto' or a whole number from {at_least} to {at_most:,}")
 
 
+def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    """One of the choices, in whatever case it is written."""
+
+    def parse(raw: str) -> str:
+        if raw.upper() not in choices:
+            raise ValueError(raw)
+        return raw.upper()
+
+    return _read(name, default, parse, "one of " + ", ".join(choices))
+
+
 def words(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
@@ -113,7 +124,7 @@ def redis_url(*names: str, default: str) -> str:
         if not value:
             continue
         parts = urlsplit(value)
-        if (parts.scheme in ("redis", "rediss") and parts.hostname) or parts.scheme == "unix":
+        if parts.scheme in ("redis", "rediss") and parts.hostname:
             return value
         raise _bad(name, _without_password(value), "redis://[:password@]host:port/number")
     return default

@@ -6,7 +6,7 @@ class Watermark(models.Model):
     """One row: every task change committed before this moment has been found to agree with its execution."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
-    settled_before = models.DateTimeField(null=True)
+    settled_before = models.DateTimeField()
 
     class Meta:
         db_table = "execution_watermark"

@@ -25,8 +25,17 @@ def dispatch(publish: Publish, waiting: int) -> int:
 
     What if the process dies after a claim, before it is published: the node falls silent and recovery
     gives the claim back. What if publishing fails: the claim is given back here; a chunk that did go out
-    finds its tokens gone and does nothing.
+    finds its tokens gone and does nothing. What if Redis goes away: this node cannot know what it holds,
+    so it starts a new life and what the old one held is recovered.
     """
+    try:
+        return _dispatch(publish, waiting)
+    except QueueUnavailable:
+        this_node.renew()
+        raise
+
+
+def _dispatch(publish: Publish, waiting: int) -> int:
     conf = refresh_settings()
     queue = execution_queue()
     try:
@@ -37,11 +46,7 @@ def dispatch(publish: Publish, waiting: int) -> int:
         return 0
     total = 0
     while True:
-        try:
-            batch = queue.claim_batch(this_node.name, conf.chunk)
-        except QueueUnavailable:
-            this_node.renew()
-            raise
+        batch = queue.claim_batch(this_node.name, conf.chunk)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
         if not batch.claim.members:

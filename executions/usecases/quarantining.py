@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Min
 from django.db.models.functions import Now
 
 from executions import signals
 from executions.conf import refresh_settings
-from executions.models import Execution, Quarantine
+from executions.models import Execution, Quarantine, Task, Watermark
 from executions.queue import members as names
 from executions.usecases.marking import mark_after_commit
 
@@ -54,8 +55,13 @@ def parole() -> list[int]:
 
 
 def _let_out(ids: list[int]) -> list[int]:
+    """Their tasks may have changed long before the watermark: it moves back to them, so that even a mark
+    that is lost again is made good by reconcile."""
     if ids:
         Quarantine.objects.filter(execution_id__in=ids).delete()
+        changed = Task.objects.filter(execution_id__in=ids).aggregate(at=Min("update_time"))["at"]
+        if changed:
+            Watermark.objects.filter(settled_before__gt=changed).update(settled_before=changed)
         free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
         mark_after_commit(names.member(pk, vendor) for pk, vendor in free)
         signals.paroled.send(sender=release, execution_ids=ids)

@@ -84,15 +84,16 @@ def reconcile(
             return outcome
         if not dry_run:
             outcome.paroled = len(parole())
+        begin = _watermark()
         grace = timedelta(seconds=conf.reconcile_grace)
         settled: datetime = run("settled_moment", grace=grace)[0][0]
-        pages = _all_executions() if full else _changed_before(settled)
+        pages = _all_executions() if full else _changed_between(begin, settled)
         for ids, looked_at in pages:
             outcome.looked_at += looked_at
             _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, dry_run)
             progress(outcome.looked_at)
         if not dry_run:
-            _move_watermark(_watermark() if full else settled, outcome.oldest)
+            _move_watermark(begin, begin if full else settled, outcome.oldest)
     signals.reconciled.send(sender=reconcile, outcome=outcome)
     return outcome
 
@@ -101,7 +102,7 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, dry_run: bool) -> None:
     if not drifts:
         return
     names = [member(one.execution_id, one.vendor_type) for one in drifts]
-    lost = names if refresh_settings().in_process else list(execution_queue().lost(names))
+    lost = _lost(drifts, names)
     if not dry_run and lost:
         if not mark(lost):
             raise QueueUnavailable("Redis is away: the drift that was found will be found again")
@@ -112,20 +113,34 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, dry_run: bool) -> None:
     outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]))
 
 
+def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
+    """Those that nobody has on a queue or in hand, looked at once more: a claim may have been completed
+    between the look at the database and the look at the queue."""
+    if refresh_settings().in_process:
+        return list(names)
+    missing = set(execution_queue().lost(names))
+    ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
+    still = [Drift(*row) for row in run("find_drift", ids=ids)] if ids else []
+    return [member(one.execution_id, one.vendor_type) for one in still]
+
+
 def _watermark() -> datetime:
-    row = Watermark.objects.filter(pk=1).first()
-    return (row and row.settled_before) or BEGINNING
+    row, _ = Watermark.objects.get_or_create(pk=1, defaults={"settled_before": BEGINNING})
+    return row.settled_before
 
 
-def _move_watermark(settled: datetime, oldest: datetime | None) -> None:
-    """To `settled`, or back to the oldest drift, which stays in sight until it is healed."""
+def _move_watermark(begin: datetime, settled: datetime, oldest: datetime | None) -> None:
+    """To `settled`, or back to the oldest drift, which stays in sight until it is healed.
+
+    Somebody who moved it back in the meantime (a release from quarantine) is right: then it stays there.
+    """
     moment = min(settled, oldest or settled)
-    Watermark.objects.update_or_create(pk=1, defaults={"settled_before": moment})
+    Watermark.objects.filter(pk=1, settled_before=begin).update(settled_before=moment)
 
 
-def _changed_before(settled: datetime) -> Iterator[tuple[list[int], int]]:
+def _changed_between(begin: datetime, settled: datetime) -> Iterator[tuple[list[int], int]]:
     """Pages of executions with a task that changed between the watermark and `settled`."""
-    time, last_id = _watermark(), 0
+    time, last_id = begin, 0
     while True:
         ids, time_of_last, id_of_last, looked_at = run(
             "changed_since", after_time=time, after_id=last_id, before=settled, page=PAGE

@@ -1,0 +1,15 @@
+"""Refuse to start with settings that cannot work.
+
+Django's commands run the system checks; web, workers and beat do not, or do not mind what they say.
+"""
+
+from typing import Any
+
+from django.core.checks import run_checks
+
+
+def refuse_what_cannot_work(**_: Any) -> None:
+    """End the program with a line for each error, with its id and its hint."""
+    errors = [message for message in run_checks() if message.is_serious()]
+    if errors:
+        raise SystemExit("\n".join(f"{one.id}: {one.msg} {one.hint or ''}".strip() for one in errors))
