@@ -31,6 +31,12 @@ CODES: dict[str, int] = {
 }
 FINAL = tuple(status for status in Status if status.is_final)
 
+
+def is_final(status: str) -> bool:
+    """A status this release does not know (an older one wrote 'Succeed') is final."""
+    return CODES.get(status, FINAL_CODE) == FINAL_CODE
+
+
 #: (revision, code) are compared as the one number `revision * 4 + code`, which must fit a bigint.
 MAX_REVISION = 2**61 - 1
 MAX_ID = 2**63 - 1

@@ -6,6 +6,7 @@ worse than one that does not start.
 """
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,9 +86,7 @@ def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
     return _read(name, None, parse, f"'auto' or a whole number from {at_least} to {at_most:,}")
 
 
-def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
-    """One of the choices, in whatever case it is written."""
-
+def one_of(name: str, default: str, *choices: str) -> str:
     def parse(raw: str) -> str:
         if raw.upper() not in choices:
             raise ValueError(raw)
@@ -105,10 +104,15 @@ def secret(name: str, default: str | None = None) -> str:
     path = text(f"{name}_FILE")
     if path:
         try:
-            return Path(path).read_text(encoding="utf-8").strip()
+            content = Path(path).read_text(encoding="utf-8").strip()
         except OSError as exc:
             takes = f"the path of a readable file ({exc.strerror})"
             raise _bad(f"{name}_FILE", path, takes) from None
+        except UnicodeDecodeError:
+            content = ""
+        if not content:
+            raise _bad(f"{name}_FILE", path, "the path of a file with the secret as text in it")
+        return content
     value = text(name)
     if value:
         return value
@@ -123,23 +127,39 @@ def redis_url(*names: str, default: str) -> str:
         value = secret(name, "")
         if not value:
             continue
-        parts = urlsplit(value)
-        if parts.scheme in ("redis", "rediss") and parts.hostname:
+        if _is_redis_url(value):
             return value
         raise _bad(name, _without_password(value), "redis://[:password@]host:port/number")
     return default
+
+
+def _is_redis_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        number = parts.path.strip("/")
+        return (
+            parts.scheme in ("redis", "rediss")
+            and bool(parts.hostname)
+            and parts.port != 0
+            and (not number or number.isdecimal())
+        )
+    except ValueError:  # a port or an IPv6 address that is none
+        return False
 
 
 def database(name: str, default: str) -> dict[str, Any]:
     """A Django database from a PostgreSQL URL; parameters behind `?` go to libpq as they are."""
     url = secret(name, default)
     takes = "postgresql://user:password@host:port/name"
-    if urlsplit(url).scheme not in ("postgres", "postgresql"):
-        raise _bad(name, _without_password(url), takes)
     try:
-        parameters = conninfo_to_dict(url)
-    except ProgrammingError:
-        raise _bad(name, _without_password(url), takes) from None
+        known = urlsplit(url).scheme in ("postgres", "postgresql")
+        parameters = conninfo_to_dict(url) if known else {}
+    except (ProgrammingError, ValueError):
+        parameters = {}
+    ports = [port for port in str(parameters.get("port", "")).split(",") if port]
+    named = parameters.get("dbname") or parameters.get("service")
+    if not named or not all(port.isdecimal() for port in ports):
+        raise _bad(name, _without_password(url), takes)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parameters.pop("dbname", ""),
@@ -154,4 +174,5 @@ def database(name: str, default: str) -> dict[str, Any]:
 def _without_password(url: str) -> str:
     head, at, tail = url.rpartition("@")
     scheme = head.split("://", 1)[0] if "://" in head else ""
-    return f"{scheme}://***@{tail}" if at else url
+    shown = f"{scheme}://***@{tail}" if at else url
+    return re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^&\s]*)", r"\1***", shown)

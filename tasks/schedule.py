@@ -47,10 +47,16 @@ def as_interval(seconds: float) -> dict[str, Any]:
     return {"every": round(seconds * 1_000_000), "period": "microseconds"}
 
 
+def _interval(model: Any, seconds: float) -> Any:
+    """The first of that length: nothing keeps an administrator from making two of them."""
+    values = as_interval(seconds)
+    return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
+
+
 def create_rows(interval_model: Any, task_model: Any) -> None:
     for row in ROWS:
         seconds = getattr(settings, row.setting)
-        interval, _ = interval_model.objects.get_or_create(**as_interval(seconds if seconds > 0 else 30))
+        interval = _interval(interval_model, seconds if seconds > 0 else 30)
         task_model.objects.get_or_create(
             name=row.name,
             defaults={"task": row.task, "interval": interval, "description": row.description},
@@ -64,7 +70,7 @@ def follow_environment(**_: Any) -> None:
         seconds = getattr(settings, row.setting)
         if row.setting not in settings.SET_IN_ENVIRONMENT or seconds <= 0:
             continue
-        interval = IntervalSchedule.objects.get_or_create(**as_interval(seconds))[0]
+        interval = _interval(IntervalSchedule, seconds)
         for task in PeriodicTask.objects.filter(name=row.name).exclude(interval=interval):
-            task.interval = interval
+            task.interval, task.crontab, task.solar, task.clocked = interval, None, None, None
             task.save()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from executions.status import MAX_ID, MAX_VENDOR
 
 _MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
-_TOKEN = re.compile(r"(.+):([^:]+):([0-9]{1,19})", re.DOTALL)
+_TOKEN = re.compile(r"(.+):([^:]+):(0|[1-9][0-9]{0,18})", re.DOTALL)
 
 
 def member(execution_id: int, vendor_type: str) -> str:

@@ -155,20 +155,20 @@ class ExecutionQueue:
     def recover_stale(self) -> tuple[GivenBack, tuple[bytes, ...]]:
         """Give back the claims of dead nodes, and any claim that is too old, in bounded pages.
 
-        1. Look who is alive.
-        2. Go through processing a page at a time; a token whose node is silent or whose stamp is too old
-           is a suspect.
+        1. Go through processing a page at a time, and look who is alive after each page: a node gives a
+           sign of life with every claim it takes over, so whoever is on the page is seen.
+        2. A token whose node is silent or whose stamp is too old is a suspect.
         3. Give each suspect back by its token. If its owner completes it in the meantime, or another
            recovery was quicker, the token is gone and nothing happens.
 
         Returns what went back, and the tokens nobody could read, which were dropped.
         """
-        look = self.stats()
-        alive = set(look.nodes)
-        too_old = look.now - round(self.conf.stale * 1_000_000)
         total, unreadable = GivenBack(), []
         for page in self._processing_pages():
             suspects = defaultdict(list)
+            look = self.stats()
+            alive = set(look.nodes)
+            too_old = look.now - round(self.conf.stale * 1_000_000)
             for raw in page:
                 token = Token.read(raw)
                 if token is None:

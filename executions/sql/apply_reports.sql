@@ -33,7 +33,12 @@ judged AS (
     JOIN held h ON h.id = g.task_id
 ),
 accepted AS (
-    SELECT *, rank / 4 > rank_before / 4 AS is_rerun FROM judged WHERE rank > rank_before
+    SELECT
+        *,
+        rank / 4 > rank_before / 4 AS is_rerun,
+        max(revision) OVER (PARTITION BY task_id) AS last_revision
+    FROM judged
+    WHERE rank > rank_before
 ),
 -- each accepted report outranks the one before it, so the last one is the one of the highest rank
 verdict AS (
@@ -44,7 +49,10 @@ verdict AS (
         count(*) FILTER (WHERE is_rerun) AS reruns,
         (array_agg(status ORDER BY rank DESC))[1] AS status,
         (array_agg(code ORDER BY rank DESC))[1] AS code,
-        (array_agg(message ORDER BY rank DESC))[1] AS message,
+        -- the last one that says something about the last run
+        (array_agg(message ORDER BY rank DESC) FILTER (
+            WHERE message IS NOT NULL AND revision = last_revision
+        ))[1] AS message,
         max(revision) AS revision
     FROM accepted
     GROUP BY task_id

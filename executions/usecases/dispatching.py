@@ -50,6 +50,8 @@ def _dispatch(publish: Publish, waiting: int) -> int:
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
         if not batch.claim.members:
+            if batch.unreadable:
+                continue
             return total
         points.reach("claimed", batch.claim.ids)
         chunks = list(chunked(batch, conf.fanout, conf.chunk, conf.depth))

@@ -125,8 +125,8 @@ def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
 
 
 def _watermark() -> datetime:
-    row, _ = Watermark.objects.get_or_create(pk=1, defaults={"settled_before": BEGINNING})
-    return row.settled_before
+    row = Watermark.objects.filter(pk=1).first()
+    return row.settled_before if row else BEGINNING
 
 
 def _move_watermark(begin: datetime, settled: datetime, oldest: datetime | None) -> None:
@@ -135,6 +135,7 @@ def _move_watermark(begin: datetime, settled: datetime, oldest: datetime | None)
     Somebody who moved it back in the meantime (a release from quarantine) is right: then it stays there.
     """
     moment = min(settled, oldest or settled)
+    Watermark.objects.get_or_create(pk=1, defaults={"settled_before": begin})
     Watermark.objects.filter(pk=1, settled_before=begin).update(settled_before=moment)
 
 

@@ -114,9 +114,17 @@ def _why_unusable(one: Report) -> str | None:
         return f"malformed task id {_short(one.task_id)}; takes a whole number from 1"
     if not _whole(one.revision) or not 0 <= one.revision <= MAX_REVISION:
         return f"malformed revision {_short(one.revision)}; takes a whole number from 0 to 2^61 - 1"
-    if one.message is not None and (not isinstance(one.message, str) or "\x00" in one.message):
+    if one.message is not None and not _storable(one.message):
         return f"malformed message {_short(one.message)}; takes text without NUL"
     return None
+
+
+def _storable(value: Any) -> bool:
+    """PostgreSQL takes neither NUL nor half a surrogate pair."""
+    try:
+        return isinstance(value, str) and b"\x00" not in value.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _whole(value: Any) -> bool:

@@ -5,7 +5,7 @@ from django.db import transaction
 from executions.database import run
 from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from executions.models import Execution
-from executions.status import Status
+from executions.status import Status, is_final
 
 
 def mark_done(execution_id: int, message: str = "") -> None:
@@ -27,6 +27,6 @@ def set_by_hand(execution_id: int, status: Status, message: str) -> None:
                 f"execution {execution_id} has tasks: its status follows from them. "
                 "Report the tasks, or stop the execution"
             )
-        if Status(execution.status).is_final:
+        if is_final(execution.status):
             raise AlreadyFinal(f"execution {execution_id} is {execution.status} already")
         run("set_by_hand", execution_id=execution_id, status=str(status), message=message)

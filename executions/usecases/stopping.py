@@ -5,7 +5,7 @@ from django.db import transaction
 from executions.database import run
 from executions.errors import NoSuchExecution
 from executions.models import Execution
-from executions.status import Status
+from executions.status import Status, is_final
 from executions.usecases.marking import mark_after_commit
 from executions.usecases.refreshing import refresh
 from executions.usecases.setting import set_by_hand
@@ -15,10 +15,12 @@ def stop(execution_id: int) -> int:
     """Stop what is not final, and refresh in the same transaction. Returns how many tasks it stopped.
 
     An execution without tasks that is not final becomes Stopped itself. Stopping what has ended changes
-    nothing. A runner that reports a stopped task afterwards changes it only with a newer revision.
+    nothing. A runner that reports a stopped task afterwards changes it only with a newer revision. The
+    execution is locked before its tasks, as in `delete`.
     """
     with transaction.atomic():
-        execution = Execution.objects.filter(pk=execution_id).first()
+        locked = Execution.objects.select_for_update(no_key=True)
+        execution = locked.filter(pk=execution_id).first()
         if execution is None:
             raise NoSuchExecution(f"there is no execution {execution_id}")
         stopped: int = run("stop_tasks", execution_id=execution_id)[0][0]
@@ -26,6 +28,6 @@ def stop(execution_id: int) -> int:
             outcome = refresh([execution_id])
             if outcome.failed:
                 mark_after_commit([f"{execution_id}:{execution.vendor_type}"])
-        elif not Status(execution.status).is_final:
+        elif not is_final(execution.status):
             set_by_hand(execution_id, Status.STOPPED, "")
     return stopped

@@ -42,18 +42,19 @@ def work(claim: Claim) -> Refreshed:
 
 
 def _settle(mine: Claim, outcome: Refreshed) -> None:
+    """What succeeded first: nothing that goes wrong with the others may keep it in flight."""
     queue = execution_queue()
-    by_id = dict(zip(mine.ids, mine.members, strict=True))
-    failed = [by_id[number] for number in outcome.failed]
-    if failed:
-        given_back = queue.mark_failed(mine.only(failed))
-        quarantine(given_back.exhausted, reasons=outcome.failed)
-    done = mine.only(text for number, text in by_id.items() if number not in outcome.failed)
+    pairs = list(zip(mine.ids, mine.members, strict=True))
+    done = mine.only(text for number, text in pairs if number not in outcome.failed)
+    failed = mine.only(text for number, text in pairs if number in outcome.failed)
     if done.members:
         completed = queue.mark_complete(done)
         _tell_outlived(done, completed.outlived)
         if completed.wake:
             signals.woken.send(sender=work)
+    if failed.members:
+        given_back = queue.mark_failed(failed)
+        quarantine(given_back.exhausted, reasons=outcome.failed)
 
 
 def _tell_outlived(claim: Claim, count: int) -> None:

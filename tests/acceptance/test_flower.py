@@ -14,8 +14,10 @@ def test_the_subtask_of_a_backlog_of_one_names_its_one_execution(cluster: Cluste
     port = choose_port()
     flower = cluster.start(
         "flower",
-        [sys.executable, "-m", "celery", "-A", "harbor_refresh", "flower"]
-        + ["--address=127.0.0.1", f"--port={port}"],
+        [
+            *[sys.executable, "-m", "celery", "-A", "harbor_refresh", "flower"],
+            *["--address=127.0.0.1", f"--port={port}"],
+        ],
         FLOWER_UNAUTHENTICATED_API="1",
         FLOWER_READ_ONLY="True",
     )

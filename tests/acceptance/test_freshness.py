@@ -23,8 +23,6 @@ def test_a_report_is_visible_within_a_second_though_beat_ticks_every_thirty(clus
     cluster.worker()
     beat = cluster.beat()
     wait_for(lambda: "Sending due task" in beat.text(), "beat's first tick", log=beat.log)
-    times = [
-        seconds_until_true(create(NewExecution("REPLICATION", tasks=[NewTask()]))) for _ in range(10)
-    ]
+    times = [seconds_until_true(create(NewExecution("REPLICATION", tasks=[NewTask()]))) for _ in range(10)]
     assert max(times) < 1, times
     assert beat.text().count("tasks.claim_batch") <= 1, "ticks of the schedule helped"

@@ -87,7 +87,7 @@ def test_a_revision_has_one_history_row(execution: Execution) -> None:
 
 def test_there_is_one_watermark(database: str) -> None:
     Watermark.objects.create(settled_before=NOW)
-    refused_by("watermark_is_one_row", Watermark, id=2)
+    refused_by("watermark_is_one_row", Watermark, id=2, settled_before=NOW)
 
 
 def test_an_execution_is_in_quarantine_once(execution: Execution) -> None:
