@@ -18,8 +18,15 @@ AWAY = ("08", "53", "57P", "25006", "25P03")
 def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
     """Run the statement of that name and fetch its rows, if it has any."""
     with connection.cursor() as cursor:
-        cursor.execute(statement(name), values)
+        cursor.execute(statement(name), {key: _bound(value) for key, value in values.items()})
         return cursor.fetchall() if cursor.description else []
+
+
+def _bound(value: Any) -> Any:
+    """Whole numbers in a list go as one array literal: psycopg would adapt each of a thousand ids alone."""
+    if isinstance(value, list) and value and all(type(one) is int for one in value):
+        return "{" + ",".join(map(str, value)) + "}"
+    return value
 
 
 def raise_if_away() -> None:

@@ -24,16 +24,19 @@ local tokens = {}
 for i = 5, #ARGV do
     tokens[i - 4] = ARGV[i] .. ':' .. suffix
 end
-local is_live = redis.call('SMISMEMBER', processing, unpack(tokens))
-local members, live_tokens = {}, {}
-for i, live in ipairs(is_live) do
-    if live == 1 then
-        members[#members + 1] = ARGV[i + 4]
-        live_tokens[#live_tokens + 1] = tokens[i]
+local completed = redis.call('SREM', processing, unpack(tokens))
+local members = { unpack(ARGV, 5) }
+if completed < #members then
+    -- some were not live: only what the index still calls ours was
+    local suffixes = redis.call('HMGET', claims, unpack(members))
+    members = {}
+    for i, owner in ipairs(suffixes) do
+        if owner == suffix then
+            members[#members + 1] = ARGV[i + 4]
+        end
     end
 end
 if #members > 0 then
-    redis.call('SREM', processing, unpack(live_tokens))
     redis.call('HDEL', claims, unpack(members))
     if redis.call('EXISTS', attempts) == 1 then
         redis.call('HDEL', attempts, unpack(members))
@@ -48,4 +51,4 @@ if redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', pause) == 0 then
         woken = 1
     end
 end
-return { #members, woken }
+return { completed, woken }
