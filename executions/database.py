@@ -9,10 +9,11 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from executions.errors import DatabaseAway
 from executions.sql import statement
 
-#: SQLSTATE classes that speak of the server and not of a row: 08 connection, 53 out of resources,
-#: 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction that slept
-#: too long. An error without a SQLSTATE is a connection that broke.
-AWAY = ("08", "53", "57P", "25006", "25P03")
+#: SQLSTATEs that speak of the server and not of a row: 08 connection, 53100 disk full, 53300 too many
+#: connections, 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction
+#: that slept too long. An error without a SQLSTATE is a connection that broke. Not the rest of class 53:
+#: one execution can run out of memory or of temporary files all by itself.
+AWAY = ("08", "53100", "53300", "57P", "25006", "25P03")
 
 
 def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
@@ -30,9 +31,13 @@ def _bound(value: Any) -> Any:
 
 
 def raise_if_away() -> None:
-    """One look at the database before work is begun for it."""
+    """One look at the database before work is begun for it. One that takes no writes is away, too."""
     with absence_translated(), connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+        cursor.execute("SELECT current_setting('transaction_read_only')")
+        (read_only,) = cursor.fetchone()
+    if read_only == "on":
+        connection.close()
+        raise DatabaseAway("PostgreSQL: it takes no writes; it is a standby, or read-only")
 
 
 @contextmanager

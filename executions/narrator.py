@@ -79,6 +79,10 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
 
 
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
+    if outcome.already_running:
+        log.info("Reconcile is running already, left alone")
+    if outcome.postponed:
+        log.info("Reconcile postponed: the queue is long, and its workers need the database")
     if outcome.marked:
         log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
 

@@ -76,6 +76,11 @@ DATABASES["default"]["CONN_MAX_AGE"] = 600
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 5,
+    # a server that vanished without a word is noticed within half a minute
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 20,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
     # nobody waits for a row for ever, and who sleeps on a lock (a stopped process) loses it
     "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=20s",
     **DATABASES["default"]["OPTIONS"],
@@ -106,6 +111,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
     "socket_connect_timeout": 5,
+    "socket_timeout": 5,
     "socket_keepalive": True,
     # a publisher gives up within a second: what it sends is a hint, and its caller waits
     "max_retries": 2,
@@ -122,8 +128,8 @@ EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = env.seconds(
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS", 30, at_least=-1
 )
 REFRESH_KEY_PREFIX = env.text("REFRESH_KEY_PREFIX", "cache:execution:refresh:")
-REFRESH_CHUNK = env.integer("REFRESH_CHUNK", 1000, at_least=1, at_most=2000)
-REFRESH_FANOUT = env.auto_or_integer("REFRESH_FANOUT", at_least=1, at_most=2000)
+REFRESH_CHUNK = env.integer("REFRESH_CHUNK", 2000, at_least=1, at_most=10_000)
+REFRESH_FANOUT = env.auto_or_integer("REFRESH_FANOUT", at_least=1, at_most=10_000)
 REFRESH_DEPTH = env.integer("REFRESH_DEPTH", 3, at_least=1, at_most=100)
 REFRESH_MAX_ATTEMPTS = env.integer("REFRESH_MAX_ATTEMPTS", 5, at_least=1, at_most=100)
 REFRESH_HEARTBEAT_SECONDS = env.seconds("REFRESH_HEARTBEAT_SECONDS", 2, at_least=0.05)

@@ -5,6 +5,7 @@ A sign of life is not a sign of progress: a claim that is too old goes back what
 """
 
 import logging
+import os
 import threading
 from typing import Any
 
@@ -17,6 +18,7 @@ from executions.queue import execution_queue, this_node
 log = logging.getLogger("harbor_refresh")
 
 _stop = threading.Event()
+_beating_in = 0  # the process that has a heartbeat; a fork's child has none
 
 
 def beat_until_stopped() -> None:
@@ -36,6 +38,12 @@ def beat_until_stopped() -> None:
 
 
 def start(**_: Any) -> None:
+    """Once a process. Pools without processes of their own say nothing at their start: there the first task
+    does."""
+    global _beating_in  # noqa: PLW0603
+    if _beating_in == os.getpid():
+        return
+    _beating_in = os.getpid()
     _stop.clear()
     threading.Thread(target=beat_until_stopped, name="heartbeat", daemon=True).start()
 
@@ -53,5 +61,6 @@ def greet(sender: Any, **_: Any) -> None:
 
 def connect() -> None:
     signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
+    signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
     signals.worker_process_shutdown.connect(stop, dispatch_uid="heartbeat.stop")
     signals.worker_ready.connect(greet, dispatch_uid="heartbeat.greet")

@@ -1,7 +1,8 @@
 """What the scheduled tasks share: a tick is worth nothing once the next one is there.
 
 Any number of beats may send ticks and any number of workers may be away: a tick is not sent while others
-still wait, so they never pile up; and it expires, so that workers who return do not work off the past.
+still wait, so they never pile up. It expires, but late: expiry compares the clocks of two machines, and a
+clock that is a minute off must not stop the schedule.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from tasks.queues import TICKS, waiting
 
 #: One for each kind of tick, and one more for a wake-up.
 ENOUGH = 4
-EXPIRES_SECONDS = 30
+EXPIRES_SECONDS = 3_600
 
 
 class Tick(Task):  # type: ignore[type-arg]

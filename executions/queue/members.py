@@ -40,6 +40,11 @@ class Token:
     node: str
     stamp: int
 
+    @property
+    def is_worked_on(self) -> bool:
+        """Some process has begun to work; an even stamp waits for one (see lua/_shared.lua)."""
+        return self.stamp % 2 == 1
+
     @classmethod
     def read(cls, raw: bytes) -> "Token | None":
         try:

@@ -157,9 +157,11 @@ class ExecutionQueue:
 
         1. Go through processing a page at a time, and look who is alive after each page: a node gives a
            sign of life with every claim it takes over, so whoever is on the page is seen.
-        2. A token whose node is silent or whose stamp is too old is a suspect.
+        2. A token whose node is silent or whose stamp is too old is a suspect (or too far in the future:
+           then the clock has gone back).
         3. Give each suspect back by its token. If its owner completes it in the meantime, or another
-           recovery was quicker, the token is gone and nothing happens.
+           recovery was quicker, the token is gone and nothing happens. It counts as an attempt only if
+           somebody had begun to work on it: to wait for a worker is no failure.
 
         Returns what went back, and the tokens nobody could read, which were dropped.
         """
@@ -168,15 +170,16 @@ class ExecutionQueue:
             suspects = defaultdict(list)
             look = self.stats()
             alive = set(look.nodes)
-            too_old = look.now - round(self.conf.stale * 1_000_000)
+            stale = round(self.conf.stale * 1_000_000)
             for raw in page:
                 token = Token.read(raw)
                 if token is None:
                     unreadable.append(raw)
-                elif token.node not in alive or token.stamp < too_old:
-                    suspects[(token.node, str(token.stamp))].append(token.member)
-            for (node, stamp), members in suspects.items():
-                total += self.mark_failed(Claim(node, stamp, tuple(members)))
+                elif token.node not in alive or abs(look.now - token.stamp) > stale:
+                    suspects[(token.node, token.stamp, token.is_worked_on)].append(token.member)
+            for (node, stamp, counted), members in suspects.items():
+                claim = Claim(node, str(stamp), tuple(members))
+                total += self.mark_failed(claim, counted=counted)
         for chunk in pages(unreadable):
             with redis_errors_translated():
                 self._redis.srem(self.keys.processing, *chunk)
@@ -191,6 +194,11 @@ class ExecutionQueue:
     def wake(self) -> bool:
         """True if members wait and the caller must send the tick."""
         return bool(self._run("wake", WAKE_TTL_MS))
+
+    def forget_wake(self) -> None:
+        """This tick ends without a claim (which would have done it): the next who has a reason may send one."""
+        with redis_errors_translated():
+            self._redis.delete(self.keys.wake)
 
     def pause(self) -> None:
         """Nobody claims for a while: the database is away, and trying faster does not bring it back."""

@@ -18,8 +18,8 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 @cache
 def source(name: str) -> str:
-    """The text of a script, with the clock it shares with the others before it."""
+    """The text of a script, with what it shares with the others before it."""
     folder = files(__package__).joinpath("lua")
     script = folder.joinpath(f"{name}-{len(KEYS[name])}.lua").read_text(encoding="utf-8")
-    clock = folder.joinpath("_clock.lua").read_text(encoding="utf-8")
-    return clock + script
+    shared = folder.joinpath("_shared.lua").read_text(encoding="utf-8")
+    return shared + script

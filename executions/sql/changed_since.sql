@@ -1,7 +1,7 @@
 -- A page of the executions whose tasks changed, in the order of the change.
 --
 -- :after_time timestamptz  :after_id bigint  (the last row of the page before)
--- :before timestamptz      (settled: no transaction that began earlier is still open)
+-- :before timestamptz      (ready: changes before it have had time to be refreshed)
 -- :page int                rows of the table `task` to look at
 -- returns  execution_ids (distinct), last_time, last_id, looked_at
 WITH page AS (

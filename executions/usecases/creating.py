@@ -10,6 +10,7 @@ from django.db import transaction
 from executions.errors import Refused
 from executions.models import Execution, Task
 from executions.status import MAX_VENDOR
+from executions.text import storable
 
 BATCH = 5_000
 
@@ -74,5 +75,5 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
 
 
 def _refuse_unreadable_vendor(vendor: str) -> None:
-    if not vendor or len(vendor) > MAX_VENDOR or ":" in vendor or "\x00" in vendor:
+    if not vendor or len(vendor) > MAX_VENDOR or ":" in vendor or not storable(vendor):
         raise Refused(f"vendor type {vendor[:80]!r}: takes 1 to {MAX_VENDOR} characters, none of them a colon")

@@ -10,6 +10,8 @@ from executions.models import Execution, Quarantine, StatusChange, Task
 def delete(execution_ids: Iterable[int]) -> int:
     """Delete them, set by set; returns how many there were.
 
+    Rows are locked as everywhere: executions before tasks, each in id order.
+
     A mark or a claim that is left of them is completed silently by whoever meets it. A refresh that holds
     the row's lock ends first; one that comes later finds nothing.
     """
@@ -18,6 +20,9 @@ def delete(execution_ids: Iterable[int]) -> int:
         locked = list(
             Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
         )
+        tasks = Task.objects.select_for_update().filter(execution_id__in=locked).order_by("pk")
+        for _ in tasks.values_list("pk").iterator():
+            pass
         for model in (Task, StatusChange, Quarantine):
             model._default_manager.filter(execution_id__in=locked)._raw_delete(using="default")
         Execution.objects.filter(pk__in=locked)._raw_delete(using="default")

@@ -20,7 +20,8 @@ Publish = Callable[[Sequence[Claim]], None]
 def dispatch(publish: Publish, waiting: int) -> int:
     """Claim batches and publish them as chunks until there is no more work, or no more room.
 
-    `waiting` is how many messages wait for the workers already. Returns how many executions were claimed.
+    `waiting` is how many messages wait for the workers already; all in all there will be no more than
+    `depth` for each live node (or SMALL). Returns how many executions were claimed.
     While the database is away nothing is claimed, by nobody, for REFRESH_PAUSE_SECONDS at a time.
 
     What if the process dies after a claim, before it is published: the node falls silent and recovery
@@ -42,29 +43,35 @@ def _dispatch(publish: Publish, waiting: int) -> int:
         raise_if_away()
     except DatabaseAway as exc:
         queue.pause()
+        queue.forget_wake()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
     total = 0
-    while True:
+    slots = max(SMALL, len(queue.stats().nodes) * conf.depth) - waiting
+    if slots <= 0:
+        queue.forget_wake()
+    while slots > 0:
         batch = queue.claim_batch(this_node.name, conf.chunk)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
         if not batch.claim.members:
             if batch.unreadable:
                 continue
-            return total
+            break
         points.reach("claimed", batch.claim.ids)
-        chunks = list(chunked(batch, conf.fanout, conf.chunk, conf.depth))
+        chunks = chunked(batch, conf.fanout, conf.chunk, conf.depth)
+        for chunk in chunks[slots:]:
+            queue.mark_failed(chunk, counted=False)
         try:
-            publish(chunks)
+            publish(chunks[:slots])
         except Exception:
             queue.mark_failed(batch.claim, counted=False)
             raise
-        signals.claimed.send(sender=dispatch, count=len(batch.claim))
-        total += len(batch.claim)
-        waiting += len(chunks)
-        if waiting >= max(SMALL, batch.live_nodes * conf.depth):
-            return total
+        count = sum(map(len, chunks[:slots]))
+        signals.claimed.send(sender=dispatch, count=count)
+        total += count
+        slots -= len(chunks)
+    return total
 
 
 def chunked(batch: Batch, fanout: int | None, chunk: int, depth: int) -> list[Claim]:

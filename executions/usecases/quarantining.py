@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Max
 from django.db.models.functions import Now
 
 from executions import signals
@@ -13,7 +13,7 @@ from executions.models import Execution, Quarantine, Task, Watermark
 from executions.queue import members as names
 from executions.usecases.marking import mark_after_commit
 
-LOST = "the process that refreshed it died every time"
+LOST = "whoever began to refresh it died or never ended"
 
 
 def quarantine(members: Sequence[str], reasons: Mapping[int, str] | None = None) -> None:
@@ -28,7 +28,8 @@ def quarantine(members: Sequence[str], reasons: Mapping[int, str] | None = None)
     for_each = {names.execution_id(text): LOST for text in members} | dict(reasons or {})
     ids = names.ids(members)
     with transaction.atomic():
-        there = Execution.objects.filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
+        locked = Execution.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+        there = list(locked.values_list("pk", flat=True))
         Quarantine.objects.bulk_create(
             [Quarantine(execution_id=pk, reason=for_each[pk], attempts=conf.max_attempts) for pk in there],
             update_conflicts=True,
@@ -59,9 +60,11 @@ def _let_out(ids: list[int]) -> list[int]:
     that is lost again is made good by reconcile."""
     if ids:
         Quarantine.objects.filter(execution_id__in=ids).delete()
-        changed = Task.objects.filter(execution_id__in=ids).aggregate(at=Min("update_time"))["at"]
-        if changed:
-            Watermark.objects.filter(settled_before__gt=changed).update(settled_before=changed)
+        tasks = Task.objects.filter(execution_id__in=ids).order_by().values("execution_id")
+        changes = [one["last"] for one in tasks.annotate(last=Max("update_time"))]
+        if changes:
+            oldest = min(changes)
+            Watermark.objects.filter(settled_before__gt=oldest).update(settled_before=oldest)
         free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
         mark_after_commit(names.member(pk, vendor) for pk, vendor in free)
         signals.paroled.send(sender=release, execution_ids=ids)

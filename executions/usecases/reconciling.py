@@ -60,10 +60,11 @@ def reconcile(
 ) -> Reconciled:
     """Compare what changed since the watermark (or everything, if `full`) and mark what differs.
 
-    1. Ask for a moment before which every change is committed and had time to be refreshed.
-    2. Go through the changes between the watermark and that moment, in pages; mark what drifted and is
-       neither on the queue nor in flight.
-    3. Move the watermark to that moment, or only to the oldest drift. So a drift that was marked, and
+    1. Ask which changes are ready to be looked at (they had time to be refreshed), and before which moment
+       they are settled (no open transaction can bring an older one).
+    2. Go through the changes since the watermark that are ready, in pages; mark what drifted and is neither
+       on the queue nor in flight.
+    3. Move the watermark to the settled moment, or only to the oldest drift. So a drift that was marked, and
        whose mark is lost again, is found by the next pass, and by each one until it is healed.
 
     `yielding` postpones the pass while the queue is long: it would take the database from those who drain
@@ -77,17 +78,19 @@ def reconcile(
     conf = refresh_settings()
     if yielding and not conf.in_process and execution_queue().stats().backlog > BUSY:
         outcome.postponed = True
+        signals.reconciled.send(sender=reconcile, outcome=outcome)
         return outcome
     with _alone() as alone:
         if not alone:
             outcome.already_running = True
+            signals.reconciled.send(sender=reconcile, outcome=outcome)
             return outcome
         if not dry_run:
             outcome.paroled = len(parole())
         begin = _watermark()
         grace = timedelta(seconds=conf.reconcile_grace)
-        settled: datetime = run("settled_moment", grace=grace)[0][0]
-        pages = _all_executions() if full else _changed_between(begin, settled)
+        ready, settled = run("settled_moment", grace=grace)[0]
+        pages = _all_executions() if full else _changed_between(begin, ready)
         for ids, looked_at in pages:
             outcome.looked_at += looked_at
             _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, dry_run)
@@ -139,12 +142,12 @@ def _move_watermark(begin: datetime, settled: datetime, oldest: datetime | None)
     Watermark.objects.filter(pk=1, settled_before=begin).update(settled_before=moment)
 
 
-def _changed_between(begin: datetime, settled: datetime) -> Iterator[tuple[list[int], int]]:
-    """Pages of executions with a task that changed between the watermark and `settled`."""
+def _changed_between(begin: datetime, end: datetime) -> Iterator[tuple[list[int], int]]:
+    """Pages of executions with a task that changed between the two."""
     time, last_id = begin, 0
     while True:
         ids, time_of_last, id_of_last, looked_at = run(
-            "changed_since", after_time=time, after_id=last_id, before=settled, page=PAGE
+            "changed_since", after_time=time, after_id=last_id, before=end, page=PAGE
         )[0]
         if not looked_at:
             return

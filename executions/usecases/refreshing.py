@@ -12,23 +12,26 @@ from executions.errors import DatabaseAway
 
 @dataclass
 class Refreshed:
-    """What a refresh did. Executions that are gone or in quarantine are in none of the three."""
+    """What a refresh did. Executions that are gone or in quarantine are in none of these."""
 
     succeeded: int = 0
     changed: int = 0
     failed: dict[int, str] = field(default_factory=dict)
+    busy: set[int] = field(default_factory=set)
 
     def __iadd__(self, other: "Refreshed") -> "Refreshed":
         self.succeeded += other.succeeded
         self.changed += other.changed
         self.failed |= other.failed
+        self.busy |= other.busy
         return self
 
 
-def refresh(execution_ids: Sequence[int]) -> Refreshed:
+def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     """Refresh these executions, all in one transaction if that is possible.
 
-    1. Lock their rows in id order.
+    1. Lock their rows in id order. Wait for those that somebody else has locked, or, if told not to, leave
+       them out as `busy`: for a caller that comes back to them.
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history.
     3. If the database refuses, halve and try each half, until the row that cannot be refreshed stands
        alone and fails alone.
@@ -40,23 +43,36 @@ def refresh(execution_ids: Sequence[int]) -> Refreshed:
         return Refreshed()
     try:
         with absence_translated(), transaction.atomic():
-            locked = [row[0] for row in run("lock_executions", ids=ids)]
+            locked = _lock(ids, wait=wait)
             changed = run("refresh_executions", ids=locked)
             points.reach("deciding", locked)
     except DatabaseError as exc:
         if len(ids) == 1:
             return Refreshed(failed={ids[0]: str(exc).strip().splitlines()[0]})
         middle = len(ids) // 2
-        outcome = refresh(ids[:middle])
-        outcome += refresh(ids[middle:])
+        outcome = refresh(ids[:middle], wait=wait)
+        outcome += refresh(ids[middle:], wait=wait)
         return outcome
-    return Refreshed(succeeded=len(locked), changed=len(changed))
+    busy = set() if wait or len(locked) == len(ids) else _refreshable(ids) - set(locked)
+    return Refreshed(succeeded=len(locked), changed=len(changed), busy=busy)
+
+
+def _lock(ids: list[int], *, wait: bool) -> list[int]:
+    return [row[0] for row in run("lock_executions" if wait else "lock_free_executions", ids=ids)]
+
+
+def _refreshable(ids: list[int]) -> set[int]:
+    with absence_translated():
+        return {row[0] for row in run("find_refreshable", ids=ids)}
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:
     """Refresh after a commit, for a caller whose own work is done: a database that is away is told, not
     raised. Reconcile finds what was missed."""
     try:
-        refresh(execution_ids)
+        outcome = refresh(execution_ids)
     except DatabaseAway as exc:
         signals.database_away.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))
+    else:
+        if outcome.failed:
+            signals.refreshed.send(sender=refresh_at_once, outcome=outcome)

@@ -10,6 +10,7 @@ from executions import points, signals
 from executions.database import run
 from executions.queue import member
 from executions.status import CODES, MAX_ID, MAX_REVISION
+from executions.text import storable
 from executions.usecases.marking import mark
 from executions.usecases.refreshing import refresh_at_once
 
@@ -114,17 +115,9 @@ def _why_unusable(one: Report) -> str | None:
         return f"malformed task id {_short(one.task_id)}; takes a whole number from 1"
     if not _whole(one.revision) or not 0 <= one.revision <= MAX_REVISION:
         return f"malformed revision {_short(one.revision)}; takes a whole number from 0 to 2^61 - 1"
-    if one.message is not None and not _storable(one.message):
+    if one.message is not None and not storable(one.message):
         return f"malformed message {_short(one.message)}; takes text without NUL"
     return None
-
-
-def _storable(value: Any) -> bool:
-    """PostgreSQL takes neither NUL nor half a surrogate pair."""
-    try:
-        return isinstance(value, str) and b"\x00" not in value.encode()
-    except UnicodeEncodeError:
-        return False
 
 
 def _whole(value: Any) -> bool:

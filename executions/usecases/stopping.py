@@ -5,6 +5,7 @@ from django.db import transaction
 from executions.database import run
 from executions.errors import NoSuchExecution
 from executions.models import Execution
+from executions.queue import member
 from executions.status import Status, is_final
 from executions.usecases.marking import mark_after_commit
 from executions.usecases.refreshing import refresh
@@ -27,7 +28,7 @@ def stop(execution_id: int) -> int:
         if execution.tasks.exists():
             outcome = refresh([execution_id])
             if outcome.failed:
-                mark_after_commit([f"{execution_id}:{execution.vendor_type}"])
+                mark_after_commit([member(execution_id, execution.vendor_type)])
         elif not is_final(execution.status):
             set_by_hand(execution_id, Status.STOPPED, "")
     return stopped

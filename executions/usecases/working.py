@@ -12,7 +12,7 @@ def work(claim: Claim) -> Refreshed:
 
     1. Take it over, as far as it is still live. What is not has been recovered: somebody else's now.
     2. Refresh.
-    3. Complete what succeeded, give back what failed.
+    3. Complete what succeeded, give back what failed, and, uncounted, what somebody else has locked.
 
     What if the process dies on any line: its tokens stay in processing under its node's name, the node
     falls silent, recovery gives them back. What if the database goes away: everything goes back uncounted
@@ -26,7 +26,7 @@ def work(claim: Claim) -> Refreshed:
         if not mine.members:
             return Refreshed()
         try:
-            outcome = refresh(mine.ids)
+            outcome = refresh(mine.ids, wait=False)
         except DatabaseAway as exc:
             queue.pause()
             queue.mark_failed(mine, counted=False)
@@ -45,13 +45,17 @@ def _settle(mine: Claim, outcome: Refreshed) -> None:
     """What succeeded first: nothing that goes wrong with the others may keep it in flight."""
     queue = execution_queue()
     pairs = list(zip(mine.ids, mine.members, strict=True))
-    done = mine.only(text for number, text in pairs if number not in outcome.failed)
+    undone = outcome.failed.keys() | outcome.busy
+    done = mine.only(text for number, text in pairs if number not in undone)
     failed = mine.only(text for number, text in pairs if number in outcome.failed)
+    busy = mine.only(text for number, text in pairs if number in outcome.busy)
     if done.members:
         completed = queue.mark_complete(done)
         _tell_outlived(done, completed.outlived)
         if completed.wake:
             signals.woken.send(sender=work)
+    if busy.members:
+        queue.mark_failed(busy, counted=False)
     if failed.members:
         given_back = queue.mark_failed(failed)
         quarantine(given_back.exhausted, reasons=outcome.failed)

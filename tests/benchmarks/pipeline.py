@@ -27,7 +27,7 @@ NUMBERS = (
     ("tasks", 4, "tasks an execution"),
     ("workers", 2, "Celery workers"),
     ("concurrency", 2, "processes a worker"),
-    ("bare-processes", 2, "processes of the bare loop"),
+    ("bare-processes", 1, "processes of the bare loop, each on a connection of its own"),
 )
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from executions.invariants import violations
-from tests.benchmarks import bare_loop, cpu, data
+from tests.benchmarks import bare_loop, cpu, data, verbs
 from tests.benchmarks.crew import Crew
 from tests.benchmarks.meters import RedisMeter, SqlMeter
 
@@ -56,6 +56,7 @@ def run(options: argparse.Namespace, console: Console, directory: Path, servers:
         show(sample)
         data.forget_refreshes(sample)
         data.mark_all(size, bar("Marking"))
+        figures["slow_commands_alone"] = verbs.slow_alone()
         crew = Crew(directory, options.workers, options.concurrency)
         try:
             figures |= drain(crew, servers, size.executions, bar("Pipeline"))

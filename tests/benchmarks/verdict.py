@@ -59,9 +59,15 @@ def lines(figures: dict[str, Any]) -> list[Line]:
             broker < BROKER_LIMIT,
         ),
         Line(
-            "Redis commands over 5 ms",
-            "; ".join(figures["slow_commands"][:3]) or "none",
+            "Redis commands over 5 ms, alone",
+            "; ".join(figures["slow_commands_alone"][:3]) or "none",
             "none",
+            not figures["slow_commands_alone"],
+        ),
+        Line(
+            "the same among busy neighbours",
+            _counted(figures["slow_commands"]),
+            "none, where Redis has a core of its own",
             not figures["slow_commands"],
         ),
         Line(
@@ -71,6 +77,10 @@ def lines(figures: dict[str, Any]) -> list[Line]:
             ratio >= TIMES_FASTER,
         ),
     ]
+
+
+def _counted(slow: list[str]) -> str:
+    return f"{len(slow)}, the first {slow[0]}" if slow else "none"
 
 
 def show(console: Console, figures: dict[str, Any], judged: list[Line]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from redis import Redis
 
 from executions import points
-from executions.invariants import violations
+from executions.invariants import set_aside, violations
 from executions.models import Execution, Task
 from executions.usecases import NewExecution, NewTask, Report, create_many, report
 from tests.faults.cluster import Cluster
@@ -39,12 +39,13 @@ def holds(redis: Redis) -> Callable[..., None]:
     def broker() -> int:
         return redis.llen("harbor_refresh") + redis.hlen("unacked")
 
-    def check(seconds: float = 40) -> None:
+    def check(seconds: float = 40, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []
 
         def all_hold() -> bool:
             found[:] = violations(broker=broker, at_most=5)
             found.extend(f"K5: the key {key!r} is left" for key in redis.keys("*") if not key.startswith(EXPECTED))
+            found.extend(f"set aside: {one}" for one in set_aside() if not expect_quarantine)
             return not found
 
         try:

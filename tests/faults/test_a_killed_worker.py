@@ -97,7 +97,6 @@ def test_a_node_that_restarts_under_its_old_host_name_is_a_new_node(
     cluster: Cluster, holds: Callable[..., None], tmp_path: Path
 ) -> None:
     """The claims of its former life are given back; they are not taken for its own, until they are old."""
-    cluster.env["REFRESH_STALE_SECONDS"] = "3600"
     ids = many(50)
     first = cluster.worker(
         "same", sabotage={"point": "claimed", "act": "kill_group", "once": str(tmp_path / "acted")}
@@ -125,7 +124,7 @@ def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_o
     cluster.beat()
     succeed(ids)
     wait_for(Quarantine.objects.exists, "the poison to be quarantined", seconds=60, log=worker.log)
-    holds()
+    holds(expect_quarantine=True)
     assert list(Quarantine.objects.values_list("execution_id", "attempts")) == [(poison, 4)]
     assert statuses() == {"Success": 199, "Running": 1}
     assert f"Quarantined execution {poison}" in worker.text()

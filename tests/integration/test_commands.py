@@ -164,6 +164,7 @@ def test_claims_tells_who_processes_what_with_the_oldest_first(queue: ExecutionQ
     queue.claim_batch("node-1", 1)
     queue.add(["2:RETENTION"])
     queue.claim_batch("node-2", 1)
+    redis.zrem(queue.keys.nodes, "node-2")
     redis.sadd(queue.keys.processing, b"\xff\x1b[2J")
 
     found = data("refresh_queue", "claims")
@@ -262,7 +263,8 @@ def test_mark_refreshes_at_once_where_no_queue_is_used(redis: Redis, settings: A
 
 def test_recover_gives_back_what_dead_nodes_had(queue: ExecutionQueue, redis: Redis) -> None:
     queue.add(["1:SCAN_ALL", "2:SCAN_ALL"])
-    queue.claim_batch("a node that never gave a sign of life", 2)
+    queue.claim_batch("dead", 2)
+    redis.zrem(queue.keys.nodes, "dead")
 
     assert data("refresh_queue", "recover") == {"recovered": 2}
     assert on_the_queue(redis) == ["1:SCAN_ALL", "2:SCAN_ALL"]

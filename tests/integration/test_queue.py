@@ -1,7 +1,7 @@
 """The verbs of the queue as tables: all that Redis holds before, what is done, all that it holds after."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -129,32 +129,59 @@ def token(member: str, stamp: int = NOW) -> str:
     return f"{member}:me:{stamp}"
 
 
+#: Whoever claims or takes over gives a sign of life with it.
+ALIVE = {"nodes": {"me": NOW}}
+
+
+#: The two on the edges live, the two beyond them do not.
+SIGNS = {
+    "b": NOW - 10 * SECOND,
+    "c": NOW - 10 * SECOND - 1,
+    "d": NOW + 10 * SECOND,
+    "e": NOW + 10 * SECOND + 1,
+}
+#: To be read with ALIVE in each `after`.
 CLAIM = {
-    "nothing waits": Case({}, {}, claimed(backlog=0, in_flight=0, live_nodes=0)),
+    "nothing waits": Case({}, {}, claimed(backlog=0, in_flight=0, live_nodes=1)),
     "all that waits is taken, under the node and a stamp": Case(
         {"queue:v2": {"1:A", "2:B"}, "wake": "1"},
         flight(token("1:A"), token("2:B")) | {"stamp": str(NOW)},
-        claimed("1:A", "2:B", backlog=2, in_flight=2, live_nodes=0),
+        claimed("1:A", "2:B", backlog=2, in_flight=2, live_nodes=1),
     ),
     "a stamp is not given twice when the clock stands still": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW)},
-        flight(token("1:A", NOW + 1)) | {"stamp": str(NOW + 1)},
-        claimed("1:A", stamp=str(NOW + 1), backlog=1, in_flight=1, live_nodes=0),
+        flight(token("1:A", NOW + 2)) | {"stamp": str(NOW + 2)},
+        claimed("1:A", stamp=str(NOW + 2), backlog=1, in_flight=1, live_nodes=1),
     ),
     "a stamp is not given twice when the clock went back": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW + 999)},
         flight(token("1:A", NOW + 1000)) | {"stamp": str(NOW + 1000)},
-        claimed("1:A", stamp=str(NOW + 1000), backlog=1, in_flight=1, live_nodes=0),
+        claimed("1:A", stamp=str(NOW + 1000), backlog=1, in_flight=1, live_nodes=1),
+    ),
+    "a claim waits, so its stamp is even: the last one was odd": Case(
+        {"queue:v2": {"1:A"}, "stamp": str(NOW + 1)},
+        flight(token("1:A", NOW + 2)) | {"stamp": str(NOW + 2)},
+        claimed("1:A", stamp=str(NOW + 2), backlog=1, in_flight=1, live_nodes=1),
+    ),
+    "a stamp of up to a minute ahead is believed": Case(
+        {"queue:v2": {"1:A"}, "stamp": str(NOW + 60 * SECOND)},
+        flight(token("1:A", NOW + 60 * SECOND + 2)) | {"stamp": str(NOW + 60 * SECOND + 2)},
+        claimed("1:A", stamp=str(NOW + 60 * SECOND + 2), backlog=1, in_flight=1, live_nodes=1),
+    ),
+    "a stamp of more than a minute ahead is forgotten: the clock was put right": Case(
+        {"queue:v2": {"1:A"}, "stamp": str(NOW + 60 * SECOND + 1)},
+        flight(token("1:A")) | {"stamp": str(NOW)},
+        claimed("1:A", backlog=1, in_flight=1, live_nodes=1),
     ),
     "what is in flight is not claimed again, and stays": Case(
         {"queue:v2": {"1:A", "2:B"}} | flight("1:A:n1:7"),
         {"queue:v2": {"1:A"}} | flight("1:A:n1:7", token("2:B")) | {"stamp": str(NOW)},
-        claimed("2:B", backlog=2, in_flight=2, live_nodes=0),
+        claimed("2:B", backlog=2, in_flight=2, live_nodes=1),
     ),
     "nothing but what is in flight": Case(
         {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
         {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
-        claimed(backlog=1, in_flight=1, live_nodes=0),
+        claimed(backlog=1, in_flight=1, live_nodes=1),
     ),
     "a token that was deleted by hand holds nobody up": Case(
         {"queue:v2": {"1:A"}, "processing": {"9:Z:n1:7"}, "claims": {"1:A": "n1:7", "9:Z": "n1:7"}},
@@ -163,41 +190,51 @@ CLAIM = {
             "claims": {"1:A": f"me:{NOW}", "9:Z": "n1:7"},
             "stamp": str(NOW),
         },
-        claimed("1:A", backlog=1, in_flight=2, live_nodes=0),
+        claimed("1:A", backlog=1, in_flight=2, live_nodes=1),
     ),
     "an index that is left of a processing deleted by hand is cleared": Case(
         {"queue:v2": {"1:A"}, "claims": {"1:A": "n1:7", "9:Z": "n1:7"}},
         flight(token("1:A")) | {"stamp": str(NOW)},
-        claimed("1:A", backlog=1, in_flight=1, live_nodes=0),
+        claimed("1:A", backlog=1, in_flight=1, live_nodes=1),
     ),
     "how often each failed before is told": Case(
         {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "2", "9:Z": "1"}},
         flight(token("1:A"), token("2:B")) | {"stamp": str(NOW), "attempts": {"1:A": "2", "9:Z": "1"}},
-        claimed("1:A", "2:B", attempts={"1:A": 2}, backlog=2, in_flight=2, live_nodes=0),
+        claimed("1:A", "2:B", attempts={"1:A": 2}, backlog=2, in_flight=2, live_nodes=1),
     ),
     "while the database is away nobody claims": Case(
         {"queue:v2": {"1:A"}, "pause": "1", "wake": "1"},
         {"queue:v2": {"1:A"}, "pause": "1"},
-        claimed(backlog=1, in_flight=0, live_nodes=0),
+        claimed(backlog=1, in_flight=0, live_nodes=1),
     ),
     "with no room left nothing is taken": Case(
         {"queue:v2": {"1:A"}} | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
         {"queue:v2": {"1:A"}} | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
-        claimed(backlog=1, in_flight=4, live_nodes=0),
+        claimed(backlog=1, in_flight=4, live_nodes=1),
     ),
-    "each live node makes room, a silent one does not": Case(
-        {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "b": NOW - 10 * SECOND, "c": NOW - 11 * SECOND}}
-        | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
-        {"nodes": {"a": NOW, "b": NOW - 10 * SECOND, "c": NOW - 11 * SECOND}, "stamp": str(NOW)}
-        | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7", token("1:A")),
-        claimed("1:A", backlog=1, in_flight=5, live_nodes=2),
+    "each live node makes room, a silent one and one from the future do not": Case(
+        {"queue:v2": {"1:A"}, "nodes": SIGNS} | flight(*(f"{number}:A:n1:7" for number in range(11, 22))),
+        {"nodes": SIGNS | {"me": NOW}, "stamp": str(NOW)}
+        | flight(*(f"{number}:A:n1:7" for number in range(11, 22)), token("1:A")),
+        claimed("1:A", backlog=1, in_flight=12, live_nodes=3),
+    ),
+    "and no more room than that": Case(
+        {"queue:v2": {"1:A"}, "nodes": SIGNS} | flight(*(f"{number}:A:n1:7" for number in range(11, 23))),
+        {"queue:v2": {"1:A"}, "nodes": SIGNS | {"me": NOW}}
+        | flight(*(f"{number}:A:n1:7" for number in range(11, 23))),
+        claimed(backlog=1, in_flight=12, live_nodes=3),
+    ),
+    "who was silent himself lives again with his claim": Case(
+        {"queue:v2": {"1:A"}, "nodes": {"me": NOW - 11 * SECOND}},
+        flight(token("1:A")) | {"stamp": str(NOW)},
+        claimed("1:A", backlog=1, in_flight=1, live_nodes=1),
     ),
 }
 
 
 @pytest.mark.parametrize("name", CLAIM)
 def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
-    case = CLAIM[name]
+    case = replace(CLAIM[name], after=ALIVE | CLAIM[name].after)
     batch = played(redis, case, lambda: faked[0].claim_batch("me", 100))
     assert batch.unreadable == ()
     assert case.result == {
@@ -216,8 +253,32 @@ def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(red
     assert [len(queue.claim_batch("me", 3).claim) for _ in range(4)] == [3, 1, 0, 0]
     assert redis.scard(PREFIX + "queue:v2") == 6
     queue.sign_of_life("a")
-    queue.sign_of_life("b")
     assert len(queue.claim_batch("me", 100).claim) == 4
+    assert redis.scard(PREFIX + "queue:v2") == 2
+
+
+def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_full(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    queue.add(f"{number}:A" for number in range(1, 11))
+    assert [len(queue.claim_batch(node, 100).claim) for node in ("n1", "n1", "n2", "n1", "n2")] == [4, 0, 4, 0, 0]
+    assert whole_redis(redis)["nodes"] == {"n1": NOW, "n2": NOW}
+
+
+def test_all_pages_of_a_claim_wait_under_one_even_stamp_and_are_worked_under_one_odd_one(redis: Redis) -> None:
+    queue, clock = queue_with_clock(redis, fanout=1000, depth=1)
+    clock.move(0.000001)
+    names = {f"{number}:A" for number in range(1, 601)}
+    queue.add(names)
+    claim = queue.claim_batch("me", 1000).claim
+    assert (claim.stamp, set(claim.members)) == (str(NOW + 2), names)
+    assert whole_redis(redis)["processing"] == {token(name, NOW + 2) for name in names}
+    clock.move(0.000003)
+    mine = queue.take_over(claim, "you")
+    assert (mine.stamp, set(mine.members)) == (str(NOW + 5), names)
+    assert whole_redis(redis)["processing"] == {f"{name}:you:{NOW + 5}" for name in names}
+    assert {one.is_worked_on for one in queue.claims() if isinstance(one, Token)} == {True}
 
 
 MALFORMED = [
@@ -252,7 +313,7 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
     assert batch.unreadable == (raw,)
     assert batch.attempts == {"1:A": 1}
     wait_until(lambda: not redis.exists(PREFIX + "wake"), "the wake of the drop is over")
-    assert whole_redis(redis) == flight(token("1:A"), token("2:B b")) | {
+    assert whole_redis(redis) == ALIVE | flight(token("1:A"), token("2:B b")) | {
         "stamp": str(NOW),
         "attempts": {"1:A": "1"},
     }
@@ -263,22 +324,37 @@ def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, fa
     redis.sadd(PREFIX + "queue:v2", b"x", b"\xff")
     batch = queue.claim_batch("me", 100)
     assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
-    assert whole_redis(redis) == {"stamp": str(NOW)}
+    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW)}
 
 
 # take_over
 
 
 TAKE_OVER = {
-    "a live claim gets the node that works it, and a new stamp": Case(
+    "a live claim gets the node that works it, and a new stamp, an odd one": Case(
         flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7"),
-        flight(token("1:A"), token("2:B"), "3:C:n1:7") | {"stamp": str(NOW), "nodes": {"me": NOW}},
-        Claim("me", str(NOW), ("1:A", "2:B")),
+        flight(token("1:A", NOW + 1), token("2:B", NOW + 1), "3:C:n1:7") | {"stamp": str(NOW + 1)} | ALIVE,
+        Claim("me", str(NOW + 1), ("1:A", "2:B")),
     ),
     "only the part that is live": Case(
         flight("2:B:n1:7", "1:A:n2:8"),
-        flight(token("2:B"), "1:A:n2:8") | {"stamp": str(NOW), "nodes": {"me": NOW}},
-        Claim("me", str(NOW), ("2:B",)),
+        flight(token("2:B", NOW + 1), "1:A:n2:8") | {"stamp": str(NOW + 1)} | ALIVE,
+        Claim("me", str(NOW + 1), ("2:B",)),
+    ),
+    "a stamp is not given twice when the clock stands still": Case(
+        flight("2:B:n1:7") | {"stamp": str(NOW + 1)},
+        flight(token("2:B", NOW + 3)) | {"stamp": str(NOW + 3)} | ALIVE,
+        Claim("me", str(NOW + 3), ("2:B",)),
+    ),
+    "a stamp of up to a minute ahead is believed": Case(
+        flight("2:B:n1:7") | {"stamp": str(NOW + 60 * SECOND)},
+        flight(token("2:B", NOW + 60 * SECOND + 1)) | {"stamp": str(NOW + 60 * SECOND + 1)} | ALIVE,
+        Claim("me", str(NOW + 60 * SECOND + 1), ("2:B",)),
+    ),
+    "a stamp of more than a minute ahead is forgotten: the clock was put right": Case(
+        flight("2:B:n1:7") | {"stamp": str(NOW + 60 * SECOND + 1)},
+        flight(token("2:B", NOW + 1)) | {"stamp": str(NOW + 1)} | ALIVE,
+        Claim("me", str(NOW + 1), ("2:B",)),
     ),
     "a claim that was recovered gives nothing": Case(
         {"queue:v2": {"1:A", "2:B"}}, {"queue:v2": {"1:A", "2:B"}}, Claim("me", "0", ())
@@ -335,6 +411,20 @@ COMPLETE = {
         flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7") | {"queue:v2": {"1:A"}},
         flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7") | {"queue:v2": {"1:A"}},
         Completed(2, 0, False),
+    ),
+    "a node from the future has no hands": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "e": NOW + 10 * SECOND + 1}},
+        flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "e": NOW + 10 * SECOND + 1}},
+        Completed(2, 0, False),
+    ),
+    "the hands of a node on the edge count": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}},
+        flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}, "wake": "1"},
+        Completed(2, 0, True),
     ),
     "a claim that was recovered changes nothing and says so": Case(
         {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
@@ -398,11 +488,13 @@ def test_mark_failed(name: str, redis: Redis, faked: Faked) -> None:
 # recover_stale
 
 
-OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND
+#: Odd stamps: somebody had begun to work. The even ones beside them waited.
+OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND + 1
+AHEAD, TOO_FAR = NOW + 300 * SECOND - 1, NOW + 300 * SECOND + 1
 RECOVER = {
     "nothing in flight": Case({"queue:v2": {"1:A"}}, {"queue:v2": {"1:A"}}, (GivenBack(), ())),
-    "the claims of a silent node go back, counted": Case(
-        flight(f"1:A:dead:{FRESH}", f"2:B:dead:{NOW}") | {"nodes": {"n1": NOW}},
+    "what a silent node worked on goes back, counted": Case(
+        flight(f"1:A:dead:{FRESH}", f"2:B:dead:{NOW + 1}") | {"nodes": {"n1": NOW}},
         {
             "queue:v2": {"1:A", "2:B"},
             "attempts": {"1:A": "1", "2:B": "1"},
@@ -410,26 +502,46 @@ RECOVER = {
         },
         (GivenBack(2, ()), ()),
     ),
-    "a node whose last sign is older than its ttl is silent": Case(
-        flight(f"1:A:n1:{NOW}", f"2:B:n2:{NOW}")
-        | {"nodes": {"n1": NOW - 10 * SECOND, "n2": NOW - 10 * SECOND - 1}},
-        flight(f"1:A:n1:{NOW}")
-        | {
-            "queue:v2": {"2:B"},
-            "attempts": {"2:B": "1"},
-            "nodes": {"n1": NOW - 10 * SECOND, "n2": NOW - 10 * SECOND - 1},
+    "what a silent node had claimed, and nobody begun, goes back uncounted": Case(
+        flight(f"1:A:dead:{NOW}", f"2:B:dead:{NOW - 2}", f"3:C:dead:{NOW + 1}")
+        | {"nodes": {"n1": NOW}, "attempts": {"2:B": "2"}},
+        {
+            "queue:v2": {"1:A", "2:B", "3:C"},
+            "attempts": {"2:B": "2", "3:C": "1"},
+            "nodes": {"n1": NOW},
         },
-        (GivenBack(1, ()), ()),
+        (GivenBack(3, ()), ()),
+    ),
+    "a node is silent whose last sign is older than its ttl, or as far in the future": Case(
+        flight(*(f"{number}:A:{node}:{NOW + 1}" for number, node in enumerate(sorted(SIGNS), 1)))
+        | {"nodes": SIGNS},
+        flight(f"1:A:b:{NOW + 1}", f"3:A:d:{NOW + 1}")
+        | {"queue:v2": {"2:A", "4:A"}, "attempts": {"2:A": "1", "4:A": "1"}, "nodes": SIGNS},
+        (GivenBack(2, ()), ()),
     ),
     "an old claim goes back whatever its node says; a live node keeps the others": Case(
-        flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}") | {"nodes": {"n1": NOW}},
-        flight(f"2:B:n1:{FRESH}") | {"queue:v2": {"1:A"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
-        (GivenBack(1, ()), ()),
+        flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}", f"3:C:n1:{OLD - 1}", f"4:D:n1:{FRESH - 1}")
+        | {"nodes": {"n1": NOW}},
+        flight(f"2:B:n1:{FRESH}", f"4:D:n1:{FRESH - 1}")
+        | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
+        (GivenBack(2, ()), ()),
+    ),
+    "a claim from far in the future goes back, too: the clock was put right": Case(
+        flight(f"1:A:n1:{TOO_FAR}", f"2:B:n1:{AHEAD}", f"3:C:n1:{TOO_FAR + 1}", f"4:D:n1:{AHEAD + 1}")
+        | {"nodes": {"n1": NOW}},
+        flight(f"2:B:n1:{AHEAD}", f"4:D:n1:{AHEAD + 1}")
+        | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
+        (GivenBack(2, ()), ()),
     ),
     "who was lost too often is told and is on no list any more": Case(
         flight(f"1:A:dead:{FRESH}") | {"attempts": {"1:A": "2"}},
         {},
         (GivenBack(0, ("1:A",)), ()),
+    ),
+    "who only waited is never told, however often he failed before": Case(
+        flight(f"1:A:dead:{NOW}") | {"attempts": {"1:A": "2"}},
+        {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}},
+        (GivenBack(1, ()), ()),
     ),
 }
 
@@ -456,13 +568,27 @@ def test_a_token_that_cannot_be_read_is_dropped_and_told(raw: bytes, redis: Redi
     assert whole_redis(redis) == before
 
 
-def test_thousands_of_stale_claims_go_back_in_pages(redis: Redis, faked: Faked) -> None:
+@pytest.mark.parametrize("stamps", [(7,), (8,), (7, 8)])
+def test_thousands_of_stale_claims_go_back_in_pages(stamps: tuple[int, ...], redis: Redis, faked: Faked) -> None:
     queue, _ = faked
-    put(redis, flight(*(f"{number}:A:dead:7" for number in range(1, 3501))))
+    stamp_of = {f"{number}:A": stamps[number % len(stamps)] for number in range(1, 3501)}
+    put(redis, flight(*(f"{member}:dead:{stamp}" for member, stamp in stamp_of.items())))
     assert queue.recover_stale() == (GivenBack(3500, ()), ())
+    counted = {member: "1" for member, stamp in stamp_of.items() if stamp == 7}
+    assert whole_redis(redis) == {"queue:v2": set(stamp_of)} | ({"attempts": counted} if counted else {})
+
+
+def test_a_claim_that_nobody_ever_takes_is_never_counted(redis: Redis, faked: Faked) -> None:
+    queue, clock = faked
+    queue.add(["1:A", "2:B"])
+    for _ in range(10):
+        assert len(queue.claim_batch("me", 10).claim) == 2
+        clock.move(301)
+        assert queue.recover_stale() == (GivenBack(2, ()), ())
     assert whole_redis(redis) == {
-        "queue:v2": {f"{number}:A" for number in range(1, 3501)},
-        "attempts": {f"{number}:A": "1" for number in range(1, 3501)},
+        "queue:v2": {"1:A", "2:B"},
+        "nodes": {"me": clock.now - 301 * SECOND},
+        "stamp": str(clock.now - 301 * SECOND),
     }
 
 
@@ -530,6 +656,19 @@ def test_silent_nodes_are_forgotten(redis: Redis, faked: Faked) -> None:
     assert whole_redis(redis) == {"nodes": {"b": clock.now}}
 
 
+def test_signs_from_the_future_are_forgotten_when_the_clock_was_put_right(redis: Redis, faked: Faked) -> None:
+    queue, clock = faked
+    put(redis, {"nodes": SIGNS})
+    assert queue.sign_of_life("me") == 3
+    assert whole_redis(redis) == {"nodes": {"b": SIGNS["b"], "d": SIGNS["d"], "me": NOW}}
+    clock.move(-10)
+    assert queue.sign_of_life("you") == 3
+    assert whole_redis(redis) == {"nodes": {"b": SIGNS["b"], "me": NOW, "you": clock.now}}
+    assert queue.stats().nodes == ("b", "me", "you")
+    assert queue.sign_of_life("me") == 3
+    assert whole_redis(redis) == {"nodes": {"b": SIGNS["b"], "me": clock.now, "you": clock.now}}
+
+
 def test_one_of_many_who_ask_sends_the_tick(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
     assert not queue.wake()
@@ -558,13 +697,13 @@ def test_looking_changes_nothing(redis: Redis, faked: Faked) -> None:
     state = flight("1:A:n1:7", "2:B:n1:7") | {
         "queue:v2": {"3:C"},
         "attempts": {"1:A": "1"},
-        "nodes": {"n1": NOW, "n0": NOW, "gone": 5},
+        "nodes": {"n1": NOW, "n0": NOW, "gone": 5} | SIGNS,
         "wake": "1",
     }
     put(redis, state)
     stats = queue.stats()
     assert (stats.now, stats.backlog, stats.in_flight, stats.failed_before) == (NOW, 1, 2, 1)
-    assert (stats.pause_ms, stats.nodes) == (0, ("n0", "n1"))
+    assert (stats.pause_ms, stats.nodes) == (0, ("b", "d", "n0", "n1"))
     assert set(queue.claims()) == {Token("1:A", "n1", 7), Token("2:B", "n1", 7)}
     assert whole_redis(redis) == state
 
@@ -637,6 +776,7 @@ def test_real_clocks_give_no_stamp_twice(redis: Redis, queue: ExecutionQueue) ->
     queue.add(f"{number}:A" for number in range(1, 51))
     stamps = [queue.claim_batch("me", 1).claim.stamp for _ in range(50)]
     assert len(set(stamps)) == 50
+    assert {int(stamp) % 2 for stamp in stamps} == {0}
     assert abs(int(stamps[0]) - time.time_ns() // 1000) < 60 * SECOND
 
 

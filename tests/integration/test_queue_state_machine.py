@@ -28,6 +28,7 @@ NODES = ["n1", "n2", "n3"]
 TTL, STALE, ATTEMPTS = 10, 60, 3
 SHARE = 3
 SECOND = 1_000_000
+MINUTE = 60 * SECOND
 
 members = st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=5)
 nodes = st.sampled_from(NODES)
@@ -46,10 +47,15 @@ class Model:
         self.pause = False
 
     def live(self, now: int) -> set[str]:
-        return {node for node, last in self.nodes.items() if last >= now - TTL * SECOND}
+        return {node for node, last in self.nodes.items() if abs(last - now) <= TTL * SECOND}
 
-    def new_stamp(self, now: int) -> int:
-        self.stamp = max(now, (self.stamp or 0) + 1)
+    def new_stamp(self, now: int, *, works: bool) -> int:
+        """Even while it waits, odd once somebody works; a last one from far ahead was a wrong clock's."""
+        last = self.stamp or 0
+        if last > now + MINUTE:
+            last = 0
+        stamp = max(now, last + 1)
+        self.stamp = stamp + (stamp % 2 != works)
         return self.stamp
 
     def holds(self, member: str, claim: Claim) -> bool:
@@ -142,9 +148,10 @@ class Queue(RuleBasedStateMachine):
         batch = self.queue.claim_batch(node, count)
         model, taken = self.model, batch.claim.members
         model.wake = False
+        model.nodes[node] = self.clock.now
         held = model.queue & set(model.in_flight)
         live = len(model.live(self.clock.now))
-        room = max(live, 1) * SHARE - len(model.in_flight)
+        room = live * SHARE - len(model.in_flight)
         take = 0 if model.pause else max(0, min(count, room, len(model.queue)))
         assert set(taken) <= model.queue - held
         assert max(0, take - len(held)) <= len(taken) <= take
@@ -153,7 +160,7 @@ class Queue(RuleBasedStateMachine):
         assert batch.attempts == {m: model.attempts[m] for m in taken if m in model.attempts}
         if not taken:
             return multiple()
-        stamp = model.new_stamp(self.clock.now)
+        stamp = model.new_stamp(self.clock.now, works=False)
         assert (batch.claim.node, batch.claim.stamp) == (node, str(stamp))
         model.queue -= set(taken)
         model.in_flight |= dict.fromkeys(taken, (node, stamp))
@@ -167,7 +174,7 @@ class Queue(RuleBasedStateMachine):
         assert set(mine.members) == live
         if not live:
             return multiple()
-        stamp = self.model.new_stamp(self.clock.now)
+        stamp = self.model.new_stamp(self.clock.now, works=True)
         assert (mine.node, mine.stamp) == (node, str(stamp))
         self.model.in_flight |= dict.fromkeys(live, (node, stamp))
         self.model.nodes[node] = self.clock.now
@@ -201,14 +208,15 @@ class Queue(RuleBasedStateMachine):
     @rule()
     def recover(self) -> None:
         alive = self.model.live(self.clock.now)
-        too_old = self.clock.now - STALE * SECOND
-        suspects = [
-            member
+        suspects = {
+            member: stamp % 2 == 1
             for member, (node, stamp) in self.model.in_flight.items()
-            if node not in alive or stamp < too_old
-        ]
+            if node not in alive or abs(self.clock.now - stamp) > STALE * SECOND
+        }
         outcome, unreadable = self.queue.recover_stale()
-        exhausted = {member for member in suspects if self.model.give_back(member, counted=True)}
+        exhausted = {
+            member for member, worked_on in suspects.items() if self.model.give_back(member, counted=worked_on)
+        }
         assert unreadable == ()
         assert set(outcome.exhausted) == exhausted
         assert outcome.returned == len(suspects) - len(exhausted)
@@ -240,7 +248,7 @@ class Queue(RuleBasedStateMachine):
     def clock_moves_forward(self, seconds: float) -> None:
         self.clock.move(seconds)
 
-    @rule(seconds=st.sampled_from([0.000001, 1, TTL + 1, STALE + 1]))
+    @rule(seconds=st.sampled_from([0.000001, 1, TTL, TTL + 1, STALE, STALE + 1]))
     def clock_goes_back(self, seconds: float) -> None:
         self.clock.move(-seconds)
 

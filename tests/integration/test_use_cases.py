@@ -1,8 +1,15 @@
 """The verbs of the domain on a real database and a real Redis: what each leaves behind, faults included."""
 
 import logging
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -12,13 +19,25 @@ from pytest_django import Settings
 
 from executions import signals, usecases
 from executions.conf import refresh_settings
-from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution, QueueUnavailable, Refused
+from executions.database import raise_if_away
+from executions.errors import (
+    AlreadyFinal,
+    DatabaseAway,
+    HasTasks,
+    NoSuchExecution,
+    QueueUnavailable,
+    Refused,
+)
 from executions.models import Execution, Quarantine, StatusChange, Task, Watermark
 from executions.queue import ExecutionQueue, execution_queue, this_node
 from executions.sql import statement
 from executions.usecases import NewExecution, NewTask, Report, create, create_many, report
+from executions.usecases.dispatching import SMALL
 from executions.usecases.quarantining import parole, quarantine
-from executions.usecases.reconciling import LOCK
+from executions.usecases.reconciling import LOCK, Reconciled
+from executions.usecases.refreshing import Refreshed
+from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.queues import TICKS
 from tests import servers
 from tests.integration.state import (
     Pause,
@@ -54,17 +73,17 @@ def told() -> Iterator[list[tuple[str, dict[str, Any]]]]:
     """Every signal that is sent, by its name."""
     heard: list[tuple[str, dict[str, Any]]] = []
     listeners = []
-    for name, signal in vars(signals).items():
-        if isinstance(signal, signals.Signal):
+    for name, one in vars(signals).items():
+        if isinstance(one, signals.Signal):
 
             def listen(sender: Any, signal: Any, name: str = name, **values: Any) -> None:
                 heard.append((name, values))
 
-            signal.connect(listen, weak=False)
-            listeners.append((signal, listen))
+            one.connect(listen, weak=False)
+            listeners.append((one, listen))
     yield heard
-    for signal, listen in listeners:
-        signal.disconnect(listen)
+    for one, listen in listeners:
+        one.disconnect(listen)
 
 
 def names(told: list[tuple[str, dict[str, Any]]]) -> list[str]:
@@ -136,7 +155,7 @@ def test_a_new_execution_is_true_already() -> None:
     assert usecases.reconcile(full=True).drifted == 0
 
 
-@pytest.mark.parametrize("vendor", ["", "A:B", ":", "V" * 65, "A\x00"])
+@pytest.mark.parametrize("vendor", ["", "A:B", ":", "V" * 65, "A\x00", "A\ud800", "\udfff"])
 def test_a_vendor_that_the_queue_could_not_read_is_refused_and_nothing_is_written(
     vendor: str,
 ) -> None:
@@ -256,6 +275,63 @@ def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -
     assert not Execution.objects.exists()
 
 
+def in_another_order_on_disk(task: int) -> None:
+    """Its row is the last one now, wherever a scan without an order meets it."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE task SET update_time = now() WHERE id = %s", [task])
+
+
+def test_a_delete_and_a_report_at_the_same_moment_do_not_deadlock(database: str) -> None:
+    """Both lock tasks in id order, wherever they lie."""
+    execution, tasks = made(3)
+    in_another_order_on_disk(tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
+        with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
+            reports = [Report(tasks[1], "Success"), Report(tasks[0], "Success")]
+            with in_background(lambda: report(reports)) as reported:
+                wait_until(lambda: waiting_for_locks() == 2, "the report waits for the delete")
+                other.rollback()
+                assert deleted() == 1
+                outcome = reported()
+    assert (outcome.applied, outcome.unchanged) == (0, 0)
+    assert [one.reason for one in outcome.refused] == [f"there is no task {pk}" for pk in (tasks[1], tasks[0])]
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def test_a_report_that_was_first_is_waited_for_by_the_delete(database: str) -> None:
+    execution, tasks = made(3)
+    in_another_order_on_disk(tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
+        reports = [Report(pk, "Success") for pk in reversed(tasks)]
+        with in_background(lambda: report(reports)) as reported:
+            wait_until(lambda: waiting_for_locks() == 1, "the report waits for the last task")
+            with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+                wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the report")
+                other.rollback()
+                assert reported().applied == 3
+                assert deleted() == 1
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def test_a_stop_that_comes_while_its_execution_is_deleted_finds_nothing(database: str) -> None:
+    execution, tasks = made(3)
+    in_another_order_on_disk(tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
+        with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
+            with in_background(lambda: usecases.stop(execution.pk)) as stopped:
+                wait_until(lambda: waiting_for_locks() == 2, "the stop waits for the delete")
+                other.rollback()
+                assert deleted() == 1
+                with pytest.raises(NoSuchExecution):
+                    stopped()
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
 # delete
 
 
@@ -357,6 +433,82 @@ def test_with_the_broker_away_a_report_lands_and_says_so(
     assert marked(redis) == {member(execution)}
     assert [one.getMessage() for one in caplog.records] == [
         "Could not wake a tick, the next one of the schedule will do: the broker is away"
+    ]
+
+
+REPORTS_TWICE = """
+import sys, django
+django.setup()
+from executions.usecases import Report, report
+for status in ("Scheduled", "Running"):
+    sys.stdin.readline()
+    print(report([Report(int(sys.argv[1]), status)]).applied, flush=True)
+"""
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "hanging"])
+def test_a_broker_of_its_own_that_dies_stops_no_report(
+    is_killed: bool, database: str, redis: Redis, tmp_path: Path
+) -> None:
+    """With a connection to it open, which breaks (or says nothing more) in the middle of a hint."""
+    execution, tasks = made(1)
+    broker = EmbeddedRedis(tmp_path / "broker")
+    broker.start()
+    environment = os.environ | {
+        "DATABASE_URL": servers.postgres.url_for(database),
+        "CELERY_BROKER_URL": broker.url,
+        "DJANGO_SETTINGS_MODULE": "settings.dev",
+    }
+    command = [sys.executable, "-c", REPORTS_TWICE, str(tasks[0])]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as ran:
+        assert ran.stdin is not None
+        assert ran.stdout is not None
+        assert ran.stderr is not None
+        pid = int((tmp_path / "broker" / "server.pid").read_text())
+        try:
+            ran.stdin.write("\n")
+            ran.stdin.flush()
+            assert ran.stdout.readline() == "1\n"
+            with Redis.from_url(broker.url) as client:
+                assert client.llen(TICKS) == 1
+            redis.flushall()
+            os.kill(pid, signal.SIGKILL if is_killed else signal.SIGSTOP)
+            began = time.monotonic()
+            ran.stdin.write("\n")
+            ran.stdin.flush()
+            assert ran.stdout.readline() == "1\n"
+            assert time.monotonic() - began < 20
+            said = ran.stderr.read()
+            assert ran.wait(timeout=20) == 0
+        finally:
+            ran.kill()
+            if not is_killed:
+                os.kill(pid, signal.SIGCONT)
+            broker.stop(immediate=True)
+    assert said.count("Could not wake a tick, the next one of the schedule will do: ") == 1
+    assert "Traceback" not in said
+    assert Task.objects.get().status == "Running"
+    assert marked(redis) == {member(execution)}
+
+
+def test_whatever_a_hint_raises_the_report_lands(
+    monkeypatch: pytest.MonkeyPatch, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    def raise_it(queue: str) -> int:
+        raise AttributeError("'NoneType' object has no attribute 'send_command'")
+
+    monkeypatch.setattr("tasks.tick.waiting", raise_it)
+    execution, tasks = made(1)
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        assert report([Report(tasks[0], "Running")]).applied == 1
+    assert marked(redis) == {member(execution)}
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        (
+            "WARNING",
+            "Could not wake a tick, the next one of the schedule will do: "
+            "'NoneType' object has no attribute 'send_command'",
+        )
     ]
 
 
@@ -498,16 +650,238 @@ def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_fo
     assert len(execution_queue().claim_batch("me", 10).claim) == 0
 
 
+LOCKED = 20
+
+
+def two_hundred() -> tuple[list[int], set[str]]:
+    """Ids and members of executions that are marked, and Success once they are refreshed."""
+    executions = create_many([NewExecution("TEST", tasks=[NewTask()])] * 200)
+    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
+    return [one.pk for one in executions], {member(one) for one in executions}
+
+
+@pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE", "SHARE"])
+def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not_wait(
+    strength: str, redis: Redis, database: str, told: list[Any]
+) -> None:
+    ids, members = two_hundred()
+    locked = set(ids[::10])
+    assert len(locked) == LOCKED
+    claim = execution_queue().claim_batch("me", 1000).claim
+    assert set(claim.members) == members
+    told.clear()
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)])
+        began = time.monotonic()
+        outcome = usecases.work(claim)
+        assert time.monotonic() - began < 2
+    assert outcome == Refreshed(succeeded=180, changed=180, failed={}, busy=locked)
+    assert names(told) == ["refreshed"]
+    assert {pk: row["status"] for pk, row in rows(Execution).items()} == {
+        pk: "Running" if pk in locked else "Success" for pk in ids
+    }
+    state = whole_redis(redis)
+    assert state["queue:v2"] == {f"{pk}:TEST" for pk in locked}
+    assert not {"processing", "claims", "attempts"} & set(state)
+    again = execution_queue().claim_batch("me", 1000).claim
+    assert usecases.work(again) == Refreshed(succeeded=20, changed=20)
+    assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}
+    assert not {"queue:v2", "processing", "claims", "attempts"} & set(whole_redis(redis))
+
+
+def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis, database: str) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution FOR UPDATE")
+        for _ in range(2 * refresh_settings().max_attempts):
+            claim = execution_queue().claim_batch("me", 10).claim
+            assert usecases.work(claim) == Refreshed(busy={execution.pk})
+    assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
+
+
+def test_busy_is_only_who_could_be_refreshed_at_all(database: str) -> None:
+    (busy, _), (held, _), (free, _), (gone, _) = made(1), made(1), made(1), made(1)
+    Quarantine.objects.create(execution=held, reason="x", attempts=1)
+    usecases.delete([gone.pk])
+    ids = [busy.pk, held.pk, free.pk, gone.pk]
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution WHERE id = ANY(%s) FOR UPDATE", [[busy.pk, held.pk]])
+        assert usecases.refresh(ids, wait=False) == Refreshed(succeeded=1, busy={busy.pk})
+    assert usecases.refresh(ids, wait=False) == Refreshed(succeeded=2)
+
+
+def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution FOR UPDATE")
+        with in_background(lambda: usecases.refresh([execution.pk])) as refreshed:
+            wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the row")
+            assert status_of(execution) == "Running"
+            other.rollback()
+            assert refreshed() == Refreshed(succeeded=1, changed=1)
+    assert status_of(execution) == "Success"
+
+
+def fails_with(sqlstate: str, execution: Execution) -> None:
+    """Whoever writes this row gets this error."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION 'no more' USING ERRCODE = '{sqlstate}'; END $$"
+        )
+        cursor.execute(
+            "CREATE TRIGGER fail BEFORE UPDATE ON execution FOR EACH ROW "
+            f"WHEN (new.id = {execution.pk}) EXECUTE FUNCTION fail()"
+        )
+
+
+@pytest.mark.parametrize("sqlstate", ["53000", "53200", "53400", "54000", "23514"])
+def test_an_error_of_one_row_fails_that_row_alone(sqlstate: str) -> None:
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    report([Report(good_task, "Success"), Report(bad_task, "Success")])
+    fails_with(sqlstate, bad)
+    assert usecases.refresh([good.pk, bad.pk]) == Refreshed(succeeded=1, changed=1, failed={bad.pk: "no more"})
+    assert (status_of(good), status_of(bad)) == ("Success", "Running")
+
+
+@pytest.mark.parametrize("sqlstate", ["08006", "53100", "53300", "57P01", "57P02", "57P03", "25006", "25P03"])
+def test_an_error_of_the_server_fails_nobody(sqlstate: str) -> None:
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    report([Report(good_task, "Success"), Report(bad_task, "Success")])
+    fails_with(sqlstate, bad)
+    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: no more$"):
+        usecases.refresh([good.pk, bad.pk])
+    assert (status_of(good), status_of(bad)) == ("Running", "Running")
+
+
+def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    raise_if_away()
+    told.clear()
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    connection.close()
+    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: it takes no writes; it is a standby, or read-only$"):
+        raise_if_away()
+    assert connection.connection is None
+    published: list[Any] = []
+    assert usecases.dispatch(published.extend, 0) == 0
+    assert (published, names(told), marked(redis)) == ([], ["database_away"], {member(execution)})
+    assert redis.exists(execution_queue().keys.pause)
+    assert not redis.exists(execution_queue().keys.wake)
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = off")
+        cursor.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
+    connection.close()
+    raise_if_away()
+
+
+def test_what_fails_in_the_reporting_process_is_told(
+    settings: Settings, told: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    fails_with("23514", bad)
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        assert report([Report(good_task, "Success"), Report(bad_task, "Success")]).applied == 2
+    assert (status_of(good), status_of(bad)) == ("Success", "Running")
+    assert told == [("refreshed", {"outcome": Refreshed(succeeded=1, changed=1, failed={bad.pk: "no more"})})]
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("INFO", "Refresh outdate execution status done, 1 succeed, 1 failed"),
+        ("WARNING", f"Execution {bad.pk} could not be refreshed: no more"),
+    ]
+
+
 # dispatch
 
 
 def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
-    execution_queue().add(f"{number}:A" for number in range(1, 4001))
+    execution_queue().add(f"{number}:A" for number in range(1, 13_001))
     published: list[int] = []
     total = usecases.dispatch(lambda claims: published.extend(map(len, claims)), 0)
-    assert total == sum(published) == refresh_settings().share
-    assert redis.scard(execution_queue().keys.queue) == 4000 - total
-    assert max(published) <= refresh_settings().chunk
+    assert total == sum(published) == refresh_settings().share == 6000
+    assert redis.scard(execution_queue().keys.queue) == 13_000 - total
+    assert published == [2000, 2000, 2000]
+
+
+def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(redis: Redis) -> None:
+    queue = execution_queue()
+    published: list[Any] = []
+    for turn in range(200):
+        queue.add(f"{turn * 30 + number}:A" for number in range(1, 31))
+        usecases.dispatch(published.extend, len(published))
+        assert len(published) <= SMALL
+    assert (len(published), sum(map(len, published))) == (32, 32)
+    state = whole_redis(redis)
+    flying = {text for claim in published for text in claim.members}
+    assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying == set(state["claims"])
+    assert state["queue:v2"] == {f"{number}:A" for number in range(1, 6001)} - flying
+    assert "attempts" not in state
+
+
+@pytest.mark.parametrize("waiting", [32, 33, 1000])
+def test_with_messages_enough_nothing_is_claimed(waiting: int, redis: Redis, told: list[Any]) -> None:
+    execution_queue().add(["1:A", "2:A"])
+    published: list[Any] = []
+    assert usecases.dispatch(published.extend, waiting) == 0
+    assert (published, told) == ([], [])
+    assert whole_redis(redis) == {"queue:v2": {"1:A", "2:A"}}
+
+
+def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, told: list[Any]) -> None:
+    execution_queue().add(f"{number}:A" for number in range(1, 11))
+    redis.hset(execution_queue().keys.attempts, "1:A", 2)
+    published: list[Any] = []
+    assert usecases.dispatch(published.extend, 29) == 3
+    assert [len(claim) for claim in published] == [1, 1, 1]
+    assert told == [("claimed", {"count": 3})]
+    flying = {text for claim in published for text in claim.members}
+    state = whole_redis(redis)
+    assert state["queue:v2"] == {f"{number}:A" for number in range(1, 11)} - flying
+    assert set(state["claims"]) == {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
+    assert state["attempts"] == {"1:A": "2"}
+
+
+def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
+    settings.REFRESH_DEPTH = 20
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.sign_of_life(node)
+    queue.add(f"{number}:A" for number in range(1, 31))
+    published: list[Any] = []
+    assert usecases.dispatch(published.extend, 50) == 10
+    assert len(published) == 10
+
+
+def test_a_tick_that_found_no_slot_does_not_keep_others_from_asking_for_the_next(redis: Redis) -> None:
+    """The tick that was asked for has come; who empties the broker must be able to ask for another."""
+    execution_queue().add(["1:A"])
+    assert redis.exists(execution_queue().keys.wake)
+    usecases.dispatch(lambda claims: None, SMALL)
+    assert not redis.exists(execution_queue().keys.wake)
+
+
+@pytest.mark.parametrize("way", ["silent", "stale"])
+def test_work_that_nobody_takes_quarantines_nobody(
+    way: str, redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = execution_queue()
+    everybody = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
+    queue.add(everybody)
+    if way == "stale":
+        monkeypatch.setattr(queue, "conf", replace(queue.conf, stale=0.0))
+    for _ in range(3 * refresh_settings().max_attempts):
+        assert usecases.dispatch(lambda claims: None, 0) == 10
+        if way == "silent":
+            redis.delete(queue.keys.nodes)
+        assert usecases.recover() == 10
+        assert marked(redis) == everybody
+        assert not {"processing", "claims", "attempts"} & set(whole_redis(redis))
+    assert rows(Quarantine) == {}
+    assert "quarantined" not in names(told)
 
 
 def test_a_claim_that_cannot_be_published_goes_back_uncounted(redis: Redis) -> None:
@@ -549,8 +923,6 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
     real = queue.claim_batch
 
     def garbage_first(node: str, count: int) -> Any:
-        from dataclasses import replace
-
         empty = next(batches, None)
         return replace(empty, unreadable=(b"x",)) if empty else real(node, count)
 
@@ -598,10 +970,11 @@ def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redi
     report([Report(tasks[0], "Success")])
     for _ in range(refresh_settings().max_attempts):
         assert not Quarantine.objects.exists()
-        execution_queue().claim_batch("dead", 10)
+        claim = execution_queue().claim_batch("alive", 10).claim
+        assert len(execution_queue().take_over(claim, "dead")) == 1
         redis.zrem(execution_queue().keys.nodes, "dead")
         assert usecases.recover() == 1
-    assert Quarantine.objects.get().reason == "the process that refreshed it died every time"
+    assert Quarantine.objects.get().reason == "whoever began to refresh it died or never ended"
     assert not {"queue:v2", "processing", "claims", "attempts"} & set(whole_redis(redis))
 
 
@@ -675,14 +1048,19 @@ def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) ->
 
 
 def test_a_reconcile_of_the_schedule_is_postponed_while_the_queue_is_long(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("executions.usecases.reconciling.BUSY", 3)
     drifted()
     execution_queue().add(f"{number}:A" for number in range(101, 105))
     before = whole_redis(redis)
-    outcome = usecases.reconcile(yielding=True)
-    assert (outcome.postponed, outcome.looked_at) == (True, 0)
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        outcome = usecases.reconcile(yielding=True)
+    assert outcome == Reconciled(postponed=True)
+    assert told == [("reconciled", {"outcome": outcome})]
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("INFO", "Reconcile postponed: the queue is long, and its workers need the database")
+    ]
     assert (whole_redis(redis), rows(Watermark)) == (before, {})
     assert usecases.reconcile().marked == 1
     redis.flushall()
@@ -727,6 +1105,26 @@ def test_a_transaction_that_is_still_open_holds_the_watermark_back(database: str
     assert usecases.reconcile().marked == 1
 
 
+def test_an_old_reader_holds_the_watermark_back_and_not_the_look(database: str, redis: Redis) -> None:
+    usecases.reconcile()
+    with psycopg.connect(servers.postgres.url_for(database)) as reader:
+        reader.read_only = True
+        began = reader.execute("SELECT now()").fetchone()
+        assert began is not None
+        for _ in range(3):
+            execution, tasks = made(1)
+            report([Report(tasks[0], "Success")])
+            redis.flushall()
+            outcome = usecases.reconcile()
+            assert [one.execution_id for one in outcome.examples] == [execution.pk]
+            assert (outcome.drifted, outcome.marked) == (1, 1)
+            assert watermark() == began[0]
+            usecases.refresh([execution.pk])
+            redis.flushall()
+    assert usecases.reconcile().drifted == 0
+    assert watermark() > began[0]
+
+
 def test_a_full_reconcile_looks_at_everything_and_leaves_the_watermark(redis: Redis) -> None:
     usecases.reconcile()
     before = watermark()
@@ -757,14 +1155,19 @@ def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
 
 
 def test_a_second_reconcile_says_that_one_is_running_and_touches_nothing(
-    database: str, redis: Redis, told: list[Any]
+    database: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     drifted()
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-        outcome = usecases.reconcile()
-        assert (outcome.already_running, outcome.looked_at, outcome.marked) == (True, 0, 0)
-        assert (whole_redis(redis), rows(Watermark), told) == ({}, {}, [])
+        with caplog.at_level(logging.INFO, "harbor_refresh"):
+            outcome = usecases.reconcile()
+        assert outcome == Reconciled(already_running=True)
+        assert (whole_redis(redis), rows(Watermark)) == ({}, {})
+        assert told == [("reconciled", {"outcome": outcome})]
+        assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+            ("INFO", "Reconcile is running already, left alone")
+        ]
     wait_until(lambda: not usecases.reconcile().already_running, "the other has gone")
 
 

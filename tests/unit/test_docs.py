@@ -12,6 +12,7 @@ from django.dispatch import Signal
 from executions import signals
 from executions.management.commands.refresh_queue import VERBS
 from executions.queue import keys
+from executions.usecases.quarantining import LOST
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -119,6 +120,10 @@ def test_every_log_line_is_documented_word_for_word_and_no_other() -> None:
     documented = re.findall(r"^\| ([A-Z]+) \| `([^`]+)` \|", section("Log lines"), re.MULTILINE)
     assert sorted(documented) == sorted(log_lines())
     assert len(documented) > 10
+
+
+def test_the_reason_of_a_quarantine_without_an_error_is_documented_word_for_word() -> None:
+    assert f"*{LOST}*" in " ".join(section("When something is wrong").split())
 
 
 def test_every_key_is_documented() -> None:

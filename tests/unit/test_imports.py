@@ -14,7 +14,7 @@ FLOORS = (
     ("admin", "management", "simulation", "checks", "apps"),
     ("usecases", "invariants"),
     ("queue", "database", "sql", "models", "narrator"),
-    ("status", "conf", "errors", "signals", "points"),
+    ("status", "text", "conf", "errors", "signals", "points"),
 )
 
 

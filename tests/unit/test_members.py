@@ -33,6 +33,13 @@ def test_a_token_is_its_member_its_node_and_its_stamp(number: int, vendor: str, 
     assert Token.read(text.encode()) == Token(member(number, vendor), node, stamp)
 
 
+@pytest.mark.parametrize(
+    ("stamp", "worked_on"), [(0, False), (7, True), (8, False), (1_700_000_000_000_001, True)]
+)
+def test_an_odd_stamp_tells_that_somebody_works(stamp: int, worked_on: bool) -> None:
+    assert Token("1:A", "n1", stamp).is_worked_on is worked_on
+
+
 @given(raw=st.binary(max_size=60))
 @few
 def test_no_bytes_at_all_make_reading_fail(raw: bytes) -> None:

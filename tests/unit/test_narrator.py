@@ -109,3 +109,12 @@ def test_a_reconcile_that_found_nothing_is_not_worth_a_line(
     assert lines(caplog, signals.reconciled, outcome=outcome) == [
         ("WARNING", "Reconcile found 1 drifted executions and marked them")
     ]
+
+
+def test_a_reconcile_that_did_not_look_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(already_running=True)) == [
+        ("INFO", "Reconcile is running already, left alone")
+    ]
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(postponed=True)) == [
+        ("INFO", "Reconcile postponed: the queue is long, and its workers need the database")
+    ]

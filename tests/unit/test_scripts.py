@@ -56,10 +56,18 @@ def test_a_script_uses_each_of_its_keys_once_and_names_none_by_hand(path: Path) 
         assert "'" not in first, f"{command} of a key written by hand"
 
 
-def test_the_source_of_a_script_has_the_clock_before_it() -> None:
-    for name in scripts.KEYS:
-        text = scripts.source(name)
-        assert text.index("local function now_us") < text.index("KEYS[1]")
+def test_the_source_of_a_script_has_what_all_share_before_it() -> None:
+    shared = LUA.joinpath("_shared.lua").read_text(encoding="utf-8")
+    assert "KEYS" not in shared
+    for name, taken in scripts.KEYS.items():
+        own = LUA.joinpath(f"{name}-{len(taken)}.lua").read_text(encoding="utf-8")
+        assert scripts.source(name) == shared + own
+
+
+def test_what_all_share_is_one_file_and_nobody_has_a_clock_of_his_own() -> None:
+    assert [path.name for path in LUA.iterdir() if path.name.startswith("_")] == ["_shared.lua"]
+    for path in FILES:
+        assert "'TIME'" not in path.read_text(encoding="utf-8")
 
 
 def test_keys_share_the_prefix_which_may_carry_a_hash_tag() -> None:

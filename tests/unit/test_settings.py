@@ -34,8 +34,8 @@ def setting(expression: str, **variables: str) -> str:
 
 BAD = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number of seconds from -1"),
-    "REFRESH_CHUNK": ("0", "a whole number from 1 to 2,000"),
-    "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 2,000"),
+    "REFRESH_CHUNK": ("0", "a whole number from 1 to 10,000"),
+    "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 10,000"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
     "LOG_LEVEL": ("LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
     "REDIS_URL": ("localhost", "redis://[:password@]host:port/number"),
@@ -88,6 +88,18 @@ def test_a_prefix_where_operators_will_not_look_is_warned_of() -> None:
     assert ran.returncode == 0
     assert "executions.W001" in ran.stderr
     assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
+
+
+@pytest.mark.parametrize("name", ["REFRESH_CHUNK", "REFRESH_FANOUT"])
+def test_a_chunk_of_ten_thousand_is_the_largest(name: str) -> None:
+    assert setting(f"settings.{name}", **{name: "10000"}) == "10000"
+    ran = run([sys.executable, "-c", "import settings.base"], **{name: "10001"})
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
+    assert ran.stderr.startswith(f"{name}: got '10001', takes {BAD[name][1]}")
+
+
+def test_a_chunk_is_two_thousand_unless_told_otherwise() -> None:
+    assert setting("(settings.REFRESH_CHUNK, settings.REFRESH_FANOUT)") == "(2000, None)"
 
 
 # addresses

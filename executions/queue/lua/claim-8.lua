@@ -25,14 +25,14 @@ local node, count, share, ttl = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), t
 -- whoever marks after this line may send a tick again: this one may be past its last look
 redis.call('DEL', wake)
 
-local now = now_us()
-local live = redis.call('ZCOUNT', nodes, text(now - ttl), '+inf')
+sign_of_life(nodes, node)
+local live = live_nodes(nodes, ttl)
 local backlog = redis.call('SCARD', queue)
 local in_flight = redis.call('SCARD', processing)
 if in_flight == 0 then
     redis.call('DEL', claims)
 end
-local room = math.max(live, 1) * share - in_flight
+local room = live * share - in_flight
 local take = math.min(count, room)
 if take <= 0 or backlog == 0 or redis.call('EXISTS', pause) == 1 then
     return { ARGV[5], backlog, in_flight, live, {}, {} }
@@ -59,7 +59,7 @@ if #free == 0 then
     return { ARGV[5], backlog, in_flight, live, {}, {} }
 end
 
-local stamp = next_stamp(stamp_key, ARGV[5])
+local stamp = next_stamp(stamp_key, ARGV[5], WAITS)
 local suffix = node .. ':' .. stamp
 local tokens, index = {}, {}
 for i, member in ipairs(free) do

@@ -45,8 +45,7 @@ end
 
 local woken = 0
 if redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', pause) == 0 then
-    local live = redis.call('ZCOUNT', nodes, text(now_us() - ttl), '+inf')
-    if redis.call('SCARD', processing) * 2 <= math.max(live, 1) * share
+    if redis.call('SCARD', processing) * 2 <= math.max(live_nodes(nodes, ttl), 1) * share
         and redis.call('SET', wake, '1', 'NX', 'PX', wake_ttl) then
         woken = 1
     end

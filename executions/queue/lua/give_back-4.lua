@@ -13,18 +13,7 @@
 local queue, processing, claims, attempts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local suffix, limit = ARGV[1], tonumber(ARGV[2])
 
-local tokens = {}
-for i = 3, #ARGV do
-    tokens[i - 2] = ARGV[i] .. ':' .. suffix
-end
-local is_live = redis.call('SMISMEMBER', processing, unpack(tokens))
-local members, live_tokens = {}, {}
-for i, live in ipairs(is_live) do
-    if live == 1 then
-        members[#members + 1] = ARGV[i + 2]
-        live_tokens[#live_tokens + 1] = tokens[i]
-    end
-end
+local members, live_tokens = live_members(processing, suffix, 3)
 if #members == 0 then
     return { 0, {} }
 end

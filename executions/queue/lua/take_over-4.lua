@@ -15,23 +15,12 @@
 local processing, claims, nodes, stamp_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local suffix, node, stamp = ARGV[1], ARGV[2], ARGV[3]
 
-local tokens = {}
-for i = 4, #ARGV do
-    tokens[i - 3] = ARGV[i] .. ':' .. suffix
-end
-local is_live = redis.call('SMISMEMBER', processing, unpack(tokens))
-local members, old = {}, {}
-for i, live in ipairs(is_live) do
-    if live == 1 then
-        members[#members + 1] = ARGV[i + 3]
-        old[#old + 1] = tokens[i]
-    end
-end
+local members, old = live_members(processing, suffix, 4)
 if #members == 0 then
     return { stamp, {} }
 end
 
-stamp = next_stamp(stamp_key, stamp)
+stamp = next_stamp(stamp_key, stamp, WORKS)
 local new, index = {}, {}
 for i, member in ipairs(members) do
     new[i] = member .. ':' .. node .. ':' .. stamp
@@ -41,5 +30,5 @@ end
 redis.call('SREM', processing, unpack(old))
 redis.call('SADD', processing, unpack(new))
 redis.call('HSET', claims, unpack(index))
-redis.call('ZADD', nodes, text(now_us()), node)
+sign_of_life(nodes, node)
 return { stamp, members }
