@@ -96,7 +96,7 @@ def reconcile(
             _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, dry_run)
             progress(outcome.looked_at)
         if not dry_run:
-            _move_watermark(begin, begin if full else settled, outcome.oldest)
+            _move_watermark(begin, begin if full else settled or begin, outcome.oldest)
     signals.reconciled.send(sender=reconcile, outcome=outcome)
     return outcome
 

@@ -42,7 +42,10 @@ def work(claim: Claim) -> Refreshed:
 
 
 def _settle(mine: Claim, outcome: Refreshed) -> None:
-    """What succeeded first: nothing that goes wrong with the others may keep it in flight."""
+    """What succeeded first: nothing that goes wrong with the others may keep it in flight.
+
+    What is busy wakes nobody: a row that stays locked would be claimed again and again. It waits for the
+    next tick, of recovery or of the schedule."""
     queue = execution_queue()
     pairs = list(zip(mine.ids, mine.members, strict=True))
     undone = outcome.failed.keys() | outcome.busy
