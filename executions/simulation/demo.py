@@ -121,9 +121,9 @@ class Demo:
             delete(finished.values_list("pk", flat=True)[:excess])
 
 
-def demo(seed: int, tell: Tell) -> None:
+def demo(seed: int, tell: Tell, sleep: Callable[[float], None]) -> None:
     """Run until interrupted."""
     try:
-        Demo(seed, tell=tell).run()
+        Demo(seed, tell=tell, sleep=sleep).run()
     finally:
         connection.close()

@@ -2,6 +2,7 @@
 
 import secrets
 import signal
+import threading
 import time
 from typing import Any
 
@@ -82,12 +83,19 @@ class Command(BaseCommand):
         tell(answer, self.stdout, as_json=options["json"])
 
     def _demo(self, seed: int) -> None:
+        ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _interrupt)
+            signal.signal(number, lambda *_: ended.set())
+
+        def sleep(seconds: float) -> None:
+            """Where the demo may end: between two acts, never in the middle of a commit."""
+            if ended.wait(seconds):
+                raise KeyboardInterrupt
+
         self.stdout.write(f"Demo traffic with seed {seed}; end it with Ctrl-C")
         self.stdout.flush()
         try:
-            demo(seed, self.stderr.write)
+            demo(seed, self.stderr.write, sleep)
         except KeyboardInterrupt:
             self.stdout.write("Demo traffic ended")
 
@@ -109,7 +117,3 @@ def simulate(mix: Mix, rate: float, timeout: float, screen: Screen) -> Result:
             failure = str(exc)
     times = (reported - began, time.monotonic() - reported)
     return judge(todo, made, tally, failure=failure, times=times)
-
-
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
