@@ -1,7 +1,6 @@
 """Looking at the whole state: everything the queue keeps in Redis, everything a table holds, as values."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from executions.conf import refresh_settings
 from executions.queue import ExecutionQueue, scripts
 from executions.queue.connection import connect
 from tests import servers
+from tests.waiting import wait_for
 
 CLOCK = "the clock of the test"
 DEADLINE_SECONDS = 20
@@ -122,14 +122,8 @@ def in_background(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
         yield lambda: future.result(timeout=60)
 
 
-def wait_until(condition: Callable[[], Any], what: str) -> Any:
-    end = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError(f"not within {DEADLINE_SECONDS} s: {what}")
+def wait_until(condition: Callable[[], Any], what: str) -> None:
+    wait_for(condition, what, seconds=DEADLINE_SECONDS)
 
 
 def waiting_for_locks() -> int:
