@@ -37,8 +37,8 @@ lint: $(STAMP)  ## style, types, import directions, production settings, missing
 		&& $(PYTHON) manage.py check --deploy --fail-level WARNING \
 		&& $(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
-bench: $(STAMP)  ## measure the whole pipeline
-	@exec $(PYTHON) -m tests.benchmarks.pipeline $(ARGS)
+bench: $(STAMP)  ## measure every strategy, in a few minutes; ARGS="--executions N" and more: manage.py bench --help
+	@exec $(PYTHON) manage.py bench $(or $(ARGS),--executions 10000 --budget 25)
 
 password: $(STAMP)  ## set a new password for the admin account of a running `make up`
 	@exec $(PYTHON) -m harbor_refresh.local password

@@ -12,6 +12,7 @@ class Refresh:
     chunk: int
     fanout: int | None
     depth: int
+    rest: float
     max_attempts: int
     heartbeat: float
     node_ttl: float
@@ -21,6 +22,9 @@ class Refresh:
     reconcile_grace: float
     redis_url: str
     redis_timeout: float
+    strategy: str
+    instance_id: int | None
+    instance_total: int | None
 
     @property
     def in_process(self) -> bool:
@@ -28,9 +32,14 @@ class Refresh:
         return self.interval <= 0
 
     @property
+    def size(self) -> int:
+        """How many executions a subtask has at most."""
+        return self.fanout or self.chunk
+
+    @property
     def share(self) -> int:
         """How many members one node may have in flight: what it works on and what waits for it."""
-        return self.depth * (self.fanout or self.chunk)
+        return self.depth * self.size
 
 
 def refresh_settings() -> Refresh:
@@ -40,6 +49,7 @@ def refresh_settings() -> Refresh:
         chunk=settings.REFRESH_CHUNK,
         fanout=settings.REFRESH_FANOUT,
         depth=settings.REFRESH_DEPTH,
+        rest=settings.REFRESH_REST_SECONDS,
         max_attempts=settings.REFRESH_MAX_ATTEMPTS,
         heartbeat=settings.REFRESH_HEARTBEAT_SECONDS,
         node_ttl=settings.REFRESH_NODE_TTL_SECONDS,
@@ -49,4 +59,7 @@ def refresh_settings() -> Refresh:
         reconcile_grace=settings.REFRESH_RECONCILE_GRACE_SECONDS,
         redis_url=settings.REDIS_URL,
         redis_timeout=settings.REFRESH_REDIS_TIMEOUT_SECONDS,
+        strategy=settings.REFRESH_STRATEGY,
+        instance_id=settings.CORE_INSTANCE_ID,
+        instance_total=settings.CORE_INSTANCE_TOTAL,
     )

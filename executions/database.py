@@ -25,7 +25,7 @@ def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
 
 def _bound(value: Any) -> Any:
     """Whole numbers in a list go as one array literal: psycopg would adapt each of a thousand ids alone."""
-    if isinstance(value, list) and value and all(type(one) is int for one in value):
+    if isinstance(value, list) and set(map(type, value)) == {int}:
         return "{" + ",".join(map(str, value)) + "}"
     return value
 

@@ -24,6 +24,10 @@ class AlreadyFinal(Refused):
     """The execution has reached a final status already, and the first final status stands."""
 
 
+class NoInstance(RefreshError):
+    """This worker cannot know which part of the executions is its own."""
+
+
 class QueueUnavailable(RefreshError):
     """Redis cannot be reached or refuses to work; nothing is lost, reconcile will find it again."""
 

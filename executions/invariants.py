@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from executions.conf import refresh_settings
 from executions.database import run
 from executions.queue import execution_queue
+from executions.strategies import strategy
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,16 @@ def _asked(name: str, statement: str, **values: object) -> list[Violation]:
 
 
 def _not_drained(broker: Broker | None) -> list[Violation]:
-    """K2. Where nothing is queued at all (an interval ≤ 0) there is nothing to drain."""
+    """K2. Where nothing is queued at all (an interval ≤ 0) there is nothing to drain.
+
+    Queue and processing in one look, and last: what moves between them is seen in one of the two.
+    """
     if refresh_settings().in_process:
         return []
+    elsewhere = strategy().backlog() if strategy().everywhere else 0
     stats = execution_queue().stats()
     left = {
-        "executions wait in the queue": stats.backlog,
+        "executions wait in the queue": max(elsewhere, stats.backlog),
         "executions are in processing": stats.in_flight,
         "messages are with the broker": broker() if broker else 0,
     }

@@ -87,6 +87,10 @@ def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
         log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
 
 
+def on_lock_lost(**_: Any) -> None:
+    log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
+
+
 def begin() -> None:
     for name, tell in globals().items():
         if name.startswith("on_"):

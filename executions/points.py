@@ -8,6 +8,8 @@ In production nobody listens and a point costs one look into an empty list.
 | `claimed`   | the members are claimed, nothing is published yet                      |
 | `deciding`  | the refresh has written its rows and has not committed                 |
 | `committed` | the refresh is committed, its claim is not completed yet               |
+| `one`       | one execution is about to be refreshed in the way of the original      |
+| `counted`   | its tasks have been counted in that way, its status is not written yet |
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 
 | signal          | sent when                                              | with                               |
 | --------------- | ------------------------------------------------------ | ---------------------------------- |
-| `woken`         | work waits and no tick is on its way                   |                                    |
+| `woken`         | work waits and no tick is on its way                   | `delay` in seconds, if not at once |
 | `claimed`       | a batch has been claimed and handed to the workers     | `count`                            |
 | `refreshed`     | a claim has been worked                                | `outcome`                          |
 | `outlived`      | a claim came back after it had been recovered          | `claim`, `count`                   |
@@ -14,6 +14,7 @@
 | `database_away` | PostgreSQL was away; the claim went back, uncounted    | `count`, `error`                   |
 | `refused`       | reports that could not be used                         | `refusals`                         |
 | `reconciled`    | a reconcile pass has ended                             | `outcome`                          |
+| `lock_lost`     | a cycle of the `lock` design lost its lock and ended   |                                    |
 """
 
 from django.dispatch import Signal
@@ -30,3 +31,4 @@ marks_lost = Signal()
 database_away = Signal()
 refused = Signal()
 reconciled = Signal()
+lock_lost = Signal()

@@ -62,6 +62,11 @@ def integer(name: str, default: int, *, at_least: int, at_most: int) -> int:
     return _read(name, default, parse, f"a whole number from {at_least:,} to {at_most:,}")
 
 
+def optional_integer(name: str, *, at_least: int, at_most: int) -> int | None:
+    """None if it is not set: there is no default that could be right."""
+    return integer(name, 0, at_least=at_least, at_most=at_most) if text(name) else None
+
+
 def seconds(name: str, default: float, *, at_least: float, at_most: float = 86_400 * 365) -> float:
     def parse(raw: str) -> float:
         value = float(raw)
@@ -87,10 +92,13 @@ def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
 
 
 def one_of(name: str, default: str, *choices: str) -> str:
+    """In any case of letters; what comes back is written as the choice is."""
+
     def parse(raw: str) -> str:
-        if raw.upper() not in choices:
-            raise ValueError(raw)
-        return raw.upper()
+        for choice in choices:
+            if choice.casefold() == raw.casefold():
+                return choice
+        raise ValueError(raw)
 
     return _read(name, default, parse, "one of " + ", ".join(choices))
 

@@ -4,5 +4,6 @@ from tasks.claim_batch import claim_batch
 from tasks.reconcile import reconcile
 from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
+from tasks.run_cycle import run_cycle
 
-__all__ = ["claim_batch", "reconcile", "recover_stale", "refresh_executions"]
+__all__ = ["claim_batch", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]

@@ -3,6 +3,8 @@
 Sent by beat every EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS, by the first mark on an empty queue, and by
 whoever completes a claim while more waits. Any number at once is harmless: claiming is atomic, and all of
 them together claim no more than the workers have room for.
+
+With another strategy than `claim` it passes the tick on to every live worker instead.
 """
 
 from collections.abc import Sequence
@@ -10,14 +12,19 @@ from collections.abc import Sequence
 from celery import current_app, shared_task
 
 from executions.queue import Claim
+from executions.strategies import strategy
 from executions.usecases import dispatch
 from tasks.queues import WORK, waiting
 from tasks.refresh_executions import refresh_executions
+from tasks.run_cycle import broadcast
 from tasks.tick import Tick
 
 
 @shared_task(name="tasks.claim_batch", base=Tick)
 def claim_batch() -> int:
+    if strategy().everywhere:
+        broadcast()
+        return 0
     return dispatch(publish, waiting(WORK))
 
 

@@ -1,12 +1,23 @@
-"""The two queues in the broker, and how much waits in them."""
+"""The two queues in the broker, and how much waits in them; and the channel that reaches every worker."""
 
 from celery import current_app
-from kombu.exceptions import ChannelError
+from kombu import Exchange, Queue
 
 #: Refresh subtasks. Its length is bounded by the claim: a backlog waits in the set, not here.
 WORK = "harbor_refresh"
 #: Ticks, apart from the work, so that a full house of work never hides that nobody takes ticks.
 TICKS = "harbor_refresh.ticks"
+#: Not a queue at all but a channel of Redis's PUBLISH: every worker that listens gets what is sent. Three
+#: things keep anything from being left of it. All workers call it by one name, for each name stays in
+#: `_kombu.binding.*` for ever if its worker is killed. It is not acknowledged, for an unacknowledged message of
+#: a dead worker would be put into a list that nobody reads. And it is no kombu `Broadcast`, which the sender
+#: would not declare: in a process that knows nothing of its kind it would be sent to that list, too.
+CYCLES = Queue(
+    "harbor_refresh.cycles",
+    Exchange("harbor_refresh.cycles", type="fanout"),
+    routing_key="harbor_refresh.cycles",
+    no_ack=True,
+)
 
 
 #: What goes where. Whatever is no tick is work, which is the default queue.
@@ -14,10 +25,9 @@ ROUTES = {name: {"queue": TICKS} for name in ("tasks.claim_batch", "tasks.recove
 
 
 def waiting(queue: str) -> int:
-    """How many messages wait in a queue of the broker."""
+    """How many messages wait in a queue of the broker.
+
+    One LLEN: to declare the queue passively, which is how kombu answers this, is seven commands.
+    """
     with current_app.pool.acquire(block=True) as connection:
-        try:
-            declared = connection.default_channel.queue_declare(queue, passive=True)  # type: ignore[attr-defined]
-        except ChannelError:  # Redis has no key for an empty list
-            return 0
-        return int(declared.message_count)
+        return int(connection.default_channel.client.llen(queue))  # type: ignore[attr-defined]

@@ -1,12 +1,55 @@
 """Sends a tick when the domain says that work waits. A tick that cannot be sent is made up for by beat."""
 
 import logging
+import threading
+import time
 from typing import Any
+
+from executions.errors import QueueUnavailable
+from executions.usecases import rouse
 
 log = logging.getLogger("harbor_refresh")
 
+#: Two looks that are due so close together are one.
+CLOSE_SECONDS = 0.02
 
-def send_tick(**_: Any) -> None:
+_lock = threading.Lock()
+_due: set[float] = set()  # when this process will look, by its monotonic clock
+
+
+def send_tick(delay: float = 0.0, **_: Any) -> None:
+    """Now; or look in `delay` seconds whether a tick is needed by then.
+
+    The wait is spent here and not in the message: a countdown compares the clocks of two machines. What if
+    the process dies meanwhile: recovery looks every few seconds whether anything waits.
+    """
+    if delay:
+        _look_in(delay)
+    else:
+        _send()
+
+
+def _look_in(delay: float) -> None:
+    due = time.monotonic() + delay
+    with _lock:
+        if any(abs(due - other) < CLOSE_SECONDS for other in _due):
+            return
+        _due.add(due)
+    timer = threading.Timer(delay, _look, [due])
+    timer.daemon = True
+    timer.start()
+
+
+def _look(due: float) -> None:
+    with _lock:
+        _due.discard(due)
+    try:
+        rouse()
+    except QueueUnavailable as exc:
+        log.warning("Could not look whether work waits, the next tick of the schedule will do: %s", exc)
+
+
+def _send() -> None:
     from tasks.claim_batch import claim_batch
 
     try:

@@ -21,13 +21,17 @@ postgres = EmbeddedPostgres(
 redis = EmbeddedRedis(directory / "redis")
 
 
+#: What these begin with is taken out of the environment: a test says itself what it wants.
+OURS = ("REFRESH_", "EXECUTION_STATUS_", "CELERY_", "CORE_INSTANCE_", "_REDIS_URL", "FLOWER_")
+
+
 def start() -> None:
     postgres.start()
     redis.start()
     os.environ["DATABASE_URL"] = postgres.url
     os.environ["REDIS_URL"] = redis.url
     for name in list(os.environ):
-        if name.startswith(("REFRESH_", "EXECUTION_STATUS_", "CELERY_", "_REDIS_URL", "FLOWER_")):
+        if name.startswith(OURS):
             del os.environ[name]
 
 

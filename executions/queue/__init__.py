@@ -7,9 +7,10 @@ from executions.queue.claim import Batch, Claim
 from executions.queue.connection import patient, single
 from executions.queue.members import Token, member
 from executions.queue.node import this_node
-from executions.queue.queue import ExecutionQueue, GivenBack, Marked, Stats
+from executions.queue.queue import SMALL, ExecutionQueue, GivenBack, Marked, Stats
 
 __all__ = [
+    "SMALL",
     "Batch",
     "Claim",
     "ExecutionQueue",

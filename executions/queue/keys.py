@@ -4,12 +4,16 @@
 | -------------- | ------ | ------------------------------------------------------- | -------------------------- |
 | `queue:v2`     | set    | `ID:VENDOR`, executions whose status may be out of date | the executions there are   |
 | `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes x share         |
-| `claims`       | hash   | `ID:VENDOR` → `NODE:TIMESTAMP`, its index by member     | processing                 |
 | `attempts`     | hash   | `ID:VENDOR` → how often it failed                       | queue and processing       |
 | `nodes`        | zset   | live nodes by their last sign of life                   | live nodes                 |
 | `wake`         | string | exists while a tick is on its way                       | one, expires               |
 | `pause`        | string | exists while the database is away                       | one, expires               |
 | `stamp`        | string | the last stamp given                                    | one                        |
+| `cursor`       | string | how far claims have gone through the queue              | one                        |
+| `heat`         | hash   | `ID:VENDOR` → how long it rests, and since when         | 1,000, expires             |
+| `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | a short queue, expires     |
+| `lock`         | string | the token of who works a cycle (`lock` design only)     | one, expires               |
+| `instances`    | zset   | `ID:NODE` by last sign of life (`hash` design only)     | live workers, expires      |
 """
 
 from dataclasses import dataclass
@@ -31,10 +35,14 @@ class Keys:
 _NAMES = {
     "queue": "queue:v2",
     "processing": "processing",
-    "claims": "claims",
     "attempts": "attempts",
     "nodes": "nodes",
     "wake": "wake",
     "pause": "pause",
     "stamp": "stamp",
+    "cursor": "cursor",
+    "heat": "heat",
+    "marks": "marks",
+    "lock": "lock",
+    "instances": "instances",
 }

@@ -5,12 +5,14 @@ that somebody else wrote stops nobody.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from executions.status import MAX_ID, MAX_VENDOR
 
 _MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
+#: Many at once, each with a line break behind it; a member that is fine may still not match.
+_PLAIN = re.compile(rf"(?:[1-9][0-9]{{0,17}}:[^:\n\x00]{{1,{MAX_VENDOR}}}\n)*")
 _TOKEN = re.compile(r"(.+):([^:]+):(0|[1-9][0-9]{0,18})", re.DOTALL)
 
 
@@ -32,6 +34,17 @@ def readable(raw: bytes) -> str | None:
     if match is None or not 0 < int(match[1]) <= MAX_ID or "\x00" in text:
         return None
     return text
+
+
+def all_readable(raws: Sequence[bytes]) -> list[str] | None:
+    """All of them as text, in one look, or None if each must be looked at by itself."""
+    try:
+        text = b"\n".join([*raws, b""]).decode()
+    except UnicodeDecodeError:
+        return None
+    if text.count("\n") != len(raws) or not _PLAIN.fullmatch(text):  # one that has a line break might read as two
+        return None
+    return text.split("\n")[:-1]
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,14 @@ from executions.queue.members import Token
 
 T = TypeVar("T")
 
-PAGE = 400
-#: Short scripts, so that nobody waits: claiming 200 members keeps Redis busy for 0.3 ms, 1000 for 3.6 ms.
-CLAIM_PAGE = 200
-WAKE_TTL_MS = 5_000
+#: Members in one script. Larger pages are fewer commands, smaller ones keep others waiting less: see
+#: docs/decisions/0012-short-scripts.md.
+PAGE = 1_500
+#: Tokens in one look at processing: to read is cheaper than to write.
+LOOK_PAGE = 4_000
+#: Up to this backlog every execution is looked at by itself: a subtask of its own, a rest if it is hot.
+SMALL = 16
+WAKE_TTL_MS = 2_000
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,20 @@ def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
         yield page
 
 
+def _sorted_out(raw: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
+    """What can be read, as text, and what cannot."""
+    if plain := names.all_readable(raw):
+        return plain, ()
+    texts = [names.readable(one) for one in raw]
+    taken = [text for text in texts if text is not None]
+    return taken, [one for one, text in zip(raw, texts, strict=True) if text is None]
+
+
+def _claim_of(raw: bytes) -> bytes:
+    """The claim a token belongs to, unread: what stands behind its second colon."""
+    return raw.split(b":", 2)[-1]
+
+
 class ExecutionQueue:
     def __init__(
         self,
@@ -81,6 +99,7 @@ class ExecutionQueue:
         self._patient = {name: patient.register_script(source(name)) for name in scripts.KEYS}
         self._single = {name: single.register_script(source(name)) for name in scripts.KEYS}
         self._ttl_us = round(conf.node_ttl * 1_000_000)
+        self._rest_us = round(conf.rest * 1_000_000)
 
     def _run(self, name: str, *args: Any, once: bool = False) -> Any:
         script = (self._single if once else self._patient)[name]
@@ -91,7 +110,7 @@ class ExecutionQueue:
         """Mark executions. `wake` tells the caller to send a tick: nobody else will."""
         added, wake = 0, False
         for page in pages(members):
-            one, woken = self._run("add", WAKE_TTL_MS, *page)
+            one, woken = self._run("add", WAKE_TTL_MS, SMALL, *page)
             added, wake = added + one, wake or bool(woken)
         return Marked(added, wake)
 
@@ -101,47 +120,50 @@ class ExecutionQueue:
         Members nobody can read are dropped here and told in the batch: they were claimed like the
         others, so dropping them is completing them.
         """
-        stamp, backlog = b"0", None
-        raw: list[bytes] = []
-        attempts: list[bytes | int] = []
-        while True:
-            page = min(CLAIM_PAGE, count - len(raw))
-            stamp, waited, in_flight, live, more, failures = self._run(
-                "claim", node, page, self.conf.share, self._ttl_us, stamp, once=True
+        conf = self.conf
+        stamp, cursor, raw, attempts = b"0", b"0", list[bytes](), dict[bytes, int]()
+        backlog = live = wait = 0
+        room = count
+        while left := min(room, count - len(raw)):
+            stamp, cursor, waited, free, nodes, more, failures, wait = self._run(
+                "claim",
+                *(node, min(PAGE, left), conf.size, conf.share, self._ttl_us, self._rest_us),
+                *(SMALL, WAKE_TTL_MS, stamp, cursor),
+                once=True,
             )
+            if not raw:
+                backlog, room, live = waited, free, nodes
+            else:
+                room -= len(more)
             raw += more
-            attempts += failures or [0] * len(more)
-            backlog = waited if backlog is None else backlog
-            if len(more) < page or len(raw) >= count:
+            attempts |= {name: int(times) for name, times in zip(more, failures, strict=False) if int(times)}
+            if not more or wait or len(raw) >= backlog:
                 break
-        readable = [names.readable(member) for member in raw]
-        taken = tuple(member for member in readable if member is not None)
-        dropped = tuple(member for member, text in zip(raw, readable, strict=True) if text is None)
-        claim = Claim(node, stamp.decode(), taken)
+        taken, dropped = _sorted_out(raw)
+        claim = Claim(node, stamp.decode(), tuple(taken))
         if dropped:
-            self._run("complete", claim.suffix, self.conf.share, self._ttl_us, 1, *dropped)
-        failed = {
-            member: int(times)
-            for member, times in zip(readable, attempts, strict=True)
-            if member is not None and int(times)
-        }
-        return Batch(claim, failed, backlog, in_flight, live, dropped)
+            self._run("complete", claim.suffix, 0, self._ttl_us, 1, *dropped)
+        failed = {text: times for name, times in attempts.items() if (text := names.readable(name))}
+        more = not wait and 0 < len(raw) < backlog and room >= conf.size
+        return Batch(claim, failed, backlog, live, more, wait / 1_000_000, tuple(dropped))
 
     def take_over(self, claim: Claim, node: str) -> Claim:
         """The part of the claim that is still live, now under `node`."""
-        stamp, taken = b"0", []
-        for page in pages(claim.members, CLAIM_PAGE):
-            stamp, live = self._run("take_over", claim.suffix, node, stamp, *page, once=True)
-            taken += live
-        return Claim(node, stamp.decode(), tuple(member.decode() for member in taken))
+        stamp, taken = b"0", list[str]()
+        for page in pages(claim.members):
+            stamp, count, *some = self._run("take_over", claim.suffix, node, stamp, *page, once=True)
+            taken += page if count == len(page) else [member.decode() for member in some[0]]
+        return Claim(node, stamp.decode(), tuple(taken))
 
     def mark_complete(self, claim: Claim) -> Completed:
         """Done with these. `outlived` of them were recovered meanwhile: nothing was changed for those."""
-        total, wake = 0, False
+        total, wake, left = 0, False, len(claim)
         for page in pages(claim.members):
-            count, woken = self._run("complete", claim.suffix, self.conf.share, self._ttl_us, WAKE_TTL_MS, *page)
-            total, wake = total + count, wake or bool(woken)
-        return Completed(total, len(claim) - total, wake)
+            left -= len(page)
+            share = 0 if left else self.conf.share
+            count, wake = self._run("complete", claim.suffix, share, self._ttl_us, WAKE_TTL_MS, *page)
+            total += count
+        return Completed(total, len(claim) - total, bool(wake))
 
     def mark_failed(self, claim: Claim, *, counted: bool = True) -> GivenBack:
         """Back to the queue, with an attempt counted unless the failure was nobody's."""
@@ -155,29 +177,34 @@ class ExecutionQueue:
     def recover_stale(self) -> tuple[GivenBack, tuple[bytes, ...]]:
         """Give back the claims of dead nodes, and any claim that is too old, in bounded pages.
 
-        1. Go through processing a page at a time, and look who is alive after each page: a node gives a
-           sign of life with every claim it takes over, so whoever is on the page is seen.
-        2. A token whose node is silent or whose stamp is too old is a suspect (or too far in the future:
-           then the clock has gone back).
+        1. Go through processing a page at a time. A claim is judged once, by the first of its tokens.
+        2. A claim whose node is silent, whose stamp is too old, or that has waited for longer than a node may
+           be silent, is a suspect (or one from the future: then the clock has gone back). Before a node is
+           called silent, look again who is alive: a node gives a sign of life with every claim it takes
+           over, so whoever is on the page is seen.
         3. Give each suspect back by its token. If its owner completes it in the meantime, or another
            recovery was quicker, the token is gone and nothing happens. It counts as an attempt only if
            somebody had begun to work on it: to wait for a worker is no failure.
 
         Returns what went back, and the tokens nobody could read, which were dropped.
         """
-        total, unreadable = GivenBack(), []
+        total, unreadable = GivenBack(), list[bytes]()
+        sound = set[bytes]()
+        look = self.stats()
         for page in self._processing_pages():
-            suspects = defaultdict(list)
-            look = self.stats()
-            alive = set(look.nodes)
-            stale = round(self.conf.stale * 1_000_000)
-            for raw in page:
-                token = Token.read(raw)
+            suspects = [raw for raw in page if _claim_of(raw) not in sound]
+            tokens = {raw: Token.read(raw) for raw in suspects}
+            if any(token and token.node not in look.nodes for token in tokens.values()):
+                look = self.stats()
+            outlived = defaultdict(list)
+            for raw, token in tokens.items():
                 if token is None:
                     unreadable.append(raw)
-                elif token.node not in alive or abs(look.now - token.stamp) > stale:
-                    suspects[(token.node, token.stamp, token.is_worked_on)].append(token.member)
-            for (node, stamp, counted), members in suspects.items():
+                elif self._is_sound(token, look):
+                    sound.add(_claim_of(raw))
+                else:
+                    outlived[(token.node, token.stamp, token.is_worked_on)].append(token.member)
+            for (node, stamp, counted), members in outlived.items():
                 claim = Claim(node, str(stamp), tuple(members))
                 total += self.mark_failed(claim, counted=counted)
         for chunk in pages(unreadable):
@@ -185,18 +212,34 @@ class ExecutionQueue:
                 self._redis.srem(self.keys.processing, *chunk)
         return total, tuple(unreadable)
 
-    def lost(self, members: Iterable[str]) -> Iterator[str]:
-        """Those of the members that are neither on the queue nor in flight."""
+    def _is_sound(self, token: Token, look: Stats) -> bool:
+        """A claim that waits is due soon, whoever made it: the worker that had its message may be dead, and
+        the message with it. To give it back too early is harmless, for the message finds nothing then."""
+        limit = self.conf.stale if token.is_worked_on else self.conf.node_ttl
+        return token.node in look.nodes and abs(look.now - token.stamp) <= limit * 1_000_000
+
+    def lost(self, members: Iterable[str]) -> list[str]:
+        """Those of the members that are neither on the queue nor in flight.
+
+        Who is in flight is looked at twice: a token that is taken over in the middle of one look may be
+        missed by it. A claim is taken over once, so not by the other as well.
+        """
+        missing = set[str]()
         for page in pages(members):
-            known = self._run("known", *page)
-            yield from (member for member, is_known in zip(page, known, strict=True) if not is_known)
+            with redis_errors_translated():
+                queued = self._redis.smismember(self.keys.queue, page)
+            missing |= {member for member, is_queued in zip(page, queued, strict=True) if not is_queued}
+        for _ in range(2):
+            if missing:
+                missing -= {token.member for token in self.claims() if isinstance(token, Token)}
+        return sorted(missing)
 
     def wake(self) -> bool:
         """True if members wait and the caller must send the tick."""
         return bool(self._run("wake", WAKE_TTL_MS))
 
     def forget_wake(self) -> None:
-        """This tick ends without a claim (which would have done it): the next who has a reason may send one."""
+        """This tick has claimed its last: the next who has a reason may send one."""
         with redis_errors_translated():
             self._redis.delete(self.keys.wake)
 
@@ -227,7 +270,7 @@ class ExecutionQueue:
             with redis_errors_translated():
                 cursor, page = cast(
                     "tuple[int, list[bytes]]",
-                    self._redis.sscan(self.keys.processing, cursor, count=PAGE),
+                    self._redis.sscan(self.keys.processing, cursor, count=LOOK_PAGE),
                 )
             if page:
                 yield page

@@ -4,14 +4,14 @@ from functools import cache
 from importlib.resources import files
 
 KEYS: dict[str, tuple[str, ...]] = {
-    "add": ("queue", "wake"),
+    "add": ("queue", "wake", "marks"),
+    "announce": ("instances",),
     "beat": ("nodes",),
-    "claim": ("queue", "processing", "claims", "attempts", "nodes", "wake", "pause", "stamp"),
-    "complete": ("queue", "processing", "claims", "attempts", "nodes", "wake", "pause"),
-    "give_back": ("queue", "processing", "claims", "attempts"),
-    "known": ("queue", "processing", "claims"),
+    "claim": ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
+    "complete": ("queue", "processing", "attempts", "nodes", "wake", "pause"),
+    "give_back": ("queue", "processing", "attempts"),
     "look": ("queue", "processing", "attempts", "nodes", "pause"),
-    "take_over": ("processing", "claims", "nodes", "stamp"),
+    "take_over": ("processing", "nodes", "stamp"),
     "wake": ("queue", "wake", "pause"),
 }
 

@@ -9,6 +9,7 @@ from executions.usecases.reconciling import reconcile
 from executions.usecases.recovering import recover
 from executions.usecases.refreshing import refresh
 from executions.usecases.reporting import Report, report
+from executions.usecases.rousing import rouse
 from executions.usecases.setting import mark_done, mark_error
 from executions.usecases.stopping import stop
 from executions.usecases.working import work
@@ -29,6 +30,7 @@ __all__ = [
     "refresh",
     "release",
     "report",
+    "rouse",
     "stop",
     "work",
 ]

@@ -7,12 +7,19 @@ from executions import points, signals
 from executions.conf import refresh_settings
 from executions.database import raise_if_away
 from executions.errors import DatabaseAway, QueueUnavailable
-from executions.queue import Batch, Claim, execution_queue, this_node
+from executions.queue import SMALL, Batch, Claim, execution_queue, this_node
 
-#: Up to this backlog every execution is a subtask of its own, which a person can read in Flower.
-SMALL = 32
+#: Beyond it no chunk is smaller than this, but the last: messages cost, and a thousand take some 30 ms.
+LEAST = 1_000
+#: Messages that may wait with the broker, however few nodes there are.
+SLOTS = 32
+#: While little waits, marks of so many seconds share a tick: each would wake one of its own otherwise.
+MOMENT = 0.1
+#: So many chunks are claimed together and dealt out by their ids: a set has no order, and the database finds
+#: rows that are neighbours with half the work.
+TOGETHER = 6
 #: How much smaller a member's chunk gets with each failure, until it stands alone and fails alone.
-SHRINK = 10
+SHRINK = 20
 
 Publish = Callable[[Sequence[Claim]], None]
 
@@ -21,7 +28,7 @@ def dispatch(publish: Publish, waiting: int) -> int:
     """Claim batches and publish them as chunks until there is no more work, or no more room.
 
     `waiting` is how many messages wait for the workers already; all in all there will be no more than
-    `depth` for each live node (or SMALL). Returns how many executions were claimed.
+    `depth` for each live node (or SLOTS). Returns how many executions were claimed.
     While the database is away nothing is claimed, by nobody, for REFRESH_PAUSE_SECONDS at a time.
 
     What if the process dies after a claim, before it is published: the node falls silent and recovery
@@ -46,41 +53,59 @@ def _dispatch(publish: Publish, waiting: int) -> int:
         queue.forget_wake()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
-    total = 0
-    slots = max(SMALL, len(queue.stats().nodes) * conf.depth) - waiting
+    slots = SLOTS - waiting
+    if slots <= 0:
+        slots = len(queue.stats().nodes) * conf.depth - waiting
     if slots <= 0:
         queue.forget_wake()
-    while slots > 0:
-        batch = queue.claim_batch(this_node.name, conf.chunk)
+        return 0
+    total, more = 0, True
+    while more and slots > 0:
+        batch = queue.claim_batch(this_node.name, conf.size * min(slots, TOGETHER))
+        more = batch.more
+        slots = max(slots, batch.live_nodes * conf.depth - waiting)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
-        if not batch.claim.members:
-            if batch.unreadable:
-                continue
-            break
-        points.reach("claimed", batch.claim.ids)
-        chunks = chunked(batch, conf.fanout, conf.chunk, conf.depth)
-        for chunk in chunks[slots:]:
-            queue.mark_failed(chunk, counted=False)
-        try:
-            publish(chunks[:slots])
-        except Exception:
-            queue.mark_failed(batch.claim, counted=False)
-            raise
-        count = sum(map(len, chunks[:slots]))
-        signals.claimed.send(sender=dispatch, count=count)
-        total += count
-        slots -= len(chunks)
+        if batch.claim.members:
+            points.reach("claimed", batch.claim.ids)
+            chunks = chunked(batch, conf.fanout, conf.chunk)
+            more = more and len(chunks) < slots
+            if not more and batch.backlog > SMALL:
+                queue.forget_wake()
+            total += _hand_out(publish, batch.claim, chunks, slots)
+            waiting += len(chunks)
+            slots -= len(chunks)
+        if batch.backlog <= SMALL:
+            signals.woken.send(sender=dispatch, delay=MOMENT)
+        if batch.wait:
+            signals.woken.send(sender=dispatch, delay=batch.wait)
     return total
 
 
-def chunked(batch: Batch, fanout: int | None, chunk: int, depth: int) -> list[Claim]:
+def _hand_out(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
+    """As many chunks as there are slots; what is too much goes back uncounted."""
+    queue = execution_queue()
+    for chunk in chunks[slots:]:
+        queue.mark_failed(chunk, counted=False)
+    try:
+        publish(chunks[:slots])
+    except Exception:
+        queue.mark_failed(claim, counted=False)
+        raise
+    count = sum(map(len, chunks[:slots]))
+    signals.claimed.send(sender=dispatch, count=count)
+    return count
+
+
+def chunked(batch: Batch, fanout: int | None, chunk: int) -> list[Claim]:
     """Split a batch for the workers: one by one while it is small, in chunks when it is large.
 
     Members that failed before go apart from the others, in chunks that shrink with each failure: after a
     few tries a member that kills its process is alone, and its neighbours are not counted with it.
     """
-    size = fanout or _size(batch.backlog, batch.live_nodes * depth, chunk)
+    size = min(chunk, fanout or _size(batch.backlog, batch.live_nodes))
+    if not batch.attempts:
+        return list(batch.claim.in_order().split(size))
 
     def tries(member: str) -> int:
         return batch.attempts.get(member, 0)
@@ -92,7 +117,7 @@ def chunked(batch: Batch, fanout: int | None, chunk: int, depth: int) -> list[Cl
     ]
 
 
-def _size(backlog: int, hands: int, chunk: int) -> int:
+def _size(backlog: int, hands: int) -> int:
     if backlog <= SMALL:
         return 1
-    return min(chunk, -(-backlog // max(1, hands)))
+    return max(LEAST, -(-backlog // max(1, 2 * hands)))

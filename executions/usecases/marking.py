@@ -12,17 +12,17 @@ from django.db import transaction
 from executions import signals
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import execution_queue
 from executions.queue import members as names
+from executions.strategies import strategy
 from executions.usecases.refreshing import refresh_at_once
 
 
 def mark(members: Iterable[str]) -> bool:
-    """Put members (`ID:VENDOR`) on the queue, now. False if Redis could not be reached.
+    """Put members (`ID:VENDOR`) where the strategy keeps its marks, now. False if Redis could not be reached.
 
     With an interval ≤ 0 there is no queue: they are refreshed here and at once.
 
-    What if two do it at once: the queue is a set. What if the process dies before: reconcile. What if it
+    What if two do it at once: twice is once. What if the process dies before: reconcile. What if it
     dies between the mark and the wake-up: the next tick of the schedule.
     """
     members = list(members)
@@ -32,11 +32,11 @@ def mark(members: Iterable[str]) -> bool:
         refresh_at_once(names.ids(members))
         return True
     try:
-        marked = execution_queue().add(members)
+        must_wake = strategy().mark(members)
     except QueueUnavailable as exc:
         signals.marks_lost.send(sender=mark, count=len(members), error=str(exc))
         return False
-    if marked.wake:
+    if must_wake:
         signals.woken.send(sender=mark)
     return True
 

@@ -12,7 +12,8 @@ from executions.conf import refresh_settings
 from executions.database import run
 from executions.errors import QueueUnavailable
 from executions.models import Execution, Watermark
-from executions.queue import execution_queue, member
+from executions.queue import member
+from executions.strategies import strategy
 from executions.usecases.marking import mark
 from executions.usecases.quarantining import parole
 
@@ -76,7 +77,7 @@ def reconcile(
     """
     outcome = Reconciled()
     conf = refresh_settings()
-    if yielding and not conf.in_process and execution_queue().stats().backlog > BUSY:
+    if yielding and not conf.in_process and strategy().backlog() > BUSY:
         outcome.postponed = True
         signals.reconciled.send(sender=reconcile, outcome=outcome)
         return outcome
@@ -121,7 +122,7 @@ def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
     between the look at the database and the look at the queue."""
     if refresh_settings().in_process:
         return list(names)
-    missing = set(execution_queue().lost(names))
+    missing = set(strategy().lost(names))
     ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
     still = [Drift(*row) for row in run("find_drift", ids=ids)] if ids else []
     return [member(one.execution_id, one.vendor_type) for one in still]

@@ -3,6 +3,7 @@
 from executions import signals
 from executions.queue import execution_queue
 from executions.usecases.quarantining import quarantine
+from executions.usecases.rousing import rouse
 
 
 def recover() -> int:
@@ -18,7 +19,7 @@ def recover() -> int:
     quarantine(given_back.exhausted)
     count = given_back.returned + len(given_back.exhausted)
     if count:
+        queue.forget_wake()  # a tick on its way may have died with its node
         signals.recovered.send(sender=recover, count=count)
-    if queue.wake():
-        signals.woken.send(sender=recover)
+    rouse()
     return count

@@ -43,9 +43,9 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
         return Refreshed()
     try:
         with absence_translated(), transaction.atomic():
-            locked = _lock(ids, wait=wait)
-            changed = run("refresh_executions", ids=locked)
-            points.reach("deciding", locked)
+            count, locked = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
+            changed = run("refresh_executions", ids=locked)[0][0]
+            points.reach("deciding", ids)
     except DatabaseError as exc:
         if len(ids) == 1:
             return Refreshed(failed={ids[0]: str(exc).strip().splitlines()[0]})
@@ -53,12 +53,13 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
         outcome = refresh(ids[:middle], wait=wait)
         outcome += refresh(ids[middle:], wait=wait)
         return outcome
-    busy = set() if wait or len(locked) == len(ids) else _refreshable(ids) - set(locked)
-    return Refreshed(succeeded=len(locked), changed=len(changed), busy=busy)
+    busy = set() if wait or count == len(ids) else _refreshable(ids) - _read(locked)
+    return Refreshed(succeeded=count, changed=changed, busy=busy)
 
 
-def _lock(ids: list[int], *, wait: bool) -> list[int]:
-    return [row[0] for row in run("lock_executions" if wait else "lock_free_executions", ids=ids)]
+def _read(array: str) -> set[int]:
+    """The ids in the text of a bigint[]. It is read only when it must be: mostly it just goes back."""
+    return {int(one) for one in array.strip("{}").split(",") if one}
 
 
 def _refreshable(ids: list[int]) -> set[int]:

@@ -47,11 +47,11 @@ def _settle(mine: Claim, outcome: Refreshed) -> None:
     What is busy wakes nobody: a row that stays locked would be claimed again and again. It waits for the
     next tick, of recovery or of the schedule."""
     queue = execution_queue()
-    pairs = list(zip(mine.ids, mine.members, strict=True))
     undone = outcome.failed.keys() | outcome.busy
-    done = mine.only(text for number, text in pairs if number not in undone)
-    failed = mine.only(text for number, text in pairs if number in outcome.failed)
-    busy = mine.only(text for number, text in pairs if number in outcome.busy)
+    done, failed, busy = mine, mine.only(()), mine.only(())
+    if undone:
+        done = mine.without(undone)
+        failed, busy = mine.among(outcome.failed), mine.among(outcome.busy)
     if done.members:
         completed = queue.mark_complete(done)
         _tell_outlived(done, completed.outlived)

@@ -1,8 +1,8 @@
 """A whole Harbor Refresh on one machine: embedded servers, and the supervisor behind `make up`.
 
 This package owns what a newcomer and the tests need and production does not: a PostgreSQL and
-a Valkey started from wheels, and the processes around them. Nothing outside it and the tests
-imports it, and it must not touch the domain: it starts `manage.py` and Celery as anyone would.
+a Valkey started from wheels, and the processes around them. Nothing outside it but the bench and
+the tests imports it, and it must not touch the domain: it starts `manage.py` and Celery as anyone would.
 
 | module | owns |
 | --- | --- |

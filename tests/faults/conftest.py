@@ -18,6 +18,8 @@ EXPECTED = (
     b"cache:execution:refresh:nodes",
     b"cache:execution:refresh:stamp",
     b"cache:execution:refresh:wake",
+    b"cache:execution:refresh:cursor",
+    b"cache:execution:refresh:heat",
     b"_kombu.binding",
     b"unacked_mutex",
     b"harbor_refresh.ticks",

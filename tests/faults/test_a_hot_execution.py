@@ -50,4 +50,4 @@ def test_reports_from_eight_processes_meet_no_error_and_few_refreshes(
     execution = Execution.objects.get(pk=hot)
     assert (execution.status, execution.revision) == ("Success", 1)
     assert " ERROR " not in worker.text()
-    assert 0 < refreshes() <= 300, "a refresh for each of the 1,000 batches would be 1,000 and more"
+    assert 0 < refreshes() <= 20, "a refresh for each of the 1,000 batches would be 1,000 and more"

@@ -119,6 +119,7 @@ def test_stats_tells_what_waits_what_is_in_flight_and_who_lives(queue: Execution
     held = made_held(queue)
 
     assert data("refresh_queue", "stats") == {
+        "strategy": "claim",
         "backlog": 1_231,
         "in_flight": 3,
         "failed_before": 0,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from executions.errors import QueueUnavailable
-from executions.queue import Claim, ExecutionQueue, Token
+from executions.queue import SMALL, Claim, ExecutionQueue, Token
 from executions.queue.queue import Completed, GivenBack, Marked
 from tests.integration.state import (
     Clock,
@@ -49,17 +49,15 @@ def put(redis: Redis, state: dict[str, Any]) -> None:
 
 
 def flight(*tokens: str) -> dict[str, Any]:
-    """Processing and its index."""
-    index = {}
-    for token in tokens:
-        number, vendor, node, stamp = token.split(":")
-        index[f"{number}:{vendor}"] = f"{node}:{stamp}"
-    return {"processing": set(tokens), "claims": index} if tokens else {}
+    return {"processing": set(tokens)} if tokens else {}
 
 
 @pytest.fixture
 def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:
-    return queue_with_clock(redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0)
+    """Without heat, which has tests of its own (test_heat.py)."""
+    return queue_with_clock(
+        redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0, rest=0.0
+    )
 
 
 Faked = tuple[ExecutionQueue, Clock]
@@ -75,12 +73,24 @@ def played(redis: Redis, case: Case, verb: Any) -> Any:
 # add
 
 
+def waiting(count: int) -> set[str]:
+    return {f"{number}:C" for number in range(1, count + 1)}
+
+
 ADD = {
     "the first mark on an empty queue asks for a tick": Case(
         {}, {"queue:v2": {"1:A", "2:B"}, "wake": "1"}, Marked(2, True)
     ),
-    "a mark on a queue where others wait asks for nothing": Case(
-        {"queue:v2": {"3:C"}}, {"queue:v2": {"1:A", "2:B", "3:C"}}, Marked(2, False)
+    "a mark on a short queue asks, too: those that wait there may have to rest": Case(
+        {"queue:v2": {"3:C"}}, {"queue:v2": {"1:A", "2:B", "3:C"}, "wake": "1"}, Marked(2, True)
+    ),
+    "a queue is short with 32 members": Case(
+        {"queue:v2": waiting(SMALL)},
+        {"queue:v2": waiting(SMALL) | {"1:A", "2:B"}, "wake": "1"},
+        Marked(2, True),
+    ),
+    "a mark on a long queue asks for nothing": Case(
+        {"queue:v2": waiting(SMALL + 1)}, {"queue:v2": waiting(SMALL + 1) | {"1:A", "2:B"}}, Marked(2, False)
     ),
     "marking twice is marking once": Case(
         {"queue:v2": {"1:A", "2:B"}}, {"queue:v2": {"1:A", "2:B"}}, Marked(0, False)
@@ -142,99 +152,87 @@ SIGNS = {
 }
 #: To be read with ALIVE in each `after`.
 CLAIM = {
-    "nothing waits": Case({}, {}, claimed(backlog=0, in_flight=0, live_nodes=1)),
+    "nothing waits": Case({}, {}, claimed(backlog=0, live_nodes=1)),
     "all that waits is taken, under the node and a stamp": Case(
         {"queue:v2": {"1:A", "2:B"}, "wake": "1"},
         flight(token("1:A"), token("2:B")) | {"stamp": str(NOW)},
-        claimed("1:A", "2:B", backlog=2, in_flight=2, live_nodes=1),
+        claimed("1:A", "2:B", backlog=2, live_nodes=1),
     ),
     "a stamp is not given twice when the clock stands still": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW)},
         flight(token("1:A", NOW + 2)) | {"stamp": str(NOW + 2)},
-        claimed("1:A", stamp=str(NOW + 2), backlog=1, in_flight=1, live_nodes=1),
+        claimed("1:A", stamp=str(NOW + 2), backlog=1, live_nodes=1),
     ),
     "a stamp is not given twice when the clock went back": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW + 999)},
         flight(token("1:A", NOW + 1000)) | {"stamp": str(NOW + 1000)},
-        claimed("1:A", stamp=str(NOW + 1000), backlog=1, in_flight=1, live_nodes=1),
+        claimed("1:A", stamp=str(NOW + 1000), backlog=1, live_nodes=1),
     ),
     "a claim waits, so its stamp is even: the last one was odd": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW + 1)},
         flight(token("1:A", NOW + 2)) | {"stamp": str(NOW + 2)},
-        claimed("1:A", stamp=str(NOW + 2), backlog=1, in_flight=1, live_nodes=1),
+        claimed("1:A", stamp=str(NOW + 2), backlog=1, live_nodes=1),
     ),
     "a stamp of up to a minute ahead is believed": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW + 60 * SECOND)},
         flight(token("1:A", NOW + 60 * SECOND + 2)) | {"stamp": str(NOW + 60 * SECOND + 2)},
-        claimed("1:A", stamp=str(NOW + 60 * SECOND + 2), backlog=1, in_flight=1, live_nodes=1),
+        claimed("1:A", stamp=str(NOW + 60 * SECOND + 2), backlog=1, live_nodes=1),
     ),
     "a stamp of more than a minute ahead is forgotten: the clock was put right": Case(
         {"queue:v2": {"1:A"}, "stamp": str(NOW + 60 * SECOND + 1)},
         flight(token("1:A")) | {"stamp": str(NOW)},
-        claimed("1:A", backlog=1, in_flight=1, live_nodes=1),
+        claimed("1:A", backlog=1, live_nodes=1),
     ),
-    "what is in flight is not claimed again, and stays": Case(
+    "what is in flight and was marked again is claimed again, beside the other claim": Case(
         {"queue:v2": {"1:A", "2:B"}} | flight("1:A:n1:7"),
-        {"queue:v2": {"1:A"}} | flight("1:A:n1:7", token("2:B")) | {"stamp": str(NOW)},
-        claimed("2:B", backlog=2, in_flight=2, live_nodes=1),
+        flight("1:A:n1:7", token("1:A"), token("2:B")) | {"stamp": str(NOW)},
+        claimed("1:A", "2:B", backlog=2, live_nodes=1),
     ),
-    "nothing but what is in flight": Case(
-        {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
-        {"queue:v2": {"1:A"}} | flight("1:A:n1:7"),
-        claimed(backlog=1, in_flight=1, live_nodes=1),
-    ),
-    "a token that was deleted by hand holds nobody up": Case(
-        {"queue:v2": {"1:A"}, "processing": {"9:Z:n1:7"}, "claims": {"1:A": "n1:7", "9:Z": "n1:7"}},
-        {
-            "processing": {"9:Z:n1:7", token("1:A")},
-            "claims": {"1:A": f"me:{NOW}", "9:Z": "n1:7"},
-            "stamp": str(NOW),
-        },
-        claimed("1:A", backlog=1, in_flight=2, live_nodes=1),
-    ),
-    "an index that is left of a processing deleted by hand is cleared": Case(
-        {"queue:v2": {"1:A"}, "claims": {"1:A": "n1:7", "9:Z": "n1:7"}},
-        flight(token("1:A")) | {"stamp": str(NOW)},
-        claimed("1:A", backlog=1, in_flight=1, live_nodes=1),
+    "what others have in flight is left to them": Case(
+        {"queue:v2": {"1:A"}} | flight("9:Z:n1:7", "1:A:n1:7"),
+        flight("9:Z:n1:7", "1:A:n1:7", token("1:A")) | {"stamp": str(NOW)},
+        claimed("1:A", backlog=1, live_nodes=1),
     ),
     "how often each failed before is told": Case(
         {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "2", "9:Z": "1"}},
         flight(token("1:A"), token("2:B")) | {"stamp": str(NOW), "attempts": {"1:A": "2", "9:Z": "1"}},
-        claimed("1:A", "2:B", attempts={"1:A": 2}, backlog=2, in_flight=2, live_nodes=1),
+        claimed("1:A", "2:B", attempts={"1:A": 2}, backlog=2, live_nodes=1),
     ),
     "while the database is away nobody claims": Case(
         {"queue:v2": {"1:A"}, "pause": "1", "wake": "1"},
         {"queue:v2": {"1:A"}, "pause": "1"},
-        claimed(backlog=1, in_flight=0, live_nodes=1),
+        claimed(backlog=1, live_nodes=1),
     ),
     "with no room left nothing is taken": Case(
         {"queue:v2": {"1:A"}} | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
         {"queue:v2": {"1:A"}} | flight("5:A:n1:7", "6:A:n1:7", "7:A:n1:7", "8:A:n1:7"),
-        claimed(backlog=1, in_flight=4, live_nodes=1),
+        claimed(backlog=1, live_nodes=1),
     ),
     "each live node makes room, a silent one and one from the future do not": Case(
         {"queue:v2": {"1:A"}, "nodes": SIGNS} | flight(*(f"{number}:A:n1:7" for number in range(11, 22))),
         {"nodes": SIGNS | {"me": NOW}, "stamp": str(NOW)}
         | flight(*(f"{number}:A:n1:7" for number in range(11, 22)), token("1:A")),
-        claimed("1:A", backlog=1, in_flight=12, live_nodes=3),
+        claimed("1:A", backlog=1, live_nodes=3),
     ),
     "and no more room than that": Case(
         {"queue:v2": {"1:A"}, "nodes": SIGNS} | flight(*(f"{number}:A:n1:7" for number in range(11, 23))),
         {"queue:v2": {"1:A"}, "nodes": SIGNS | {"me": NOW}}
         | flight(*(f"{number}:A:n1:7" for number in range(11, 23))),
-        claimed(backlog=1, in_flight=12, live_nodes=3),
+        claimed(backlog=1, live_nodes=3),
     ),
     "who was silent himself lives again with his claim": Case(
         {"queue:v2": {"1:A"}, "nodes": {"me": NOW - 11 * SECOND}},
         flight(token("1:A")) | {"stamp": str(NOW)},
-        claimed("1:A", backlog=1, in_flight=1, live_nodes=1),
+        claimed("1:A", backlog=1, live_nodes=1),
     ),
 }
 
 
 @pytest.mark.parametrize("name", CLAIM)
 def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
-    case = replace(CLAIM[name], after=ALIVE | CLAIM[name].after)
+    case = CLAIM[name]
+    taken = {"cursor": "0"} if case.result["members"] else {}
+    case = replace(case, after=ALIVE | taken | case.after)
     batch = played(redis, case, lambda: faked[0].claim_batch("me", 100))
     assert batch.unreadable == ()
     assert case.result == {
@@ -242,7 +240,6 @@ def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
         "stamp": batch.claim.stamp,
         "attempts": batch.attempts,
         "backlog": batch.backlog,
-        "in_flight": batch.in_flight,
         "live_nodes": batch.live_nodes,
     }
 
@@ -250,11 +247,26 @@ def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
 def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
     queue.add(f"{number}:A" for number in range(1, 11))
-    assert [len(queue.claim_batch("me", 3).claim) for _ in range(4)] == [3, 1, 0, 0]
+    assert [len(queue.claim_batch("me", count).claim) for count in (3, 1, 1, 100)] == [3, 1, 0, 0]
     assert redis.scard(PREFIX + "queue:v2") == 6
     queue.sign_of_life("a")
     assert len(queue.claim_batch("me", 100).claim) == 4
     assert redis.scard(PREFIX + "queue:v2") == 2
+
+
+def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(redis: Redis, faked: Faked) -> None:
+    """Room for a part of what is wanted is left for the next, who finds more: unless it is all that waits."""
+    queue, _ = faked
+    queue.add(f"{number}:A" for number in range(1, 6))
+    first = queue.claim_batch("me", 3)
+    assert (len(first.claim), first.more) == (3, False)
+    assert queue.claim_batch("me", 3).claim.members == ()
+    assert len(queue.claim_batch("me", 1).claim) == 1
+    assert len(queue.claim_batch("me", 100).claim) == 0
+    queue.mark_complete(first.claim)
+    last = queue.claim_batch("me", 100)
+    assert (len(last.claim), last.backlog, last.more) == (1, 1, False)
+    assert len(whole_redis(redis)["processing"]) == 2
 
 
 def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_full(
@@ -267,11 +279,11 @@ def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_fu
 
 
 def test_all_pages_of_a_claim_wait_under_one_even_stamp_and_are_worked_under_one_odd_one(redis: Redis) -> None:
-    queue, clock = queue_with_clock(redis, fanout=1000, depth=1)
+    queue, clock = queue_with_clock(redis, fanout=5000, depth=1)
     clock.move(0.000001)
-    names = {f"{number}:A" for number in range(1, 601)}
+    names = {f"{number}:A" for number in range(1, 4001)}
     queue.add(names)
-    claim = queue.claim_batch("me", 1000).claim
+    claim = queue.claim_batch("me", 5000).claim
     assert (claim.stamp, set(claim.members)) == (str(NOW + 2), names)
     assert whole_redis(redis)["processing"] == {token(name, NOW + 2) for name in names}
     clock.move(0.000003)
@@ -298,6 +310,7 @@ MALFORMED = [
     b"1:A\x00",
     "\u0661:A".encode(),
     b"1:" + b"V" * 65,
+    b"7:A\n8:A",
 ]
 
 
@@ -315,6 +328,7 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
     wait_until(lambda: not redis.exists(PREFIX + "wake"), "the wake of the drop is over")
     assert whole_redis(redis) == ALIVE | flight(token("1:A"), token("2:B b")) | {
         "stamp": str(NOW),
+        "cursor": "0",
         "attempts": {"1:A": "1"},
     }
 
@@ -324,7 +338,7 @@ def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, fa
     redis.sadd(PREFIX + "queue:v2", b"x", b"\xff")
     batch = queue.claim_batch("me", 100)
     assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
-    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW)}
+    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0"}
 
 
 # take_over
@@ -387,7 +401,7 @@ def test_a_message_that_is_delivered_twice_is_worked_once_even_by_the_same_node(
 
 
 COMPLETE = {
-    "tokens, index and attempts are gone": Case(
+    "tokens and attempts are gone": Case(
         flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7") | {"attempts": {"1:A": "1", "3:C": "2"}},
         flight("3:C:n1:7") | {"attempts": {"3:C": "2"}},
         Completed(2, 0, False),
@@ -589,6 +603,7 @@ def test_a_claim_that_nobody_ever_takes_is_never_counted(redis: Redis, faked: Fa
         "queue:v2": {"1:A", "2:B"},
         "nodes": {"me": clock.now - 301 * SECOND},
         "stamp": str(clock.now - 301 * SECOND),
+        "cursor": "0",
     }
 
 
@@ -639,6 +654,45 @@ def test_an_owner_that_comes_back_after_recovery_loses_and_the_member_is_refresh
     assert queue.mark_failed(claim) == GivenBack(0, ())
     assert whole_redis(redis) == before
     assert queue.mark_complete(again).count == 1
+
+
+# lost
+
+
+def test_lost_is_who_is_neither_on_the_queue_nor_in_flight(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    state = {"queue:v2": {"1:A", "3:C"}} | flight("2:B b:n1:7", "3:C:n1:7", "1:A:n2:9")
+    put(redis, state | {"attempts": {"4:D": "1"}})
+    assert queue.lost(["4:D", "3:C", "2:B b", "1:A", "4:D", "5:E"]) == ["4:D", "5:E"]
+    assert queue.lost([]) == []
+    assert whole_redis(redis) == state | {"attempts": {"4:D": "1"}}
+
+
+def test_thousands_are_looked_for_and_a_token_that_cannot_be_read_stops_nobody(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    put(redis, {"queue:v2": {f"{number}:A" for number in range(1, 4001)}})
+    put(redis, flight(*(f"{number}:A:n1:7" for number in range(4001, 8001))))
+    redis.sadd(PREFIX + "processing", b"\xff", b"8001:A")
+    assert queue.lost(f"{number}:A" for number in range(1, 8003)) == ["8001:A", "8002:A"]
+
+
+def test_a_claim_that_is_taken_over_in_the_middle_of_the_look_is_not_lost(redis: Redis, faked: Faked) -> None:
+    """Its old token is gone when the scan comes to it, and the new one stands where the scan has been."""
+    queue, _ = faked
+    queue.add(["1:A", "2:B"])
+    claim = queue.claim_batch("me", 10).claim
+    scan, looks = queue._processing_pages, []
+
+    def scan_and_be_overtaken() -> Any:
+        looks.append(1)
+        if len(looks) > 1:
+            return scan()
+        queue.take_over(claim.only(["1:A"]), "you")
+        return iter([[raw for page in scan() for raw in page if not raw.startswith(b"1:A:")]])
+
+    queue._processing_pages = scan_and_be_overtaken  # type: ignore[method-assign]
+    assert queue.lost(["1:A", "2:B", "9:Z"]) == ["9:Z"]
+    assert len(looks) == 2
 
 
 # signs of life, wake, pause, look

@@ -29,10 +29,9 @@ from executions.errors import (
     Refused,
 )
 from executions.models import Execution, Quarantine, StatusChange, Task, Watermark
-from executions.queue import ExecutionQueue, execution_queue, this_node
+from executions.queue import SMALL, ExecutionQueue, execution_queue, this_node
 from executions.sql import statement
 from executions.usecases import NewExecution, NewTask, Report, create, create_many, report
-from executions.usecases.dispatching import SMALL
 from executions.usecases.quarantining import parole, quarantine
 from executions.usecases.reconciling import LOCK, Reconciled
 from executions.usecases.refreshing import Refreshed
@@ -60,12 +59,18 @@ def no_grace(settings: Settings) -> None:
     settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
 
 
+@pytest.fixture(autouse=True)
+def no_heat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is marked again is claimed again at once: rests have tests of their own (test_heat.py)."""
+    monkeypatch.setattr(execution_queue(), "_rest_us", 0)
+
+
 @pytest.fixture
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
     client = absent_redis()
     away = ExecutionQueue(refresh_settings(), client, client)
-    for module in ("marking", "dispatching", "working", "recovering", "reconciling"):
-        monkeypatch.setattr(f"executions.usecases.{module}.execution_queue", lambda: away)
+    for module in ("usecases.dispatching", "usecases.working", "usecases.recovering", "strategies.claim"):
+        monkeypatch.setattr(f"executions.{module}.execution_queue", lambda: away)
 
 
 @pytest.fixture
@@ -363,7 +368,7 @@ def test_what_is_left_of_a_deleted_execution_in_redis_is_completed_silently(redi
     outcome = usecases.work(claim)
     assert (outcome.succeeded, outcome.failed) == (0, {})
     assert names(told) == ["refreshed"]
-    assert not {"queue:v2", "processing", "claims", "attempts"} & set(whole_redis(redis))
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 
 # marks
@@ -568,7 +573,7 @@ def test_a_claim_is_worked_once_and_told_in_the_words_operators_grep_for(
         "Refresh outdate execution status done, 1 succeed, 0 failed",
         f"1 of a claim of {this_node.name} had been recovered meanwhile: left alone",
     ]
-    assert set(whole_redis(redis)) <= {"nodes", "stamp", "wake"}
+    assert set(whole_redis(redis)) <= {"nodes", "stamp", "cursor", "wake"}
 
 
 def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again(
@@ -580,7 +585,6 @@ def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again
     with Pause("deciding") as pause, in_background(lambda: usecases.work(claim)) as worked:
         assert pause.reached.wait(20)
         report([Report(tasks[1], "Success")])
-        assert len(execution_queue().claim_batch("other", 10).claim) == 0
         pause.go_on.set()
         worked()
     assert marked(redis) == {member(execution)}
@@ -590,13 +594,75 @@ def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again
     assert marked(redis) == set()
 
 
+def one_row_of_history_for_each_revision(execution: Execution) -> bool:
+    execution.refresh_from_db()
+    rows = StatusChange.objects.filter(execution_id=execution.pk).order_by("revision")
+    return [row.revision for row in rows] == list(range(1, execution.revision + 1))
+
+
+def test_of_two_live_claims_of_one_execution_the_second_passes_over_the_locked_row_and_comes_again(
+    redis: Redis,
+) -> None:
+    execution, tasks = made(2)
+    report([Report(tasks[0], "Success")])
+    queue = execution_queue()
+    first = queue.claim_batch("me", 10).claim
+    with Pause("deciding") as pause, in_background(lambda: usecases.work(first)) as worked:
+        assert pause.reached.wait(20)
+        report([Report(tasks[1], "Success")])
+        second = queue.claim_batch("other", 10).claim
+        assert second.members == first.members == (member(execution),)
+        assert usecases.work(second) == Refreshed(busy={execution.pk})
+        assert marked(redis) == {member(execution)}
+        assert len(whole_redis(redis)["processing"]) == 1, "the first is still at work"
+        pause.go_on.set()
+        worked()
+    assert status_of(execution) == "Running"
+    assert marked(redis) == {member(execution)}
+    assert usecases.work(queue.claim_batch("me", 10).claim).changed == 1
+    assert status_of(execution) == "Success"
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
+    assert one_row_of_history_for_each_revision(execution)
+
+
+def test_two_live_claims_of_one_execution_both_end_and_change_it_once(redis: Redis) -> None:
+    execution, (task,) = made(1)
+    report([Report(task, "Success")])
+    queue = execution_queue()
+    first = queue.claim_batch("me", 10).claim
+    queue.add([member(execution)])
+    second = queue.claim_batch("me", 10).claim
+    assert [usecases.work(claim) for claim in (second, first)] == [
+        Refreshed(succeeded=1, changed=1),
+        Refreshed(succeeded=1, changed=0),
+    ]
+    assert status_of(execution) == "Success"
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
+    assert one_row_of_history_for_each_revision(execution)
+
+
+def test_each_of_two_live_claims_that_fail_counts_and_the_member_waits_once(redis: Redis) -> None:
+    execution, (task,) = made(1)
+    report([Report(task, "Success")])
+    cursed(execution)
+    queue = execution_queue()
+    first = queue.claim_batch("me", 10).claim
+    queue.add([member(execution)])
+    second = queue.claim_batch("me", 10).claim
+    for claim in (first, second):
+        assert set(usecases.work(claim).failed) == {execution.pk}
+    state = whole_redis(redis)
+    assert (state["queue:v2"], state["attempts"]) == ({member(execution)}, {member(execution): "2"})
+    assert "processing" not in state
+
+
 def test_two_members_of_one_execution_are_both_completed(redis: Redis) -> None:
     """Somebody wrote another vendor: `1:A` and `1:B` name the same row."""
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     execution_queue().add([f"{execution.pk}:OTHER"])
     usecases.work(execution_queue().claim_batch("me", 10).claim)
-    assert not {"queue:v2", "processing", "claims"} & set(whole_redis(redis))
+    assert not {"queue:v2", "processing"} & set(whole_redis(redis))
 
 
 def cursed(execution: Execution) -> None:
@@ -622,7 +688,7 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
     assert (row.execution_id, row.attempts) == (bad.pk, limit)
     assert 'violates check constraint "cursed"' in row.reason
     assert ("quarantined", {"execution_ids": [bad.pk], "reason": row.reason}) in told
-    assert not {"queue:v2", "processing", "claims", "attempts"} & set(whole_redis(redis))
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 
 def test_a_quarantine_of_what_is_deleted_meanwhile_leaves_nothing() -> None:
@@ -646,7 +712,7 @@ def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_fo
     assert names(told) == ["database_away"]
     state = whole_redis(redis)
     assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
-    assert not {"processing", "claims", "attempts"} & set(state)
+    assert not {"processing", "attempts"} & set(state)
     assert len(execution_queue().claim_batch("me", 10).claim) == 0
 
 
@@ -682,11 +748,11 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     }
     state = whole_redis(redis)
     assert state["queue:v2"] == {f"{pk}:TEST" for pk in locked}
-    assert not {"processing", "claims", "attempts"} & set(state)
+    assert not {"processing", "attempts"} & set(state)
     again = execution_queue().claim_batch("me", 1000).claim
     assert usecases.work(again) == Refreshed(succeeded=20, changed=20)
     assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}
-    assert not {"queue:v2", "processing", "claims", "attempts"} & set(whole_redis(redis))
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 
 def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis, database: str) -> None:
@@ -799,12 +865,32 @@ def test_what_fails_in_the_reporting_process_is_told(
 
 
 def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
-    execution_queue().add(f"{number}:A" for number in range(1, 13_001))
+    execution_queue().add(f"{number}:A" for number in range(1, 40_001))
     published: list[int] = []
     total = usecases.dispatch(lambda claims: published.extend(map(len, claims)), 0)
-    assert total == sum(published) == refresh_settings().share == 6000
-    assert redis.scard(execution_queue().keys.queue) == 13_000 - total
-    assert published == [2000, 2000, 2000]
+    assert total == sum(published) == refresh_settings().share == 18_000
+    assert redis.scard(execution_queue().keys.queue) == 40_000 - total
+    assert published == [6000, 6000, 6000]
+    assert "wake" not in whole_redis(redis), "who completes the last of them must be able to send a tick"
+
+
+def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
+    redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = execution_queue()
+    monkeypatch.setattr(queue, "_rest_us", 60_000_000)
+    published: list[Any] = []
+    for count in (1, 0, 0):
+        queue.add(["1:A"])
+        assert usecases.dispatch(published.extend, 0) == count
+        redis.hset(queue.keys.heat, "1:A", f"20:{queue.stats().now}")
+    assert [name for name, _ in told] == ["claimed", "woken", "woken"]
+    assert all(50 < values["delay"] <= 60 for name, values in told if name == "woken")
+    assert marked(redis) == {"1:A"}
+    queue.add(["2:B"])
+    assert usecases.dispatch(published.extend, 0) == 1
+    assert [claim.members for claim in published] == [("1:A",), ("2:B",)]
+    assert [name for name, _ in told[3:]] == ["claimed", "woken"]
 
 
 def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(redis: Redis) -> None:
@@ -817,7 +903,7 @@ def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
     assert (len(published), sum(map(len, published))) == (32, 32)
     state = whole_redis(redis)
     flying = {text for claim in published for text in claim.members}
-    assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying == set(state["claims"])
+    assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
     assert state["queue:v2"] == {f"{number}:A" for number in range(1, 6001)} - flying
     assert "attempts" not in state
 
@@ -841,7 +927,7 @@ def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, 
     flying = {text for claim in published for text in claim.members}
     state = whole_redis(redis)
     assert state["queue:v2"] == {f"{number}:A" for number in range(1, 11)} - flying
-    assert set(state["claims"]) == {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
+    assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
     assert state["attempts"] == {"1:A": "2"}
 
 
@@ -879,7 +965,7 @@ def test_work_that_nobody_takes_quarantines_nobody(
             redis.delete(queue.keys.nodes)
         assert usecases.recover() == 10
         assert marked(redis) == everybody
-        assert not {"processing", "claims", "attempts"} & set(whole_redis(redis))
+        assert not {"processing", "attempts"} & set(whole_redis(redis))
     assert rows(Quarantine) == {}
     assert "quarantined" not in names(told)
 
@@ -924,7 +1010,7 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
 
     def garbage_first(node: str, count: int) -> Any:
         empty = next(batches, None)
-        return replace(empty, unreadable=(b"x",)) if empty else real(node, count)
+        return replace(empty, unreadable=(b"x",), more=True) if empty else real(node, count)
 
     monkeypatch.setattr(queue, "claim_batch", garbage_first)
     published: list[Any] = []
@@ -975,7 +1061,7 @@ def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redi
         redis.zrem(execution_queue().keys.nodes, "dead")
         assert usecases.recover() == 1
     assert Quarantine.objects.get().reason == "whoever began to refresh it died or never ended"
-    assert not {"queue:v2", "processing", "claims", "attempts"} & set(whole_redis(redis))
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 
 # reconcile
@@ -1182,8 +1268,7 @@ def test_reconcile_gives_its_lock_back_even_after_an_error(redis_away: None, dat
 
 def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_away: None) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("marking", "reconciling"):
-            patch.setattr(f"executions.usecases.{module}.execution_queue", execution_queue)
+        patch.setattr("executions.strategies.claim.execution_queue", execution_queue)
         usecases.reconcile()
     before = rows(Watermark)
     _, tasks = made(1)

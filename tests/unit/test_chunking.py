@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executions.queue import Batch, Claim
-from executions.usecases.dispatching import SMALL, chunked
+from executions.queue import SMALL, Batch, Claim
+from executions.usecases.dispatching import LEAST, chunked
 
-CHUNK, DEPTH = 1000, 3
+CHUNK = 1000
 
 
 def batch(count: int, backlog: int | None = None, nodes: int = 1, attempts: dict[str, int] | None = None) -> Batch:
     claim = Claim("n1", "7", tuple(f"{number}:A" for number in range(1, count + 1)))
-    return Batch(claim, attempts or {}, count if backlog is None else backlog, count, nodes)
+    return Batch(claim, attempts or {}, count if backlog is None else backlog, nodes)
 
 
-def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK, depth: int = DEPTH) -> list[int]:
-    return [len(part) for part in chunked(one, fanout, chunk, depth)]
+def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK) -> list[int]:
+    return [len(part) for part in chunked(one, fanout, chunk)]
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,15 @@ def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK, depth: int 
     [
         (1, 1, 1, [1]),
         (SMALL, SMALL, 1, [1] * SMALL),
-        (SMALL + 1, SMALL + 1, 1, [11, 11, 11]),
-        (100, 100, 1, [34, 34, 32]),
-        (100, 100, 10, [4] * 25),
-        (100, 100, 1000, [1] * 100),
-        (1000, 1_000_000, 10, [1000]),
-        (1000, 3000, 1, [1000]),
-        (1000, 1500, 1, [500, 500]),
+        (SMALL + 1, SMALL + 1, 1, [SMALL + 1]),
+        (SMALL + 1, SMALL + 1, 1000, [SMALL + 1]),
+        (LEAST, LEAST, 10, [LEAST]),
+        (5 * LEAST, 5 * LEAST, 2, [5 * LEAST // 2] * 2),
+        (5 * LEAST, 5 * LEAST, 5, [LEAST] * 5),
+        (5 * LEAST, 5 * LEAST, 1000, [LEAST] * 5),
+        (5 * LEAST, 8 * LEAST, 3, [8 * LEAST // 3 + 1, 7 * LEAST // 3]),
+        (6000, 1_000_000, 10, [6000]),
+        (9000, 9000, 1, [6000, 3000]),
         (100, 100, 0, [100]),
         (0, 0, 1, []),
     ],
@@ -40,7 +42,12 @@ def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK, depth: int 
 def test_the_size_follows_the_backlog_and_the_hands(
     count: int, backlog: int, nodes: int, expected: list[int]
 ) -> None:
-    assert sizes(batch(count, backlog, nodes)) == expected
+    assert sizes(batch(count, backlog, nodes), chunk=6000) == expected
+
+
+def test_a_chunk_is_never_larger_than_was_set_though_the_least_is_more() -> None:
+    assert LEAST > 70
+    assert sizes(batch(100), chunk=70) == [70, 30]
 
 
 @pytest.mark.parametrize(("fanout", "expected"), [(1, [1] * 10), (4, [4, 4, 2]), (2000, [10])])
@@ -51,7 +58,7 @@ def test_a_number_that_was_set_is_the_size(fanout: int, expected: list[int]) -> 
 
 def test_members_that_failed_before_go_apart_in_chunks_that_shrink_with_each_failure() -> None:
     attempts = {f"{number}:A": number % 4 for number in range(1, 1001) if number % 4}
-    parts = chunked(batch(1000, backlog=1_000_000, attempts=attempts), None, CHUNK, DEPTH)
+    parts = chunked(batch(1000, backlog=1_000_000, attempts=attempts), None, CHUNK)
     found = Counter()
     for part in parts:
         tries = {attempts.get(member, 0) for member in part.members}
@@ -62,7 +69,7 @@ def test_members_that_failed_before_go_apart_in_chunks_that_shrink_with_each_fai
 
 def test_a_member_that_failed_often_is_alone_however_large_the_chunks() -> None:
     for fanout in (None, 2000):
-        parts = chunked(batch(50, backlog=10**6, attempts={"7:A": 3}), fanout, CHUNK, DEPTH)
+        parts = chunked(batch(50, backlog=10**6, attempts={"7:A": 3}), fanout, CHUNK)
         assert [part.members for part in parts if "7:A" in part.members] == [("7:A",)]
 
 
@@ -72,7 +79,6 @@ def test_a_member_that_failed_often_is_alone_however_large_the_chunks() -> None:
     nodes=st.integers(0, 50),
     fanout=st.none() | st.integers(1, 2000),
     chunk=st.integers(1, 2000),
-    depth=st.integers(1, 100),
     failures=st.dictionaries(st.integers(1, 300).map("{}:A".format), st.integers(1, 100)),
 )
 @settings(max_examples=200, derandomize=True, database=None, deadline=None)
@@ -83,11 +89,10 @@ def test_no_member_is_lost_or_doubled_and_no_chunk_is_too_large(
     nodes: int,
     fanout: int | None,
     chunk: int,
-    depth: int,
     failures: dict[str, int],
 ) -> None:
     one = batch(count, backlog, nodes, failures)
-    parts = chunked(one, fanout, chunk, depth)
+    parts = chunked(one, fanout, chunk)
     assert sorted(member for part in parts for member in part.members) == sorted(one.claim.members)
     assert all(1 <= len(part) <= chunk for part in parts)
     assert {part.suffix for part in parts} <= {one.claim.suffix}

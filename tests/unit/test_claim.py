@@ -18,6 +18,22 @@ def test_a_claim_survives_the_way_through_the_broker() -> None:
     assert Claim.from_message(json.loads(json.dumps(CLAIM.to_message()))) == CLAIM
 
 
+@pytest.mark.parametrize(
+    "members",
+    [("1:A",), ("1:-", "2: ", "3:a\nb", "4:é✓"), tuple(f"{number}:A" for number in range(1, 6001))],
+)
+def test_its_members_travel_as_one_text_and_arrive_as_they_were(members: tuple[str, ...]) -> None:
+    message = json.loads(json.dumps(CLAIM.only(members).to_message()))
+    assert message == {"node": "n1", "stamp": "1700000000000000", "members": "::".join(members)}
+    assert Claim.from_message(message).members == members
+
+
+def test_a_claim_is_parted_by_the_ids_of_its_members() -> None:
+    assert CLAIM.among({1, 3, 9}) == CLAIM.only(("3:A", "1:B b"))
+    assert CLAIM.without({1, 3, 9}) == CLAIM.only(("2:A",))
+    assert CLAIM.among(set()) == CLAIM.without({1, 2, 3}) == CLAIM.only(())
+
+
 def test_a_claim_has_the_ids_of_its_members_in_their_order() -> None:
     assert CLAIM.ids == [3, 1, 2]
     assert len(CLAIM) == 3

@@ -143,8 +143,8 @@ def test_every_check_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    folder = ROOT / "executions/management/commands"
-    there = {path.stem for path in folder.glob("*.py")} - {"__init__", "refresh_queue"}
+    folders = [ROOT / package / "management/commands" for package in ("executions", "harbor_refresh")]
+    there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", "refresh_queue"}
     there |= {f"refresh_queue {verb}" for verb in VERBS}
     documented = set()
     for words in first_cells(section("Commands")):

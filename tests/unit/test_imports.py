@@ -12,7 +12,7 @@ PACKAGES = ("executions", "tasks", "harbor_refresh", "settings")
 #: The floors of `executions`, from the top. A module may import what is on its own floor or below.
 FLOORS = (
     ("admin", "management", "simulation", "checks", "apps"),
-    ("usecases", "invariants"),
+    ("usecases", "strategies", "invariants"),
     ("queue", "database", "sql", "models", "narrator"),
     ("status", "text", "conf", "errors", "signals", "points"),
 )
@@ -91,9 +91,10 @@ def test_tasks_does_not_know_who_wires_it() -> None:
 
 
 def test_settings_are_imported_by_nobody() -> None:
-    """The launcher of `make up` borrows the readers, before there are any settings."""
+    """The launchers of `make up` and of the bench borrow the readers, before there are any settings."""
     assert forbidden(modules("executions", "tasks", "harbor_refresh"), "settings") == [
-        "harbor_refresh.local.startup imports settings.env"
+        "harbor_refresh.bench.ground imports settings.env",
+        "harbor_refresh.local.startup imports settings.env",
     ]
 
 

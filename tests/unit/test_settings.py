@@ -36,7 +36,11 @@ BAD = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number of seconds from -1"),
     "REFRESH_CHUNK": ("0", "a whole number from 1 to 10,000"),
     "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 10,000"),
+    "REFRESH_REST_SECONDS": ("61", "a number of seconds from 0 to 60"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
+    "REFRESH_STRATEGY": ("fastest", "one of claim, scan, lock, hash, upstream"),
+    "CORE_INSTANCE_ID": ("first", "a whole number from 0 to 9,999"),
+    "CORE_INSTANCE_TOTAL": ("0", "a whole number from 1 to 10,000"),
     "LOG_LEVEL": ("LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
     "REDIS_URL": ("localhost", "redis://[:password@]host:port/number"),
     "CELERY_BROKER_URL": ("amqp://h", "redis://[:password@]host:port/number"),
@@ -98,8 +102,42 @@ def test_a_chunk_of_ten_thousand_is_the_largest(name: str) -> None:
     assert ran.stderr.startswith(f"{name}: got '10001', takes {BAD[name][1]}")
 
 
-def test_a_chunk_is_two_thousand_unless_told_otherwise() -> None:
-    assert setting("(settings.REFRESH_CHUNK, settings.REFRESH_FANOUT)") == "(2000, None)"
+def test_a_chunk_is_six_thousand_unless_told_otherwise() -> None:
+    assert setting("(settings.REFRESH_CHUNK, settings.REFRESH_FANOUT)") == "(6000, None)"
+
+
+def test_a_hot_execution_rests_less_than_a_second_unless_told_otherwise() -> None:
+    assert setting("settings.REFRESH_REST_SECONDS") == "0.8"
+    assert setting("settings.REFRESH_REST_SECONDS", REFRESH_REST_SECONDS="0") == "0.0"
+
+
+def test_the_strategy_is_claim_unless_told_otherwise_and_an_instance_has_no_default() -> None:
+    wanted = "(settings.REFRESH_STRATEGY, settings.CORE_INSTANCE_ID, settings.CORE_INSTANCE_TOTAL)"
+    assert setting(wanted) == "('claim', None, None)"
+    given = {"REFRESH_STRATEGY": "Hash", "CORE_INSTANCE_ID": "0", "CORE_INSTANCE_TOTAL": "3"}
+    assert setting(wanted, **given) == "('hash', 0, 3)"
+
+
+def test_only_a_worker_asks_for_the_number_of_an_instance() -> None:
+    ran = run(CHECK, REFRESH_STRATEGY="hash")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({}, "CORE_INSTANCE_TOTAL: got nothing, takes "),
+        (
+            {"CORE_INSTANCE_TOTAL": "3", "CORE_INSTANCE_ID": "3"},
+            "CORE_INSTANCE_ID: got '3', takes a whole number ",
+        ),
+    ],
+)
+def test_a_worker_without_a_possible_number_ends_with_one_line(given: dict[str, str], line: str) -> None:
+    worker = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1"]
+    ran = run(worker, REFRESH_STRATEGY="hash", **given)
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
+    assert ran.stderr.startswith(line)
 
 
 # addresses

@@ -7,7 +7,8 @@ from django.core.management.base import CommandParser
 from executions.conf import refresh_settings
 from executions.management.output import Answer, table
 from executions.models import Quarantine
-from executions.queue import execution_queue
+from executions.queue import execution_queue, instances
+from executions.strategies import strategy
 
 HELP = "how many executions wait, are in flight, failed before, and who is alive"
 
@@ -19,8 +20,10 @@ def arguments(parser: CommandParser) -> None:
 def answer(options: dict[str, Any]) -> Answer:
     stats = execution_queue().stats()
     quarantined = Quarantine.objects.count()
+    backlog = strategy().backlog() if strategy().everywhere else stats.backlog
     data = {
-        "backlog": stats.backlog,
+        "strategy": strategy().name,
+        "backlog": backlog,
         "in_flight": stats.in_flight,
         "failed_before": stats.failed_before,
         "quarantined": quarantined,
@@ -29,7 +32,7 @@ def answer(options: dict[str, Any]) -> Answer:
         "in_process": refresh_settings().in_process,
     }
     rows = [
-        ("backlog", stats.backlog, "wait to be claimed"),
+        ("backlog", backlog, "wait to be claimed"),
         ("in flight", stats.in_flight, "claimed and not finished"),
         ("failed before", stats.failed_before, "of these two, failed at least once"),
         ("quarantined", quarantined, "set aside: refresh_queue quarantine"),
@@ -45,4 +48,30 @@ def answer(options: dict[str, Any]) -> Answer:
         notes.append(f"Nobody claims for {stats.pause_ms} ms more: the database was away.")
     if refresh_settings().in_process:
         notes.append("The interval is 0 or less: whoever reports refreshes, the queue is not used.")
+    if strategy().everywhere:
+        notes.append(f"The strategy is {strategy().name}.")
+    if strategy().name == "hash":
+        data["instances"], told = _instances()
+        notes += told
     return Answer(data, [*shown, *notes])
+
+
+def _instances() -> tuple[dict[str, Any], list[str]]:
+    """Who announces which CORE_INSTANCE_ID, and what is wrong with that. The total is that of this
+    command's environment; without one there is no telling who is missing."""
+    seen = instances.announced()
+    total = refresh_settings().instance_total
+    doubled = instances.doubled(seen)
+    missing = instances.unannounced(seen, total or 0)
+    notes = [f"Instance {number} of {total or '?'}: {', '.join(nodes)}" for number, nodes in sorted(seen.items())]
+    notes += [f"CORE_INSTANCE_ID {one} is announced twice: what it does is done twice." for one in doubled]
+    if missing:
+        numbers = ", ".join(map(str, missing))
+        notes.append(f"Nobody announces CORE_INSTANCE_ID {numbers}: the executions that fall to it wait.")
+    data = {
+        "total": total,
+        "announced": {str(number): nodes for number, nodes in sorted(seen.items())},
+        "doubled": list(doubled),
+        "missing": missing,
+    }
+    return data, notes

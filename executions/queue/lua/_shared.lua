@@ -5,25 +5,27 @@ local function text(number)
     return string.format('%.0f', number)
 end
 
+-- Asked once a script: every command a script calls is one more for Redis to do.
+local clock = nil
 local function now_us()
-    local time = redis.call('TIME')
-    return tonumber(time[1]) * 1000000 + tonumber(time[2])
+    if not clock then
+        local time = redis.call('TIME')
+        clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
+    end
+    return clock
 end
 
 -- A stamp is the time, and is never given twice, even if the clock stands still or goes back a little; so
 -- two claims never share a token. Its last bit tells what the holder does: a claim that WAITS for a worker
 -- has an even stamp, one that a process WORKS on an odd one. Only a claim that was worked on counts as an
--- attempt when its node dies. `wanted` is the stamp of an earlier page of the same claim, or '0' for a new
--- one. A last stamp from far in the future is the mark of a clock that has been put right since: forget it.
+-- attempt when its node dies. `last` is the last stamp given, which the caller replaces by this one. A last
+-- stamp from far in the future is the mark of a clock that has been put right since: forget it.
 local WAITS, WORKS = 0, 1
 local MINUTE = 60 * 1000000
 
-local function next_stamp(stamp_key, wanted, what)
-    if wanted ~= '0' then
-        return wanted
-    end
+local function stamp_after(last, what)
     local now = now_us()
-    local last = tonumber(redis.call('GET', stamp_key) or '0')
+    last = tonumber(last or '0')
     if last > now + MINUTE then
         last = 0
     end
@@ -31,7 +33,6 @@ local function next_stamp(stamp_key, wanted, what)
     if stamp % 2 ~= what then
         stamp = stamp + 1
     end
-    redis.call('SET', stamp_key, text(stamp))
     return text(stamp)
 end
 
@@ -45,18 +46,31 @@ local function sign_of_life(nodes, node)
     redis.call('ZADD', nodes, text(now_us()), node)
 end
 
--- Of the members ARGV[first..], those whose token with this suffix is live, and these tokens.
-local function live_members(processing, suffix, first)
-    local tokens = {}
+-- The tokens of the members ARGV[first..] with this suffix.
+local function tokens_of(suffix, first)
+    local tokens, tail = {}, ':' .. suffix
     for i = first, #ARGV do
-        tokens[i - first + 1] = ARGV[i] .. ':' .. suffix
+        tokens[i - first + 1] = ARGV[i] .. tail
     end
-    local members, live = {}, {}
-    for i, is_live in ipairs(redis.call('SMISMEMBER', processing, unpack(tokens))) do
-        if is_live == 1 then
+    return tokens
+end
+
+-- Of the members ARGV[first..], those whose token with this suffix is live, and these tokens. Mostly all are.
+local function live_members(processing, suffix, first)
+    local tokens = tokens_of(suffix, first)
+    local flags, live = redis.call('SMISMEMBER', processing, unpack(tokens)), 0
+    for i = 1, #flags do
+        live = live + flags[i]
+    end
+    if live == #flags then
+        return { unpack(ARGV, first) }, tokens
+    end
+    local members, some = {}, {}
+    for i = 1, #flags do
+        if flags[i] == 1 then
             members[#members + 1] = ARGV[i + first - 1]
-            live[#live + 1] = tokens[i]
+            some[#some + 1] = tokens[i]
         end
     end
-    return members, live
+    return members, some
 end

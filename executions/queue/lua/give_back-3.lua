@@ -1,0 +1,36 @@
+-- Gives a claim back: its tokens leave processing and its members return to the queue.
+--
+-- KEYS[1] queue       set     ID:VENDOR
+-- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
+-- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
+-- ARGV[1] suffix of the claim, NODE:TIMESTAMP
+-- ARGV[2] how many failures are too many; 0 if this is nobody's failure and is not counted
+-- ARGV[3..] members
+-- returns {returned, {exhausted}}: how many are on the queue again, and who failed too often and is not
+--
+-- A token that is no longer live (completed, or recovered by somebody else) changes nothing.
+local queue, processing, attempts = KEYS[1], KEYS[2], KEYS[3]
+local suffix, limit = ARGV[1], tonumber(ARGV[2])
+
+local members, live_tokens = live_members(processing, suffix, 3)
+if #members == 0 then
+    return { 0, {} }
+end
+redis.call('SREM', processing, unpack(live_tokens))
+
+local returned, exhausted = members, {}
+if limit > 0 then
+    returned = {}
+    for _, member in ipairs(members) do
+        if redis.call('HINCRBY', attempts, member, 1) >= limit then
+            redis.call('HDEL', attempts, member)
+            exhausted[#exhausted + 1] = member
+        else
+            returned[#returned + 1] = member
+        end
+    end
+end
+if #returned > 0 then
+    redis.call('SADD', queue, unpack(returned))
+end
+return { #returned, exhausted }

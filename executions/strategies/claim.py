@@ -1,0 +1,49 @@
+"""`claim`, the product: work is claimed, each member by one node, and given back if that node dies."""
+
+from collections.abc import Sequence
+
+from executions.queue import Claim as Claimed
+from executions.queue import execution_queue
+from executions.usecases.dispatching import dispatch
+from executions.usecases.refreshing import Refreshed
+from executions.usecases.working import work
+
+
+class Claim:
+    name = "claim"
+    everywhere = False
+
+    def mark(self, members: Sequence[str]) -> bool:
+        return execution_queue().add(members).wake
+
+    def cycle(self) -> Refreshed:
+        """Claim and work here what otherwise goes to the workers, until nothing is left to claim.
+
+        Ends, too, when all that was claimed is locked by others: it would be claimed again at once. What if
+        the process dies: its claims are recovered like any worker's.
+        """
+        outcome = Refreshed()
+        while _claim_and_work(outcome):
+            pass
+        return outcome
+
+    def lost(self, members: Sequence[str]) -> list[str]:
+        return list(execution_queue().lost(members))
+
+    def backlog(self) -> int:
+        return execution_queue().stats().backlog
+
+
+def _claim_and_work(outcome: Refreshed) -> bool:
+    """True if something was claimed and was not locked by others."""
+    progress = False
+
+    def publish(claims: Sequence[Claimed]) -> None:
+        nonlocal outcome, progress
+        for claim in claims:
+            done = work(claim)
+            outcome += done
+            progress = progress or len(done.busy) < len(claim)
+
+    dispatch(publish, waiting=0)
+    return progress

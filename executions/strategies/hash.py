@@ -1,0 +1,43 @@
+"""`hash`: each instance takes the executions whose id, divided by how many there are, leaves its number."""
+
+from collections.abc import Iterator, Sequence
+
+from executions import signals
+from executions.queue import members as names
+from executions.queue import plain_set
+from executions.strategies.cycles import one_after_the_other, told
+from executions.strategies.instance import this_instance
+from executions.usecases.refreshing import Refreshed
+
+
+class Hash:
+    name = "hash"
+    everywhere = True
+
+    def mark(self, members: Sequence[str]) -> bool:
+        """Whoever marks need not be an instance."""
+        plain_set.add(members)
+        return False
+
+    def cycle(self) -> Refreshed:
+        return told(self, self._run)
+
+    def _run(self, outcome: Refreshed) -> None:
+        one_after_the_other(self.mine(), outcome, done=lambda member: plain_set.remove([member]))
+
+    def mine(self) -> Iterator[str]:
+        """Our part of the set. Every instance reads the whole of it."""
+        instance = this_instance()
+        for page in plain_set.scan():
+            unreadable = [raw for raw in page if names.readable(raw) is None]
+            if unreadable:
+                plain_set.remove(unreadable)
+                signals.discarded.send(sender=Hash, members=unreadable)
+            members = [member for raw in page if (member := names.readable(raw)) is not None]
+            yield from (one for one in members if names.execution_id(one) % instance.total == instance.number)
+
+    def lost(self, members: Sequence[str]) -> list[str]:
+        return list(plain_set.missing(members))
+
+    def backlog(self) -> int:
+        return plain_set.size()

@@ -1,0 +1,13 @@
+"""Rouse: ask for a tick if anything waits and none is on its way."""
+
+from executions import signals
+from executions.queue import execution_queue
+from executions.strategies import strategy
+
+
+def rouse() -> bool:
+    """True if a tick was asked for. The older designs wait for their schedule; to rouse them is not theirs."""
+    asked = not strategy().everywhere and execution_queue().wake()
+    if asked:
+        signals.woken.send(sender=rouse)
+    return asked

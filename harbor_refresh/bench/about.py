@@ -1,0 +1,50 @@
+"""The machine and the versions a figure was measured with."""
+
+import os
+import platform
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import psycopg
+from redis import Redis
+
+LIBRARIES = {"django": "django", "celery": "celery", "redis-py": "redis", "psycopg": "psycopg"}
+
+
+def about(database_url: str, redis_url: str, *, embedded: set[str], command: str) -> dict[str, Any]:
+    with psycopg.connect(database_url) as connection:
+        shown = connection.execute("SHOW server_version").fetchone()
+    with Redis.from_url(redis_url) as client:
+        server = cast("dict[str, Any]", client.info("server"))
+    redis_name = str(server.get("server_name", "redis"))
+    redis_version = server.get(f"{redis_name}_version") or server["redis_version"]
+    return {
+        "machine": {
+            "cpu": _cpu(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "system": platform.platform(),
+        },
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(package) for name, package in LIBRARIES.items()},
+            "postgresql": str(shown[0]).split()[0] if shown else "",
+            f"{redis_name} server": str(redis_version),
+        },
+        "embedded": sorted(embedded),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+    }
+
+
+def _cpu() -> str:
+    with suppress(OSError):
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine()

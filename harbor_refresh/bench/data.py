@@ -1,0 +1,185 @@
+"""The rows that are measured: executions whose tasks have ended and that nobody has refreshed.
+
+Made by the server itself, with no regard for triggers (a foreign key that is right by construction
+is not looked up four million times). A share of them may be true already, as most are in an
+ordinary cycle.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import ProgrammingError, connection
+from psycopg.errors import InsufficientPrivilege
+
+from executions.database import run
+from executions.queue import member
+from executions.strategies import Strategy
+
+CHUNK = 20_000
+VENDORS = (
+    "IMAGE_SCAN",
+    "REPLICATION",
+    "RETENTION",
+    "WEBHOOK",
+    "P2P_PREHEAT",
+    "SCAN_ALL",
+    "GARBAGE_COLLECTION",
+    "SLACK",
+)
+
+Progress = Callable[[int], None]
+
+EXECUTIONS = """
+INSERT INTO execution (
+    id, vendor_type, vendor_id, status, status_message, trigger, extra_attrs, revision
+)
+SELECT n, (%(vendors)s::text[])[1 + n %% %(kinds)s], n %% 1000, 'Running', '', 'MANUAL', '{}', 0
+FROM generate_series(%(first)s, %(last)s) AS n
+"""
+
+# About one task in a hundred failed and one in a hundred was stopped, in no particular order.
+TASKS = """
+INSERT INTO task (
+    vendor_type, execution_id, job_id, status, status_code, status_revision, status_message,
+    run_count, extra_attrs, start_time, end_time
+)
+SELECT
+    (%(vendors)s::text[])[1 + n %% %(kinds)s], n, lpad(to_hex(n::bigint * %(tasks)s + t), 24, '0'),
+    CASE ((n %% 9973) * 7919 + t * 104729) %% 97
+        WHEN 13 THEN 'Error' WHEN 29 THEN 'Stopped' ELSE 'Success'
+    END,
+    3, 0, '', 0, '{}', now() - interval '1 minute', now() - make_interval(secs => (n + t) %% 60)
+FROM generate_series(%(first)s, %(last)s) AS n, generate_series(1, %(tasks)s) AS t
+"""
+
+# What is true already was refreshed once, like everything else will have been in the end.
+TRUE_ALREADY = """
+WITH refreshed AS (
+    UPDATE execution e
+    SET status = r.status, end_time = r.end_time, revision = 1
+    FROM execution_rollup r
+    WHERE e.id = r.execution_id AND e.id > %(stale)s AND e.id BETWEEN %(first)s AND %(last)s
+        AND r.execution_id BETWEEN %(first)s AND %(last)s
+    RETURNING e.id, e.status
+)
+INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
+SELECT id, 1, 'Running', status, now() FROM refreshed
+"""
+
+
+@dataclass(frozen=True)
+class Size:
+    executions: int
+    tasks: int
+    changed: float = 1.0
+
+    @property
+    def stale(self) -> int:
+        """How many are not true yet: those with the smallest ids."""
+        return round(self.executions * self.changed)
+
+
+def fill(size: Size, progress: Progress) -> None:
+    """Make the rows, and leave the tables as autovacuum would have left them."""
+    common: dict[str, Any] = {"vendors": list(VENDORS), "kinds": len(VENDORS), "tasks": size.tasks}
+    with connection.cursor() as cursor:
+        _if_allowed("SET session_replication_role = replica")
+        for first in range(1, size.executions + 1, CHUNK):
+            last = min(first + CHUNK - 1, size.executions)
+            values = common | {"first": first, "last": last, "stale": size.stale}
+            cursor.execute(EXECUTIONS, values)
+            cursor.execute(TASKS, values)
+            if last > size.stale:
+                cursor.execute(TRUE_ALREADY, values)
+            progress(last)
+        _if_allowed("SET session_replication_role = origin")
+        cursor.execute("SELECT setval(pg_get_serial_sequence('execution', 'id'), %s)", [size.executions])
+    settle()
+
+
+def settle() -> None:
+    """Nothing is left to do for autovacuum, nor for the next checkpoint."""
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE execution, task, execution_status_change")
+    _if_allowed("CHECKPOINT")
+
+
+def forget_refreshes(last: int) -> None:
+    """Make the first `last` executions stale again, without history; each run finds the same tables.
+
+    The table is written anew: else the first run would find full pages and a later one the free space that
+    its forerunners left.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE execution SET status = 'Running', end_time = NULL, revision = 0"
+            " WHERE id <= %s AND (status <> 'Running' OR revision <> 0)",
+            [last],
+        )
+        cursor.execute("DELETE FROM execution_quarantine")
+        if last >= _greatest_id():
+            cursor.execute("TRUNCATE execution_status_change")
+        else:
+            cursor.execute("DELETE FROM execution_status_change WHERE execution_id <= %s", [last])
+        cursor.execute("VACUUM (FULL) execution")
+    settle()
+
+
+def members(first: int, last: int) -> list[str]:
+    return [member(n, VENDORS[n % len(VENDORS)]) for n in range(first, last + 1)]
+
+
+def pages(size: int) -> Iterator[list[str]]:
+    """The members of the first `size` executions, some at a time."""
+    for first in range(1, size + 1, CHUNK):
+        yield members(first, min(first + CHUNK - 1, size))
+
+
+def mark_all(strategy: Strategy, size: int, progress: Progress) -> None:
+    """Mark the first `size` executions as this strategy does. Nobody is woken."""
+    done = 0
+    for page in pages(size):
+        strategy.mark(page)
+        done += len(page)
+        progress(done)
+
+
+def count_true(last: int) -> int:
+    """How many of the first `last` executions are what their tasks say; for rows of ours, whose tasks have
+    all ended, so that an execution that runs is not true yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM execution e JOIN execution_rollup r ON r.execution_id = e.id"
+            " WHERE e.id <= %s AND (e.status, e.end_time) IS NOT DISTINCT FROM (r.status, r.end_time)",
+            [last],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def count_begun(last: int) -> int:
+    """How many of them are not Running any more: the quick question, for whoever asks all the time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM execution WHERE id <= %s AND status <> 'Running'", [last])
+        return int(cursor.fetchone()[0])
+
+
+def wrong(last: int) -> list[int]:
+    """Which of them K1 objects to."""
+    return [number for number, _ in run("check_rollup", quarantined=False, at_most=None) if number <= last]
+
+
+def _greatest_id() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(max(id), 0) FROM execution")
+        return int(cursor.fetchone()[0])
+
+
+def _if_allowed(statement: str) -> None:
+    """What makes the preparing faster or calmer, and is the right of a superuser."""
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(statement)
+        except ProgrammingError as exc:
+            if not isinstance(exc.__cause__, InsufficientPrivilege):
+                raise

@@ -1,0 +1,129 @@
+"""What the two servers did during a run: their own counters, read before and after.
+
+Nothing is reset and nothing configured: the servers may be somebody's. Counters are those of a whole
+server (Redis) or of a whole database (PostgreSQL), so on given servers others' work is in them.
+"""
+
+from collections import Counter
+from typing import Any
+
+from django.db import DatabaseError, connection
+from redis import Redis
+
+
+class RedisMeter:
+    """Counts from `start` on. What the meter itself sends is taken off: INFO, and what `uncounted` names.
+
+    INFO counts a command that a script calls like one that a client sent.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.client = Redis.from_url(url)
+        self._own: Counter[str] = Counter()
+        self._before: dict[str, Any] = {}
+
+    def start(self) -> None:
+        self.client.ping()
+        self._own.clear()
+        self._before = self._info()
+
+    def stop(self) -> None:
+        """Read the counters; the properties tell the difference."""
+        now = self._info()
+        self.commands_by_kind = by_kind(self._before, now, self._own)
+        self.commands = sum(self.commands_by_kind.values())
+        self.cpu_seconds = _cpu(now) - _cpu(self._before)
+
+    def uncounted(self, *names: str) -> None:
+        """The caller has sent these for the measuring's sake."""
+        self._own.update(names)
+
+    def used_memory(self) -> int:
+        return int(self.client.info("memory")["used_memory"])
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _info(self) -> dict[str, Any]:
+        answer: dict[str, Any] = self.client.info("everything")
+        return answer
+
+
+def by_kind(before: dict[str, Any], now: dict[str, Any], own: Counter[str]) -> dict[str, int]:
+    """Calls by command between two answers of INFO, the most frequent first, without INFO and our own."""
+    kinds = {}
+    for name, stats in now.items():
+        if not name.startswith("cmdstat_") or name == "cmdstat_info":
+            continue
+        kind = name.removeprefix("cmdstat_")
+        earlier = before.get(name, {"calls": 0})
+        calls = int(stats["calls"]) - int(earlier["calls"]) - own[kind]
+        if calls > 0:
+            kinds[kind] = calls
+    return dict(sorted(kinds.items(), key=lambda pair: -pair[1]))
+
+
+def _cpu(info: dict[str, Any]) -> float:
+    return float(info["used_cpu_user"] + info["used_cpu_sys"])
+
+
+class SqlMeter:
+    """Counts statements by pg_stat_statements wherever it is installed; transactions where it is not to be
+    had. `counted` tells which."""
+
+    def __init__(self) -> None:
+        self._view = _statements_view()
+        self.counted = "statements" if self._view else "transactions"
+        self._own = 0
+        self._before = 0
+        self.count = 0
+
+    def start(self) -> None:
+        self._before = self._now()
+
+    def stop(self) -> None:
+        """Call it when those who are measured have ended: then they have told all their transactions."""
+        self.count = max(0, self._now() - self._before - self._own)
+
+    def _now(self) -> int:
+        """So far, in this database, without the statements of meters."""
+        if self._view:
+            query = (
+                f"SELECT coalesce(sum(calls), 0) FROM {self._view} s JOIN pg_database d ON d.oid = s.dbid"  # noqa: S608 - a name from the catalogue
+                " WHERE d.datname = current_database() AND s.query NOT LIKE '%%pg_stat%%'"
+            )
+        else:
+            self._own = _tell_own_transactions()
+            query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+        return int(_ask(query)[0][0])
+
+
+def _statements_view() -> str | None:
+    """The view, with the schema its extension is in; made in ours if it is nowhere and we may."""
+    place = (
+        "SELECT quote_ident(n.nspname) || '.pg_stat_statements' FROM pg_extension e"
+        " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'"
+    )
+    try:
+        if not _ask(place):
+            _ask("CREATE EXTENSION pg_stat_statements")
+        view = str(_ask(place)[0][0])
+        _ask(f"SELECT 1 FROM {view} LIMIT 1")  # noqa: S608 - installed, but is it loaded?
+    except DatabaseError:
+        return None
+    return view
+
+
+def _tell_own_transactions() -> int:
+    """Have what this session has done so far in the counter; how many transactions a look adds to the next."""
+    try:
+        _ask("SELECT pg_stat_force_next_flush()")
+    except DatabaseError:  # PostgreSQL 14 knows no such wish
+        return 1
+    return 2
+
+
+def _ask(query: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall() if cursor.description else []

@@ -1,0 +1,34 @@
+"""`tasks.run_cycle`: one cycle of a design in which every node does its part (REFRESH_STRATEGY but `claim`).
+
+A tick sends it to every live worker at once. It is never acknowledged, for it is never owed: who is away
+misses it, and who works longer than the broker's visibility timeout is not given it again. A worker that
+still runs a cycle drops it.
+"""
+
+from typing import Any
+
+from celery import shared_task
+
+from executions.strategies import strategy
+from tasks.alone import alone
+from tasks.queues import CYCLES
+from tasks.tick import EXPIRES_SECONDS
+
+
+@shared_task(name="tasks.run_cycle", acks_late=False)
+def run_cycle() -> dict[str, int]:
+    with alone() as free:
+        if not free:
+            return {"dropped": 1}
+        outcome = strategy().cycle()
+    return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
+
+
+def broadcast() -> None:
+    run_cycle.apply_async(queue=CYCLES, expires=EXPIRES_SECONDS, retry=False)
+
+
+def subscribe(instance: Any, **_: Any) -> None:
+    """With such a design a worker listens for cycles, whatever other queues it was told to take (-Q)."""
+    if strategy().everywhere:
+        instance.app.amqp.queues.select_add(CYCLES)

@@ -1,0 +1,169 @@
+"""Designs in which every worker does its part, with real workers: a tick reaches each of them, once."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from pytest_django import Settings
+from redis import Redis
+
+from executions.models import Execution
+from executions.queue import instances
+from tasks.claim_batch import claim_batch
+from tasks.run_cycle import broadcast
+from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import many, succeed
+from tests.waiting import wait_for
+
+SHORT = {"REFRESH_HEARTBEAT_SECONDS": "0.2", "REFRESH_NODE_TTL_SECONDS": "1.5"}
+CELERY = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1", "--without-gossip"]
+TICK = "harbor_refresh.ticks"
+CHANNEL = "/0.harbor_refresh.cycles/harbor_refresh.cycles"
+
+
+@pytest.fixture
+def hashing(cluster: Cluster, settings: Settings) -> Cluster:
+    settings.REFRESH_STRATEGY = "hash"
+    settings.CORE_INSTANCE_TOTAL = 3
+    settings.REFRESH_NODE_TTL_SECONDS = 1.5
+    cluster.env |= {**SHORT, "REFRESH_STRATEGY": "hash", "CORE_INSTANCE_TOTAL": "3"}
+    return cluster
+
+
+def refreshed_by(worker: Member) -> list[int]:
+    """How many executions its cycles refreshed, those that found none left out."""
+    words = [line.partition("status done, ")[2].split() for line in worker.text().splitlines()]
+    return [int(one[0]) for one in words if one and one[0] != "0"]
+
+
+def are_true(ids: list[int]) -> Callable[[], bool]:
+    return lambda: not Execution.objects.filter(pk__in=ids).exclude(status="Success").exists()
+
+
+def leftovers(redis: Redis) -> list[bytes]:
+    """What is neither a mark, nor an announcement, nor the bindings every worker has."""
+    known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode())
+    return [key for key in redis.keys("*") if not key.startswith(known)]
+
+
+def bindings(redis: Redis) -> set[bytes]:
+    return set(redis.smembers("_kombu.binding.harbor_refresh.cycles"))
+
+
+def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_number_that_is_taken_does_not_start(
+    hashing: Cluster, redis: Redis
+) -> None:
+    workers = [hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number)) for number in range(3)]
+    wait_for(lambda: sorted(instances.announced()) == [0, 1, 2], "three announcements")
+    ids = many(90)
+    succeed(ids)
+    assert claim_batch.apply_async() is not None
+    wait_for(are_true(ids), "every status to be true")
+    assert set(Execution.objects.filter(pk__in=ids).values_list("revision", flat=True)) == {1}
+    shares = [len([pk for pk in ids if pk % 3 == number]) for number in range(3)]
+    wait_for(lambda: [refreshed_by(one) for one in workers] == [[share] for share in shares], "a third each")
+
+    fourth = hashing.start("fourth", [*CELERY, "-n", "w3@%h"], CORE_INSTANCE_ID="2")
+    wait_for(fourth.died, "the fourth to give up", log=fourth.log)
+    assert fourth.process.returncode == 1
+    refusal = [line for line in fourth.text().splitlines() if "CORE_INSTANCE_ID" in line]
+    (holder,) = instances.announced()[2]
+    assert len(refusal) == 1
+    assert refusal[0].startswith(f"CORE_INSTANCE_ID: got 2, which {holder} has and is alive; ")
+    assert "Traceback" not in fourth.text()
+    assert all("announced by" not in one.text() for one in workers)
+    assert leftovers(redis) == []
+
+
+def test_a_killed_instance_is_missed_and_its_successor_takes_its_number_and_its_work(hashing: Cluster) -> None:
+    first = hashing.worker("w0", CORE_INSTANCE_ID="0")
+    second = hashing.worker("w1", CORE_INSTANCE_ID="1")
+    third = hashing.worker("w2", CORE_INSTANCE_ID="2")
+    third.kill()
+    missing = "Nobody announces CORE_INSTANCE_ID 2 of 3: their executions wait"
+    wait_for(lambda: missing in first.text() and missing in second.text(), "both to miss it", log=first.log)
+    ids = many(30)
+    succeed(ids)
+    claim_batch.apply_async()
+    wait_for(are_true([pk for pk in ids if pk % 3 != 2]), "two thirds to be true")
+    assert Execution.objects.filter(pk__in=ids, status="Running").count() == len([pk for pk in ids if pk % 3 == 2])
+    hashing.worker("w2", CORE_INSTANCE_ID="2")
+    claim_batch.apply_async()
+    wait_for(are_true(ids), "the last third to be true")
+
+
+def test_a_worker_that_is_told_to_end_gives_its_number_back_at_once(hashing: Cluster, settings: Settings) -> None:
+    hashing.env["REFRESH_NODE_TTL_SECONDS"] = "60"
+    settings.REFRESH_NODE_TTL_SECONDS = 60
+    worker = hashing.worker("w0", CORE_INSTANCE_ID="0")
+    worker.signal(signal.SIGTERM)
+    wait_for(worker.died, "the worker to end", log=worker.log)
+    assert instances.announced() == {}
+
+
+def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages(
+    hashing: Cluster, redis: Redis
+) -> None:
+    """A message of a dead worker would come back after the visibility timeout, to a list nobody reads."""
+    hashing.env["REFRESH_VISIBILITY_TIMEOUT_SECONDS"] = "1"
+    before: set[bytes] = set()
+    for turn in range(3):
+        worker = hashing.worker(f"turn{turn}", concurrency=1, CORE_INSTANCE_ID="0")
+        before = before or bindings(redis)
+        for _ in range(5):  # more than it can begin with before it dies
+            broadcast()
+        wait_for(lambda worker=worker: "tasks.run_cycle" in worker.text(), "a cycle", log=worker.log)
+        worker.kill()
+    hashing.worker("last", CORE_INSTANCE_ID="0")
+    time.sleep(4)  # longer than the timeout and the sweep of what is unacknowledged
+    assert len(before) == 1
+    assert bindings(redis) == before
+    assert len(redis.keys("_kombu.binding*cycles")) <= 2
+    assert leftovers(redis) == []
+
+
+def test_a_cycle_longer_than_the_visibility_timeout_is_run_once_and_ticks_meanwhile_are_dropped(
+    cluster: Cluster, settings: Settings, redis: Redis
+) -> None:
+    settings.REFRESH_STRATEGY = "lock"
+    cluster.env |= {"REFRESH_STRATEGY": "lock", "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "1"}
+    worker = cluster.worker(concurrency=2)
+    ids = many(3)
+    succeed(ids)
+    redis.set("cache:execution:refresh:lock", "somebody's", px=5_000)  # the cycle waits for it
+    broadcast()
+    wait_for(lambda: "received" in worker.text(), "the cycle to be received", log=worker.log)
+    time.sleep(2.5)
+    broadcast()
+    wait_for(lambda: "'dropped': 1" in worker.text(), "the tick to be dropped", log=worker.log)
+    wait_for(are_true(ids), "every status to be true")
+    wait_for(lambda: "'succeeded': 3" in worker.text(), "the end of the cycle", log=worker.log)
+    assert len([line for line in worker.text().splitlines() if "run_cycle" in line and "received" in line]) == 2
+    assert leftovers(redis) == []
+
+
+def test_a_worker_of_the_claiming_design_does_not_listen_for_cycles(cluster: Cluster, redis: Redis) -> None:
+    worker = cluster.worker()
+    broadcast()
+    ids = many(3)
+    succeed(ids)
+    wait_for(are_true(ids), "every status to be true")
+    assert "run_cycle" not in worker.text().partition(" ready.")[2]
+    assert redis.publish(CHANNEL, "nobody hears this") == 0
+
+
+def test_a_worker_hears_of_cycles_again_after_redis_dropped_its_connections(
+    hashing: Cluster, redis: Redis
+) -> None:
+    worker = hashing.worker("w0", CORE_INSTANCE_ID="0", CORE_INSTANCE_TOTAL="1")
+    wait_for(lambda: redis.client_kill_filter(_type="pubsub"), "a connection to drop")
+    ids = many(3)
+    succeed(ids)
+
+    def done() -> bool:
+        broadcast()
+        return are_true(ids)()
+
+    wait_for(done, "every status to be true", log=worker.log)

@@ -1,0 +1,215 @@
+"""`manage.py bench`: a small run of everything, on servers that were given and that hold other things."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from redis import Redis
+
+from harbor_refresh.bench.given import LOCK, SCHEMA
+from tests import servers
+from tests.waiting import wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+DATABASE = "harbor_refresh_given"
+KEYS = {
+    *("strategy", "nodes", "executions", "seconds", "executions_per_second", "redis_commands"),
+    *("redis_cpu_seconds", "redis_memory_bytes", "sql_statements", "duplicates", "lost", "wrong"),
+}
+OURS = "an execution of somebody else"
+
+
+def environment(**more: str) -> dict[str, str]:
+    given = {"DATABASE_URL": servers.postgres.url_for(DATABASE), "REDIS_URL": servers.redis.url}
+    return {**os.environ, "DJANGO_SETTINGS_MODULE": "settings.test", **given, **more}
+
+
+def bench(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "bench", *map(str, words)],
+        cwd=ROOT,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def given() -> Iterator[psycopg.Connection]:
+    """A database in whose `public` somebody has an installation."""
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {DATABASE}")
+        with psycopg.connect(servers.postgres.url_for(DATABASE), autocommit=True) as connection:
+            connection.execute("CREATE TABLE public.execution (id bigint, vendor_type text)")
+            connection.execute("CREATE TABLE public.django_migrations (id bigint, app text, name text)")
+            connection.execute("INSERT INTO public.execution VALUES (1, %s)", [OURS])
+            yield connection
+        server.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+
+
+@pytest.fixture
+def own() -> Iterator[Redis]:
+    """The Redis database the bench works in."""
+    client = Redis.from_url(servers.redis.url_for(15))
+    client.flushdb()
+    yield client
+    client.flushdb()
+    client.close()
+
+
+def nothing_is_left(given: psycopg.Connection, own: Redis) -> bool:
+    schemas = given.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [SCHEMA]).fetchall()
+    others = given.execute("SELECT id, vendor_type FROM public.execution").fetchall()
+    return schemas == [] and others == [(1, OURS)] and own.dbsize() == 0
+
+
+@pytest.fixture(scope="module")
+def rows(given: psycopg.Connection, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """One run of all strategies, by the name of each."""
+    path = tmp_path_factory.mktemp("bench") / "rows.json"
+    with Redis.from_url(servers.redis.url_for(15)) as client:
+        client.flushdb()
+        words = ("--executions", 300, "--nodes", 2, "--workers", 2, "--concurrency", 1, "--json", path)
+        done = bench(*words, REFRESH_KEY_PREFIX="must:not:matter:")
+        assert done.returncode == 0, done.stderr
+        assert nothing_is_left(given, client)
+    assert "claim+celery" in done.stdout
+    assert "scan: 2 nodes" in done.stderr
+    return {row["strategy"]: row for row in json.loads(path.read_text())}
+
+
+def test_there_is_a_row_for_every_strategy_and_for_both_limits(rows: dict[str, dict[str, Any]]) -> None:
+    assert list(rows) == ["scan", "lock", "hash", "upstream", "claim", "claim+celery", "limit", "redis"]
+    for row in rows.values():
+        assert row.keys() >= KEYS
+        assert row["executions"] == row["executions_done"] == 300
+        assert row["cut"] is False
+        assert row["seconds"] > 0
+        assert row["about"]["versions"]["postgresql"]
+
+
+def test_two_nodes_that_scan_do_the_work_twice_and_two_that_claim_do_it_once(
+    rows: dict[str, dict[str, Any]],
+) -> None:
+    assert rows["scan"]["duplicates"] > 0
+    assert rows["scan"]["refreshes"] == 300 + rows["scan"]["duplicates"]
+    for name in ("lock", "hash", "upstream", "claim", "claim+celery", "limit", "redis"):
+        assert rows[name]["duplicates"] == 0, name
+
+
+def test_a_crash_strands_the_share_of_a_hash_node_and_costs_the_claims_nothing(
+    rows: dict[str, dict[str, Any]],
+) -> None:
+    assert all(rows[name]["killed"] for name in ("scan", "hash", "upstream", "claim", "claim+celery"))
+    assert rows["hash"]["stranded"] > 0
+    assert rows["hash"]["wrong"] == rows["hash"]["stranded"]
+    for name in ("claim", "claim+celery", "scan"):
+        assert (rows[name]["lost"], rows[name]["stranded"], rows[name]["wrong"]) == (0, 0, 0), name
+
+
+def test_only_the_work_is_counted(rows: dict[str, dict[str, Any]]) -> None:
+    """Four statements an execution in the way of the original, which hash does once each; four a chunk in
+    the bare loop, whose chunk is larger than a share. Filling, marking and checking are in neither."""
+    assert rows["hash"]["sql_counted"] == "statements"
+    assert rows["hash"]["sql_statements"] == 4 * 300
+    assert rows["hash"]["redis_commands_by_kind"]["srem"] == 300
+    assert rows["limit"]["sql_statements"] == 4 * 2
+    assert rows["limit"]["redis_commands"] == 0
+    assert rows["redis"]["sql_statements"] == 0
+    assert rows["redis"]["redis_commands_by_kind"].keys() == {"spop", "sadd", "srem"}
+
+
+def test_what_the_budget_ends_is_marked_and_not_extrapolated(given: psycopg.Connection, own: Redis) -> None:
+    words = ("--strategies", "upstream", "--executions", 30_000, "--tasks-per-execution", 1, "--nodes", 1)
+    done = bench(*words, "--budget", 0.7, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)[0]
+    assert row["cut"] is True
+    assert 0 < row["executions_done"] < 30_000
+    assert row["wrong"] is None
+    assert row["lost"] is None
+    assert row["seconds"] < 5
+    assert row["executions_per_second"] == pytest.approx(row["executions_done"] / row["seconds"], rel=0.01)
+    assert abs(row["refreshes"] - row["executions_done"]) <= 1
+    assert nothing_is_left(given, own)
+
+
+def test_a_redis_database_that_is_not_empty_is_refused_and_left_alone(own: Redis) -> None:
+    own.set("somebody's", "value")
+    done = bench("--executions", 1)
+    assert done.returncode == 1
+    assert "database 15 is not empty (1 keys)" in done.stderr
+    assert "--redis-db N" in done.stderr
+    assert own.get("somebody's") == b"value"
+
+
+def test_a_server_that_is_away_is_one_line(own: Redis) -> None:
+    for variable, url in (
+        ("REDIS_URL", "redis://127.0.0.1:1/0"),
+        ("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none"),
+    ):
+        done = bench("--executions", 1, **{variable: url})
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"{variable} is set, but ")
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_second_bench_in_the_same_database_is_refused(given: psycopg.Connection, own: Redis) -> None:
+    given.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    try:
+        done = bench("--executions", 1)
+    finally:
+        given.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+    assert done.returncode == 1
+    assert "Another bench is running" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--strategies", "scan,guess"], "'scan,guess', takes scan, lock"),
+        (["--executions", "0"], "'0', takes a whole number from 1"),
+        (["--budget", "0"], "'0', takes seconds above 0"),
+        (["--json", "/nowhere/rows.json"], "No such file or directory"),
+        (["nonsense"], "invalid choice: 'nonsense'"),
+    ],
+)
+def test_misuse_ends_with_2_before_any_work(words: list[str], told: str) -> None:
+    done = bench(*words, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_leaves_nothing_behind(given: psycopg.Connection, own: Redis) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "bench", "--executions", "50000", "--strategies", "upstream"],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("upstream: 2 nodes"):
+            break
+    wait_for(lambda: 0 < own.scard("cache:execution:refresh:queue:v2") < 50_000, "the nodes to be at work")
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=30)[1]
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in rest
+    assert nothing_is_left(given, own)
+    left = subprocess.run(["ps", "-eo", "sid,args"], capture_output=True, text=True, check=True).stdout
+    nodes = [line for line in left.splitlines() if "bench.node" in line and servers.redis.url in line]
+    assert nodes == []

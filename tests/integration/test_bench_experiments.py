@@ -1,0 +1,193 @@
+"""The experiments of the bench that report: tiny real runs, with real reporters and real workers."""
+
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from redis import Redis
+
+from executions import usecases
+from executions.models import Execution, Task
+from executions.queue import execution_queue
+from executions.usecases import refresh
+from harbor_refresh.bench import backlog, freshness, hot, progress, reports
+from harbor_refresh.bench.errors import BenchError
+from harbor_refresh.bench.ground import Ground, environment
+from harbor_refresh.bench.prepared import prepare
+from harbor_refresh.bench.reporter import Job, carry_out
+from harbor_refresh.bench.reporters import reporting
+from harbor_refresh.bench.screen import Screen
+from harbor_refresh.bench.shift import shift
+from harbor_refresh.bench.watcher import Watcher
+from tasks.recover_stale import recover_stale
+from tests import servers
+from tests.waiting import wait_for
+
+OPTIONS: dict[str, Any] = {
+    **{"executions": 20, "tasks_per_execution": 3, "nodes": 1, "workers": 1, "concurrency": 1, "budget": 60.0},
+    **{"processes": None, "batches": None, "tasks": 100, "rounds": 5, "strategies": ["claim"], "sizes": [40, 80]},
+    **{"rates": [20], "seconds": 1.0, "interval": 2.0},
+}
+
+Run = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def ground(database: str, redis: Redis, tmp_path: Path) -> Ground:
+    """The servers of the test, as they are: a ground that is neither opened nor cleared."""
+    ground = Ground()
+    ground.database_url, ground.redis_url = servers.postgres.url_for(database), servers.redis.url
+    ground.environ = environment(ground.database_url, ground.redis_url)
+    ground.directory = tmp_path
+    return ground
+
+
+@pytest.fixture
+def run(ground: Ground) -> Run:
+    def measure(experiment: Any, **options: Any) -> list[dict[str, Any]]:
+        screen = Screen(experiment.__name__, {}, None)
+        rows = experiment.run(ground, Namespace(**{**OPTIONS, **options}), screen)
+        told = [row.as_json() for row in rows]
+        for key, _ in experiment.COLUMNS:
+            assert any(key in row for row in told), f"no row has the column {key}"
+        return told
+
+    return measure
+
+
+def test_a_report_is_true_sooner_with_the_wake_up_than_by_the_schedule(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "WARM_UP_SECONDS", 0.2)
+    woken, asleep = run(freshness)
+    assert [row["wake_up"] for row in (woken, asleep)] == [True, False]
+    assert [row["interval"] for row in (woken, asleep)] == [30.0, 2.0]
+    for row in (woken, asleep):
+        assert (row["reports"], row["unseen"], row["errors"], row["cut"]) == (20, 0, 0, False)
+        assert 0 < row["p50"] <= row["p95"] <= row["p99"] <= row["max"]
+    assert woken["p50"] < asleep["p50"], "somebody woke those who sleep"
+    assert not Execution.objects.exclude(status="Success").exists()
+
+
+def test_a_sleeping_worker_sends_no_tick_though_it_knows_that_work_waits(ground: Ground) -> None:
+    with shift(ground, Namespace(workers=1, concurrency=1), wake_up=False, interval=600.0):
+        log = next(ground.directory.glob("crew*/worker1.log"))
+
+        def looked() -> int:
+            return log.read_text().count("Task tasks.recover_stale[") // 2  # received, succeeded
+
+        execution_queue().add(["1:REPLICATION"])
+        execution_queue().forget_wake()  # whoever looks next has a reason to send a tick
+        for _ in range(2):  # a tick that the first one sends is taken before the second one
+            before = looked()
+            recover_stale.apply_async()
+            wait_for(lambda: looked() > before, "a look for what waits", log=log)  # noqa: B023 - waited for here
+        assert "Task tasks.claim_batch[" not in log.read_text()
+        assert execution_queue().stats().backlog == 1
+
+
+def test_a_hot_execution_is_refreshed_less_often_than_it_is_reported(run: Run) -> None:
+    single, together = run(hot, processes=2)
+    assert [(row["batch"], row["calls"], row["errors"]) for row in (single, together)] == [
+        (1, 100, 0),
+        (10, 10, 0),
+    ]
+    for row in (single, together):
+        assert row["revisions"] == 1
+        assert 1 <= row["refreshes"] <= row["calls"] + 1
+        assert row["seconds_reporting"] > 0
+        assert row["seconds_till_true"] is not None
+        assert row["reports_per_second"] == pytest.approx(100 / row["seconds_reporting"], rel=0.05)
+    assert single["refreshes"] + together["refreshes"] <= (hot._refreshes() or 0), "one was counted twice"
+
+
+def test_bulk_reports_are_all_applied_and_mark_each_execution_once(run: Run) -> None:
+    single, together = run(reports, batches=[1, 50])
+    for row in (single, together):
+        assert (row["reports"], row["marked"], row["errors"], row["cut"]) == (60, 20, 0, False)
+    assert Task.objects.filter(status="Success").count() == 120
+    assert together["sql_statements"] < single["sql_statements"]
+
+
+@pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
+def test_progress_is_one_statement_for_us_and_a_command_a_task_for_celery(run: Run) -> None:
+    rows = run(progress, tasks=60)
+    assert [(row["way"], row["done"]) for row in rows] == [
+        (way, done) for way in (progress.OURS, progress.THEIRS) for done in (0, 0.5, 1)
+    ]
+    assert [row["redis_commands"] for row in rows] == [0, 0, 0, 61, 61, 61]
+    assert all(row["median_ms"] > 0 for row in rows)
+
+
+def test_a_wrong_answer_is_no_measurement() -> None:
+    with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
+        progress._times(lambda: 2, 3, rounds=1)
+
+
+def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> None:
+    small, large = run(backlog)
+    assert [(row["executions"], row["executions_done"]) for row in (small, large)] == [(40, 40), (80, 80)]
+    assert small["us_each"] == pytest.approx(1e6 / small["executions_per_second"], rel=0.01)
+    assert Execution.objects.count() == 80
+
+
+@pytest.mark.usefixtures("database")
+def test_what_is_prepared_is_true_and_one_report_away_from_another_status() -> None:
+    pairs = prepare(3, 4, done=3)
+    assert [execution for execution, _ in pairs] == list(
+        Execution.objects.order_by("pk").values_list("pk", flat=True)
+    )
+    ids = [execution for execution, _ in pairs]
+    assert refresh(ids).changed == 0
+    carry_out(Job([task for _, task in pairs], budget=9), time.monotonic())
+    assert refresh(ids).changed == 3
+    again = prepare(2, 1)
+    assert (len(again), Task.objects.count()) == (2, 14)
+    assert not {execution for execution, _ in again} & set(ids)
+
+
+def test_a_change_that_is_committed_after_a_later_one_is_seen(ground: Ground) -> None:
+    insert = (
+        "INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)"
+        " VALUES (%s, 1, 'Running', 'Success', now())"
+    )
+    with psycopg.connect(ground.database_url) as early, psycopg.connect(ground.database_url) as late:
+        early.execute(insert, [1])
+        with Watcher(ground.database_url) as watcher:
+            late.execute(insert, [2])
+            late.commit()
+            watcher.look()
+            assert set(watcher.seen) == {2}
+            early.commit()
+            watcher.look()
+            assert set(watcher.seen) == {1, 2}
+            first = dict(watcher.seen)
+            watcher.look()
+            assert watcher.seen == first
+
+
+@pytest.mark.usefixtures("database", "redis")
+def test_a_call_that_fails_is_counted_and_the_next_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise ConnectionError("too many clients")
+
+    monkeypatch.setattr(usecases, "report", fail)
+    outcome = carry_out(Job([1, 2, 3], budget=9, batch=2), time.monotonic())
+    assert (outcome.errors, outcome.first_error) == (2, "ConnectionError: too many clients")
+    assert (len(outcome.calls), outcome.applied) == (2, 0)
+
+
+def test_what_is_not_called_within_the_budget_is_left() -> None:
+    outcome = carry_out(Job([1, 2, 3], budget=0.0), time.monotonic() - 1)
+    assert (outcome.calls, outcome.errors) == ([], 0)
+
+
+def test_a_reporter_that_cannot_begin_is_told_with_its_last_words(ground: Ground) -> None:
+    ground.environ |= {"DATABASE_URL": "nonsense"}
+    told = pytest.raises(BenchError, match=r"(?s)A reporter ended with 1.*DATABASE_URL")
+    with told, reporting([Job([1], budget=1)], ground):
+        pass

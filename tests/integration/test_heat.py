@@ -1,0 +1,219 @@
+"""Heat: an execution whose reports keep coming is claimed at growing intervals, while the queue is short."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from executions.queue import SMALL, Batch, ExecutionQueue
+from executions.queue import queue as queue_module
+from tests.integration.state import Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
+
+PREFIX = "cache:execution:refresh:"
+HEAT = PREFIX + "heat"
+LONGEST = 0.8
+US = 0.000001
+
+Warm = tuple[ExecutionQueue, Clock]
+
+
+@pytest.fixture
+def warm(redis: Redis) -> Warm:
+    return queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
+
+
+def claim(queue: ExecutionQueue, redis: Redis, count: int = 1000) -> Batch:
+    """A claim that is completed at once; what heat remembers does not expire by the real clock."""
+    batch = queue.claim_batch("me", count)
+    queue.mark_complete(batch.claim)
+    redis.persist(HEAT)
+    return batch
+
+
+def heat(redis: Redis) -> dict[str, str]:
+    found: dict[str, str] = whole_redis(redis).get("heat", {})
+    return found
+
+
+def waiting(redis: Redis) -> set[str]:
+    found: set[str] = whole_redis(redis).get("queue:v2", set())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("longest", "rests"),
+    [
+        (0.8, [0.05, 0.1, 0.2, 0.4, 0.8, 0.8, 0.8]),
+        (0.3, [0.05, 0.1, 0.2, 0.3, 0.3]),
+        (0.02, [0.02, 0.02, 0.02]),
+        (60.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60, 60]),
+    ],
+)
+def test_each_rest_is_twice_the_one_before_up_to_the_longest(
+    longest: float, rests: list[float], redis: Redis
+) -> None:
+    queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=longest)
+    queue.add(["1:A"])
+    assert claim(queue, redis).claim.members == ("1:A",)
+    for rest in rests:
+        queue.add(["1:A"])
+        batch = claim(queue, redis)
+        assert (batch.claim.members, batch.wait, batch.more) == ((), pytest.approx(rest), False)
+        clock.move(rest - US)
+        batch = claim(queue, redis)
+        assert (batch.claim.members, batch.wait) == ((), pytest.approx(US))
+        assert waiting(redis) == {"1:A"}
+        clock.move(US)
+        batch = claim(queue, redis)
+        assert (batch.claim.members, batch.wait) == (("1:A",), 0)
+
+
+def test_what_rests_is_nowhere_but_on_the_queue(redis: Redis, warm: Warm) -> None:
+    queue, clock = warm
+    queue.add(["1:A"])
+    claim(queue, redis)
+    queue.add(["1:A"])
+    before = whole_redis(redis)
+    assert queue.claim_batch("me", 10).wait == pytest.approx(0.05)
+    redis.persist(HEAT)
+    assert whole_redis(redis) == {key: value for key, value in before.items() if key != "wake"}
+    assert before["heat"] == {"1:A": f"1:{clock.now}"}
+
+
+def test_after_two_of_the_longest_rests_without_a_claim_a_member_is_cold_again(redis: Redis, warm: Warm) -> None:
+    queue, clock = warm
+    for _ in range(6):
+        queue.add(["1:A", "2:A"])
+        clock.move(LONGEST)
+        claim(queue, redis)
+    clock.move(2 * LONGEST)
+    queue.add(["1:A"])
+    claim(queue, redis)
+    clock.move(US)
+    queue.add(["2:A"])
+    claim(queue, redis)
+    assert heat(redis) == {"1:A": f"7:{clock.now - 1}", "2:A": f"1:{clock.now}"}
+
+
+def test_nobody_is_held_up_by_a_hot_one(redis: Redis, warm: Warm) -> None:
+    queue, clock = warm
+    queue.add(["1:A"])
+    claim(queue, redis)
+    clock.move(0.01)
+    queue.add(["2:B"])
+    claim(queue, redis)
+    queue.add(["1:A", "2:B", "3:C"])
+    batch = claim(queue, redis)
+    assert (batch.claim.members, batch.backlog) == (("3:C",), 3)
+    assert batch.wait == pytest.approx(0.04), "the first whose rest ends tells when to come back"
+    assert waiting(redis) == {"1:A", "2:B"}
+
+
+def test_hot_ones_at_the_hand_of_the_clock_do_not_hide_the_others(redis: Redis, warm: Warm) -> None:
+    """Where less is asked for than waits, each claim goes on from where the last one stopped."""
+    queue, clock = warm
+    hot = {f"{number}:A" for number in range(1, SMALL // 2 + 1)}
+    cold = {f"{number}:B" for number in range(SMALL // 2 + 1, SMALL + 1)}
+    queue.add(hot)
+    claim(queue, redis)
+    with sets_are_hash_tables(redis):
+        queue.add(hot | cold)
+        taken: set[str] = set()
+        dice = Random(1)
+        for _ in range(1000):
+            if taken == cold:
+                break
+            clock.move(dice.randrange(40) * US)
+            taken |= set(claim(queue, redis, 2).claim.members)
+    assert taken == cold
+    assert waiting(redis) == hot
+
+
+def test_a_long_queue_knows_no_heat(redis: Redis, warm: Warm) -> None:
+    queue, _ = warm
+    names = {f"{number}:A" for number in range(1, SMALL + 2)}
+    for _ in range(3):
+        queue.add(names)
+        batch = claim(queue, redis)
+        assert (set(batch.claim.members), batch.wait) == (names, 0)
+    assert heat(redis) == {}
+    names.remove("1:A")
+    queue.add(names)
+    claim(queue, redis)
+    assert set(heat(redis)) == names
+
+
+def test_without_a_rest_nobody_is_ever_hot(redis: Redis) -> None:
+    queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
+    for _ in range(20):
+        queue.add(["1:A"])
+        batch = queue.claim_batch("me", 10)
+        assert (batch.claim.members, batch.wait) == (("1:A",), 0)
+        queue.mark_complete(batch.claim)
+    assert set(whole_redis(redis)) == {"nodes", "stamp", "cursor"}
+    assert clock.now == 1_000_000_000_000
+
+
+@pytest.mark.parametrize("back", [US, 0.04, LONGEST, 1.5 * LONGEST, 2 * LONGEST, 3600.0])
+def test_a_clock_that_goes_back_holds_nobody_longer_than_a_longest_rest(
+    back: float, redis: Redis, warm: Warm
+) -> None:
+    queue, clock = warm
+    for _ in range(6):
+        queue.add(["1:A"])
+        claim(queue, redis)
+        clock.move(LONGEST)
+    queue.add(["1:A"])
+    claim(queue, redis)
+    clock.move(-back)
+    queue.add(["1:A"])
+    held = claim(queue, redis).wait
+    assert held <= LONGEST
+    clock.move(LONGEST)
+    claim(queue, redis)
+    assert waiting(redis) == set()
+
+
+def test_what_is_remembered_is_bounded_and_expires(redis: Redis, warm: Warm) -> None:
+    queue, _ = warm
+    largest = 0
+    for turn in range(2000 // SMALL):
+        queue.add(f"{turn * SMALL + number}:A" for number in range(1, SMALL + 1))
+        claim(queue, redis)
+        largest = max(largest, len(heat(redis)))
+    assert 900 < largest <= 1000
+    queue.add(["9999:A"])
+    queue.claim_batch("me", 10)
+    left: Any = redis.pttl(HEAT)
+    assert 0 < left <= 2 * LONGEST * 1000
+
+
+def test_a_last_short_page_of_a_long_claim_waits_for_nobody(
+    redis: Redis, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, _ = warm
+    monkeypatch.setattr(queue_module, "PAGE", 20)
+    names = {f"{number}:A" for number in range(1, 51)}
+    queue.add(names)
+    assert set(claim(queue, redis).claim.members) == names
+    queue.add(names)
+    batch = claim(queue, redis)
+    taken, rest = set(batch.claim.members), waiting(redis)
+    assert taken | rest == names
+    assert not taken & rest
+    assert bool(rest) == bool(batch.wait)
+
+
+def test_a_hot_one_that_is_alone_is_refreshed_a_few_times_and_not_for_each_report(
+    redis: Redis, warm: Warm
+) -> None:
+    """A report every millisecond for ten seconds, and a tick for each that asks for one or comes later."""
+    queue, clock = warm
+    times, due = 0, 0
+    for _ in range(10_000):
+        clock.move(0.001)
+        if queue.add(["1:A"]).wake or (due and clock.now >= due):
+            batch = claim(queue, redis)
+            times += len(batch.claim)
+            due = clock.now + round(batch.wait * 1_000_000) if batch.wait else 0
+    assert 12 <= times <= 18

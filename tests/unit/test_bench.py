@@ -1,0 +1,123 @@
+"""The arithmetic of the bench, and the corner it works in on servers that were given."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from harbor_refresh.bench import crash
+from harbor_refresh.bench.figures import duplicates, rate, shares
+from harbor_refresh.bench.given import with_options
+from harbor_refresh.bench.ground import environment
+from harbor_refresh.bench.meters import by_kind
+from harbor_refresh.bench.rows import File, Row
+from harbor_refresh.bench.screen import cell
+
+
+@pytest.mark.parametrize(("count", "parts"), [(10, 1), (10, 3), (300, 2), (1_000_000, 7), (2, 5)])
+def test_shares_are_even_and_leave_nobody_out(count: int, parts: int) -> None:
+    ranges = shares(count, parts)
+    assert [number for first, last in ranges for number in range(first, last + 1)] == list(range(1, count + 1))
+    sizes = [last - first + 1 for first, last in ranges]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_rate_is_of_what_was_done_and_not_of_what_was_wished() -> None:
+    row = Row("scan", 2, 1_000, seconds=4.0)
+    rate(row, 200)
+    assert row.executions_per_second == 50.0
+    assert row.extra["executions_done"] == 200
+
+
+def test_duplicates_are_the_refreshes_beyond_the_first_of_each_execution() -> None:
+    row = Row("scan", 2, 1_000)
+    duplicates(row, refreshes=1_900, done=1_000)
+    assert row.duplicates == 900
+    assert row.extra["duplicates_share"] == pytest.approx(0.4737)
+
+
+def test_an_execution_that_is_done_and_not_told_yet_is_no_negative_duplicate() -> None:
+    row = Row("hash", 2, 1_000)
+    duplicates(row, refreshes=499, done=500)
+    assert row.duplicates == 0
+
+
+def test_nothing_done_is_no_division_by_nothing() -> None:
+    row = Row("hash", 2, 1_000, seconds=1.0)
+    rate(row, 0)
+    duplicates(row, refreshes=0, done=0)
+    assert (row.executions_per_second, row.extra["duplicates_share"]) == (0.0, 0.0)
+
+
+def test_commands_are_those_between_two_looks_without_the_looks() -> None:
+    before = {"cmdstat_sadd": {"calls": 10}, "cmdstat_info": {"calls": 3}, "used_cpu_user": 1.0}
+    now = {
+        "cmdstat_sadd": {"calls": 15},
+        "cmdstat_scard": {"calls": 9},
+        "cmdstat_del": {"calls": 2},
+        "cmdstat_info": {"calls": 4},
+    }
+    own = Counter({"scard": 9})
+    assert by_kind(before, now, own) == {"sadd": 5, "del": 2}
+
+
+def test_a_sample_has_a_half_way_however_small_it_is() -> None:
+    assert crash.chunk(1) == "1"
+    assert crash.chunk(300) == "15"
+    assert crash.chunk(20_000) == "1000"
+    assert crash.chunk(1_000_000) == "2000"
+
+
+def test_the_search_path_is_added_and_everything_else_of_the_url_stays() -> None:
+    url = "postgresql://me:p%40ss@db.example:5433/harbor?sslmode=require&options=-c%20lock_timeout%3D9s"
+    own = conninfo_to_dict(with_options(url, "-c lock_timeout=5s -c search_path=bench"))
+    assert own == {
+        "user": "me",
+        "password": "p@ss",
+        "host": "db.example",
+        "port": "5433",
+        "dbname": "harbor",
+        "sslmode": "require",
+        "options": "-c lock_timeout=5s -c search_path=bench",
+    }
+
+
+def test_the_callers_tunables_do_not_reach_the_measured_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REFRESH_CHUNK", "CELERY_BROKER_URL", "CORE_INSTANCE_ID", "LOG_LEVEL", "DATABASE_URL_FILE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("MINE", "stays")
+    made = environment("postgresql://a/b", "redis://c/1")
+    assert made["MINE"] == "stays"
+    assert (made["DATABASE_URL"], made["REDIS_URL"]) == ("postgresql://a/b", "redis://c/1")
+    assert not {"REFRESH_CHUNK", "CELERY_BROKER_URL", "CORE_INSTANCE_ID", "LOG_LEVEL", "DATABASE_URL_FILE"} & set(
+        made
+    )
+
+
+def test_the_file_holds_every_row_as_soon_as_it_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text("of an earlier run")
+    file = File(path)
+    assert json.loads(path.read_text()) == []
+    for count in (1, 2):
+        file.add(Row("scan", count, 10, extra={"refreshes": 3}).as_json())
+        rows = json.loads(path.read_text())
+        assert [row["nodes"] for row in rows] == list(range(1, count + 1))
+        assert rows[-1]["refreshes"] == 3
+    assert os.listdir(tmp_path) == ["rows.json"]
+
+
+def test_the_table_tells_what_is_unknown_from_what_is_nothing() -> None:
+    assert [cell(value) for value in (None, 0, 1_234_567, 12_345.6, 0.01234, False, True, "scan")] == [
+        "-",
+        "0",
+        "1,234,567",
+        "12,346",
+        "0.0123",
+        "",
+        "yes",
+        "scan",
+    ]

@@ -1,0 +1,240 @@
+"""Percentiles, and the pictures and tables that are made of measured rows."""
+
+import json
+import sys
+from argparse import ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from harbor_refresh.bench import backlog, data, options, plots
+from harbor_refresh.bench.errors import BenchError
+from harbor_refresh.bench.percentiles import percentile, summary
+from harbor_refresh.bench.pictures import canvas
+from harbor_refresh.bench.reporters import parts, shares
+from harbor_refresh.bench.rows import Row
+
+ABOUT = {
+    "machine": {"cpu": "Some(R) CPU @ 2.40GHz", "cores": 2, "memory_bytes": 8 * 2**30},
+    "versions": {"postgresql": "18.6", "valkey server": "9.1.2", "celery": "5.7.0"},
+    "date": "2026-11-03T10:00:00+00:00",
+}
+COMMON = {"nodes": 5, "workers": 2, "concurrency": 2, "cut": False, "errors": 0, "tasks": 10_000}
+
+
+def strategy(name: str, speed: float, **more: Any) -> dict[str, Any]:
+    row = {"strategy": name, "executions_per_second": speed, "duplicates_share": 0.0, "lost": 0}
+    return {"experiment": "strategies", **COMMON, **row, **more}
+
+
+def fresh(rate: int, p50: float, p99: float, *, wake_up: bool) -> dict[str, Any]:
+    row = {"rate": rate, "achieved": rate, "wake_up": wake_up, "interval": 5.0}
+    return {"experiment": "freshness", **COMMON, **row, "p50": p50, "p99": p99}
+
+
+def waiting(name: str, size: int, us: float | None, *, cut: bool = False) -> dict[str, Any]:
+    return {"experiment": "backlog", **COMMON, "strategy": name, "executions": size, "us_each": us, "cut": cut}
+
+
+ROWS: list[dict[str, Any]] = [
+    strategy("scan", 140, duplicates_share=0.79, cut=True),
+    strategy("upstream", 900, lost=100),
+    strategy("claim", 31_000),
+    strategy("limit", 40_000, lost=None, duplicates_share=None),
+    waiting("scan", 1_000, 7_000),
+    waiting("scan", 10_000, 9_000, cut=True),
+    waiting("scan", 100_000, None),
+    waiting("claim+celery", 1_000, 300),
+    waiting("claim+celery", 100_000, 40),
+    *({"experiment": "workers", **COMMON, "workers": n, "executions_per_second": 9_000.0 * n} for n in (1, 2)),
+    fresh(20, 0.02, 0.05, wake_up=True),
+    fresh(50, 0.03, 0.09, wake_up=True),
+    fresh(20, 2.5, 5.0, wake_up=False),
+    *(
+        {"experiment": "hot", **COMMON, "processes": 8, "batch": batch, "calls": 10_000 // batch}
+        | {"refreshes": 300, "seconds_reporting": 9.0, "seconds_till_true": 0.1}
+        for batch in (1, 10)
+    ),
+    *(
+        {"experiment": "progress", **COMMON, "way": way, "done": done, "median_ms": 2.5}
+        | {"redis_commands": commands, "statements": 1}
+        for way, commands in (("ours", 0), ("theirs", 10_001))
+        for done in (0, 0.5, 1)
+    ),
+]
+ROWS = [row | {"about": ABOUT} for row in ROWS]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(ROWS))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [
+        ([7.0], 0.5, 7.0),
+        ([1, 2, 3, 4], 0.5, 2),
+        ([4, 3, 2, 1], 0.51, 3),
+        (list(range(1, 101)), 0.99, 99),
+        (list(range(1, 101)), 1.0, 100),
+        (list(range(1, 101)), 0.07, 7),  # 0.07 x 100 is a little more than 7 for a computer
+        ([], 0.5, None),
+    ],
+)
+def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
+    values: list[float], share: float, expected: float | None
+) -> None:
+    assert percentile(values, share) == expected
+
+
+def test_a_percentile_of_nothing_like_a_share_is_refused() -> None:
+    with pytest.raises(ValueError, match="a share is above 0"):
+        percentile([1.0], 99)
+
+
+def test_a_summary_is_rounded_and_empty_when_nothing_was_seen() -> None:
+    assert summary([0.123456, 1.0]) == {"p50": 0.1235, "p95": 1.0, "p99": 1.0, "max": 1.0}
+    assert set(summary([]).values()) == {None}
+
+
+def test_tasks_are_dealt_out_to_all_reporters() -> None:
+    tasks = list(range(10))
+    assert shares(tasks, 3) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
+    assert parts(tasks, 3) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert parts([1], 2) == [[1], []]
+
+
+def test_numbers_come_sorted_and_once_and_nonsense_is_told() -> None:
+    assert options.numbers(1, 99)("20,5, 20") == [5, 20]
+    for text in ("", "a", "0", "100"):
+        with pytest.raises(ArgumentTypeError, match="takes"):
+            options.numbers(1, 99)(text)
+
+
+def test_an_option_that_was_given_wins_over_the_default_of_its_experiment() -> None:
+    given = Namespace(processes=None, batches=[7], budget=3)
+    assert options.chosen("hot", given) == Namespace(processes=8, batches=[7], budget=3)
+
+
+def test_a_strategy_that_was_cut_is_not_tried_with_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(name: str, _: Any, given: Namespace, __: Any) -> Row:
+        cut = name == "scan" and given.executions >= 100
+        return Row(name, 2, given.executions, seconds=1.0, executions_per_second=50.0, cut=cut)
+
+    class Nowhere:
+        def __getattr__(self, _: str) -> Any:
+            return lambda *_: self
+
+        def __enter__(self) -> Any:
+            return lambda done: None
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(data, "fill", lambda size, show: None)
+    monkeypatch.setattr(backlog, "by_nodes", measure)
+    given = Namespace(sizes=[10, 100, 1_000], strategies=["scan", "claim"], nodes=2)
+    given.tasks_per_execution, given.budget = 4, 1.0
+    rows: Any = backlog.run(Nowhere(), given, Nowhere())  # type: ignore[arg-type]
+    told = [(row.strategy, row.executions, row.cut, row.extra["not_tried"]) for row in rows]
+    assert told == [
+        ("scan", 10, False, None),
+        ("claim", 10, False, None),
+        ("scan", 100, True, None),
+        ("claim", 100, False, None),
+        ("scan", 1_000, False, "cut at 100"),
+        ("claim", 1_000, False, None),
+    ]
+    assert {row.extra["us_each"] for row in rows} == {20_000.0, None}
+
+
+def test_every_experiment_with_rows_becomes_a_picture(tmp_path: Path) -> None:
+    drawn = plots.draw(ROWS, tmp_path)
+    assert [path.stem for path in drawn] == [f"bench-{name}" for name in plots.PICTURES]
+    for path in drawn:
+        assert path.suffix == ".svg"
+        assert path.stat().st_size <= canvas.LARGEST_SVG
+        root = ElementTree.fromstring(path.read_text(encoding="utf-8"))  # noqa: S314 - our own file
+        assert root.tag.endswith("svg")
+        assert len(list(root.iter())) > 100
+        assert "fill: #ffffff" in path.read_text(encoding="utf-8"), "the ground is white on a dark page, too"
+
+
+def test_the_same_rows_make_the_same_file(tmp_path: Path) -> None:
+    rows = [row for row in ROWS if row["experiment"] == "hot"]
+    first, second = plots.draw(rows, tmp_path / "a"), plots.draw(rows, tmp_path / "b")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_a_picture_that_is_too_large_is_a_png_and_the_old_one_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (svg,) = plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path)
+    monkeypatch.setattr(canvas, "LARGEST_SVG", 10)
+    (png,) = plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert not svg.exists()
+    monkeypatch.undo()
+    assert plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path) == [svg]
+    assert not png.exists()
+
+
+def test_rows_of_an_experiment_of_which_nothing_was_measured_can_be_drawn(tmp_path: Path) -> None:
+    empty: list[dict[str, Any]] = [
+        strategy("scan", 0) | {"executions_per_second": None},
+        waiting("scan", 10, None),
+        fresh(20, 0, 0, wake_up=True) | {"p50": None, "p99": None},
+        {"experiment": "workers", **COMMON, "workers": 1, "executions_per_second": None},
+    ]
+    assert len(plots.draw(empty, tmp_path)) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1_200_000, "1,200,000"), (0.25, "0.25"), (31.6, "31.6"), (2.0, "2"), (1234.5, "1,234")]
+)
+def test_numbers_are_written_as_people_write_them(value: float, text: str) -> None:
+    assert canvas.number(value) == text
+
+
+def test_the_small_line_tells_where_and_when() -> None:
+    line = "2 cores of Some, 8 GB · PostgreSQL 18.6, Valkey 9.1.2, Celery 5.7.0 · 3 November 2026"
+    assert plots.about_line(ROWS) == line
+
+
+def test_the_command_draws_and_prints_tables(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("bench", "plot", str(file), "--into", str(tmp_path / "images"), "--markdown")
+    told = capsys.readouterr()
+    assert len(list((tmp_path / "images").iterdir())) == len(plots.PICTURES)
+    assert "bench-freshness.svg" in told.err
+    assert "### freshness" in told.out
+    assert "| 20 | 20 | yes | 30 |" not in told.out
+    assert "| reports/s | sent/s | wake-up |" in told.out
+    assert "*2 cores of Some" in told.out
+
+
+def test_without_matplotlib_one_line_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(CommandError, match=r"pip install -r requirements-dev\.txt"):
+        call_command("bench", "plot", str(file), "--into", "/nowhere")
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "not JSON"])
+def test_a_file_that_holds_no_rows_is_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(text)
+    with pytest.raises(BenchError, match=r"Takes files that bench has written with --json\."):
+        plots.read([path])
+
+
+@pytest.mark.parametrize("words", [["plot"], ["plot", "a.json"], ["hot", "a.json"], ["strategies", "--markdown"]])
+def test_a_plot_without_a_file_or_a_place_is_misuse_and_so_is_a_file_for_a_measure(words: list[str]) -> None:
+    with pytest.raises(CommandError) as told:
+        call_command("bench", *words)
+    assert told.value.returncode == 2
