@@ -6,12 +6,12 @@
 | `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes x share         |
 | `attempts`     | hash   | `ID:VENDOR` → how often it failed                       | queue and processing       |
 | `nodes`        | zset   | live nodes by their last sign of life                   | live nodes                 |
-| `wake`         | string | exists while a tick is on its way                       | one, expires               |
+| `wake`         | string | a tick is on its way or was there a moment ago          | one, expires               |
 | `pause`        | string | exists while the database is away                       | one, expires               |
 | `stamp`        | string | the last stamp given                                    | one                        |
 | `cursor`       | string | how far claims have gone through the queue              | one                        |
 | `heat`         | hash   | `ID:VENDOR` → how long it rests, and since when         | 1,000, expires             |
-| `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | a short queue, expires     |
+| `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | 1,000, expires             |
 | `lock`         | string | the token of who works a cycle (`lock` design only)     | one, expires               |
 | `instances`    | zset   | `ID:NODE` by last sign of life (`hash` design only)     | live workers, expires      |
 """

@@ -125,16 +125,14 @@ class ExecutionQueue:
         backlog = live = wait = 0
         room = count
         while left := min(room, count - len(raw)):
-            stamp, cursor, waited, free, nodes, more, failures, wait = self._run(
+            stamp, cursor, waited, room, nodes, more, failures, wait = self._run(
                 "claim",
                 *(node, min(PAGE, left), conf.size, conf.share, self._ttl_us, self._rest_us),
-                *(SMALL, WAKE_TTL_MS, stamp, cursor),
+                *(SMALL, WAKE_TTL_MS, stamp, cursor, live),
                 once=True,
             )
             if not raw:
-                backlog, room, live = waited, free, nodes
-            else:
-                room -= len(more)
+                backlog, live = waited, nodes
             raw += more
             attempts |= {name: int(times) for name, times in zip(more, failures, strict=False) if int(times)}
             if not more or wait or len(raw) >= backlog:
@@ -174,14 +172,15 @@ class ExecutionQueue:
             total += GivenBack(returned, tuple(member.decode() for member in exhausted))
         return total
 
-    def recover_stale(self) -> tuple[GivenBack, tuple[bytes, ...]]:
+    def recover_stale(self, *, idle: bool = False) -> tuple[GivenBack, tuple[bytes, ...]]:
         """Give back the claims of dead nodes, and any claim that is too old, in bounded pages.
 
         1. Go through processing a page at a time. A claim is judged once, by the first of its tokens.
-        2. A claim whose node is silent, whose stamp is too old, or that has waited for longer than a node may
-           be silent, is a suspect (or one from the future: then the clock has gone back). Before a node is
-           called silent, look again who is alive: a node gives a sign of life with every claim it takes
-           over, so whoever is on the page is seen.
+        2. A claim whose node is silent or whose stamp is too old is a suspect (or one from the future: then
+           the clock has gone back). Before a node is called silent, look again who is alive: a node gives a
+           sign of life with every claim it takes over, so whoever is on the page is seen. If nothing waits
+           with the broker (`idle`), a claim that waits for longer than a node may be silent is one, too,
+           whoever made it: the worker that had its message is dead, and the message with it.
         3. Give each suspect back by its token. If its owner completes it in the meantime, or another
            recovery was quicker, the token is gone and nothing happens. It counts as an attempt only if
            somebody had begun to work on it: to wait for a worker is no failure.
@@ -200,7 +199,7 @@ class ExecutionQueue:
             for raw, token in tokens.items():
                 if token is None:
                     unreadable.append(raw)
-                elif self._is_sound(token, look):
+                elif self._is_sound(token, look, idle=idle):
                     sound.add(_claim_of(raw))
                 else:
                     outlived[(token.node, token.stamp, token.is_worked_on)].append(token.member)
@@ -212,10 +211,9 @@ class ExecutionQueue:
                 self._redis.srem(self.keys.processing, *chunk)
         return total, tuple(unreadable)
 
-    def _is_sound(self, token: Token, look: Stats) -> bool:
-        """A claim that waits is due soon, whoever made it: the worker that had its message may be dead, and
-        the message with it. To give it back too early is harmless, for the message finds nothing then."""
-        limit = self.conf.stale if token.is_worked_on else self.conf.node_ttl
+    def _is_sound(self, token: Token, look: Stats, *, idle: bool) -> bool:
+        """To give back too early is harmless: who completes it is fenced, and its message finds nothing."""
+        limit = self.conf.node_ttl if idle and not token.is_worked_on else self.conf.stale
         return token.node in look.nodes and abs(look.now - token.stamp) <= limit * 1_000_000
 
     def lost(self, members: Iterable[str]) -> list[str]:
@@ -234,9 +232,9 @@ class ExecutionQueue:
                 missing -= {token.member for token in self.claims() if isinstance(token, Token)}
         return sorted(missing)
 
-    def wake(self) -> bool:
-        """True if members wait and the caller must send the tick."""
-        return bool(self._run("wake", WAKE_TTL_MS))
+    def wake(self, *, anyway: bool = False) -> bool:
+        """True if members wait and the caller must send the tick; `anyway`: though one seems on its way."""
+        return bool(self._run("wake", WAKE_TTL_MS, int(anyway)))
 
     def forget_wake(self) -> None:
         """This tick has claimed its last: the next who has a reason may send one."""

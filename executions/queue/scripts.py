@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 
 KEYS: dict[str, tuple[str, ...]] = {
-    "add": ("queue", "wake", "marks"),
+    "add": ("queue", "wake", "marks", "processing"),
     "announce": ("instances",),
     "beat": ("nodes",),
     "claim": ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),

@@ -14,9 +14,7 @@ WITH changed AS (
     UPDATE execution e
     SET
         status = %(status)s,
-        end_time = CASE
-            WHEN %(final)s THEN coalesce((SELECT max(end_time) FROM task WHERE execution_id = e.id), now())
-        END,
+        end_time = CASE WHEN %(final)s THEN now() END,
         revision = e.revision + 1,
         update_time = now()
     WHERE e.id = %(execution_id)s AND e.revision = %(revision)s

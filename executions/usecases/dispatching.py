@@ -15,6 +15,8 @@ LEAST = 1_000
 SLOTS = 32
 #: While little waits, marks of so many seconds share a tick: each would wake one of its own otherwise.
 MOMENT = 0.1
+#: Two looks so far apart are never taken for one (tasks/wakeup.py).
+APART = 0.05
 #: So many chunks are claimed together and dealt out by their ids: a set has no order, and the database finds
 #: rows that are neighbours with half the work.
 TOGETHER = 6
@@ -75,18 +77,20 @@ def _dispatch(publish: Publish, waiting: int) -> int:
             total += _hand_out(publish, batch.claim, chunks, slots)
             waiting += len(chunks)
             slots -= len(chunks)
-        if batch.backlog <= SMALL:
+        if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
             signals.woken.send(sender=dispatch, delay=MOMENT)
         if batch.wait:
-            signals.woken.send(sender=dispatch, delay=batch.wait)
+            # not the look of the moment over again: that one would find no mark and leave those that rest
+            apart = abs(batch.wait - MOMENT) >= APART
+            signals.woken.send(sender=dispatch, delay=batch.wait if apart else MOMENT + APART)
     return total
 
 
 def _hand_out(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
     """As many chunks as there are slots; what is too much goes back uncounted."""
     queue = execution_queue()
-    for chunk in chunks[slots:]:
-        queue.mark_failed(chunk, counted=False)
+    if surplus := [member for chunk in chunks[slots:] for member in chunk.members]:
+        queue.mark_failed(claim.only(surplus), counted=False)
     try:
         publish(chunks[:slots])
     except Exception:

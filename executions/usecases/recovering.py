@@ -6,20 +6,22 @@ from executions.usecases.quarantining import quarantine
 from executions.usecases.rousing import rouse
 
 
-def recover() -> int:
+def recover(*, idle: bool = False) -> int:
     """Give back the claims of dead nodes and of a time long past; wake a tick if anything waits.
+
+    `idle`: nothing waits with the broker; then a claim that waits for a worker all the same has lost its
+    message, and goes back as soon as one of a dead node would.
 
     Any number may do it at once: a token goes back once. Returns how many were recovered, those included
     that have now failed too often and were quarantined.
     """
     queue = execution_queue()
-    given_back, unreadable = queue.recover_stale()
+    given_back, unreadable = queue.recover_stale(idle=idle)
     if unreadable:
         signals.discarded.send(sender=recover, members=unreadable)
     quarantine(given_back.exhausted)
     count = given_back.returned + len(given_back.exhausted)
     if count:
-        queue.forget_wake()  # a tick on its way may have died with its node
         signals.recovered.send(sender=recover, count=count)
-    rouse()
+    rouse(anyway=True)
     return count

@@ -1,8 +1,8 @@
 """What a node process can do on `go`: a cycle of its strategy, or one of the two limits.
 
 `limit` is what the database alone allows: the same set-based statements over a range of ids, no Redis.
-`redis` is what Redis alone allows: take members, note their tokens, strike them off; no script, no
-database. No strategy can beat either.
+`redis` is what the plain commands cost Redis: pop members, note their tokens, strike them off; no script, no
+database.
 """
 
 import os

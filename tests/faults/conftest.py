@@ -20,6 +20,7 @@ EXPECTED = (
     b"cache:execution:refresh:wake",
     b"cache:execution:refresh:cursor",
     b"cache:execution:refresh:heat",
+    b"cache:execution:refresh:marks",
     b"_kombu.binding",
     b"unacked_mutex",
     b"harbor_refresh.ticks",

@@ -1,12 +1,17 @@
 """A worker dies at a named point. What it held is given back and done by somebody else."""
 
+import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
-from executions.models import StatusChange
+from executions.invariants import violations
+from executions.models import Quarantine, StatusChange
+from executions.queue import execution_queue
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for
@@ -113,8 +118,6 @@ def test_a_node_that_restarts_under_its_old_host_name_is_a_new_node(
 def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_others_go_on(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
-    from executions.models import Quarantine
-
     ids = many(200)
     poison = ids[100]
     worker = cluster.worker(
@@ -128,3 +131,36 @@ def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_o
     assert list(Quarantine.objects.values_list("execution_id", "attempts")) == [(poison, 4)]
     assert statuses() == {"Success": 199, "Running": 1}
     assert f"Quarantined execution {poison}" in worker.text()
+
+
+def test_messages_that_a_killed_worker_had_taken_and_not_begun_do_not_wait_for_the_broker(
+    cluster: Cluster, redis: Redis
+) -> None:
+    """The node that claimed them lives, so its silence tells nothing; and the broker would deliver them again
+    after minutes only. But they wait for longer than a node may be silent. (They stay with the broker, so this
+    is not for `holds`: there is nothing left to take over when they come.)"""
+    patience = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300"}
+    victim = cluster.worker("victim", concurrency=6, **patience)
+    wait_for(lambda: redis.hlen("unacked") == 0, "the victim to be idle", log=victim.log)
+    children = subprocess.run(["pgrep", "-P", str(victim.process.pid)], capture_output=True, text=True, check=True)
+    for pid in children.stdout.split():
+        os.kill(int(pid), signal.SIGSTOP)
+    cluster.worker("heir", concurrency=1, **patience)
+    ids = many(200)
+    left = iter(ids)
+
+    def are_taken() -> bool:
+        """By the victim: the heir takes one at a time."""
+        succeed([next(left)])
+        execution_queue().forget_wake()
+        return sum(b"tasks.refresh_executions" in one for one in redis.hvals("unacked")) > 2
+
+    wait_for(are_taken, "the victim to take messages it does not begin", log=victim.log)
+    victim.kill()
+    succeed(list(left))
+    cluster.beat(**patience)
+    wait_for(lambda: statuses() == {"Success": 200}, "the heir to do them all", seconds=15)
+    wait_for(lambda: not violations(broker=lambda: 0, at_most=5), "K1 to K4 to hold", seconds=15)
+    assert redis.hlen("unacked") >= 2, "the broker gave them back itself"
+    assert StatusChange.objects.count() == 200
+    assert not Quarantine.objects.exists()

@@ -73,8 +73,8 @@ def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lonely = connect(NOBODY, 0.2, tries=1)
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
-    for module in ("marking", "recovering"):
-        monkeypatch.setattr(f"executions.usecases.{module}.execution_queue", lambda: queue)
+    for module in ("strategies.claim", "usecases.recovering", "usecases.rousing"):
+        monkeypatch.setattr(f"executions.{module}.execution_queue", lambda: queue)
     for module in ("stats", "claims", "mark"):
         monkeypatch.setattr(f"executions.management.verbs.{module}.execution_queue", lambda: queue)
     yield

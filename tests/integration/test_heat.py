@@ -7,12 +7,15 @@ import pytest
 
 from executions.queue import SMALL, Batch, ExecutionQueue
 from executions.queue import queue as queue_module
+from executions.usecases.dispatching import APART, MOMENT
 from tests.integration.state import Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
 
 PREFIX = "cache:execution:refresh:"
 HEAT = PREFIX + "heat"
 LONGEST = 0.8
 US = 0.000001
+#: So many marks while a member waits make it hotter.
+MANY = 5
 
 Warm = tuple[ExecutionQueue, Clock]
 
@@ -28,6 +31,12 @@ def claim(queue: ExecutionQueue, redis: Redis, count: int = 1000) -> Batch:
     queue.mark_complete(batch.claim)
     redis.persist(HEAT)
     return batch
+
+
+def press(queue: ExecutionQueue, member: str, times: int = MANY) -> None:
+    """Mark it, and again so many times while it waits."""
+    for _ in range(1 + times):
+        queue.add([member])
 
 
 def heat(redis: Redis) -> dict[str, str]:
@@ -49,14 +58,14 @@ def waiting(redis: Redis) -> set[str]:
         (60.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60, 60]),
     ],
 )
-def test_each_rest_is_twice_the_one_before_up_to_the_longest(
+def test_while_many_marks_come_each_rest_is_twice_the_one_before_up_to_the_longest(
     longest: float, rests: list[float], redis: Redis
 ) -> None:
     queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=longest)
     queue.add(["1:A"])
     assert claim(queue, redis).claim.members == ("1:A",)
     for rest in rests:
-        queue.add(["1:A"])
+        press(queue, "1:A")
         batch = claim(queue, redis)
         assert (batch.claim.members, batch.wait, batch.more) == ((), pytest.approx(rest), False)
         clock.move(rest - US)
@@ -68,6 +77,53 @@ def test_each_rest_is_twice_the_one_before_up_to_the_longest(
         assert (batch.claim.members, batch.wait) == (("1:A",), 0)
 
 
+@pytest.mark.parametrize(("times", "steps"), [(0, [4, 3, 2, 1, 1]), (4, [4, 3, 2, 1, 1]), (5, [5, 5])])
+def test_a_rest_grows_with_many_marks_and_shrinks_to_the_first_with_few(
+    times: int, steps: list[int], redis: Redis, warm: Warm
+) -> None:
+    queue, clock = warm
+    for _ in range(6):
+        press(queue, "1:A")
+        claim(queue, redis)
+        clock.move(LONGEST)
+    assert heat(redis) == {"1:A": f"5:{clock.now - 800_000}"}
+    found = []
+    for _ in steps:
+        press(queue, "1:A", times)
+        claim(queue, redis)
+        found.append(int(heat(redis)["1:A"].partition(":")[0]))
+        clock.move(LONGEST)
+    assert found == steps
+    assert "marks" not in whole_redis(redis), "each claim begins to count anew"
+
+
+def test_marks_are_counted_through_a_rest_and_each_member_by_itself(redis: Redis, warm: Warm) -> None:
+    queue, clock = warm
+    queue.add(["1:A", "2:A", "3:A"])
+    claim(queue, redis)
+    queue.add(["1:A", "2:A", "3:A"])
+    for _ in range(3):
+        queue.add(["1:A"])
+        assert claim(queue, redis).claim.members == ()
+        queue.add(["2:A", "3:A"])
+    for member in ["1:A"] * 2 + ["2:A"] * 4:
+        queue.add([member])
+    assert whole_redis(redis)["marks"] == {"1:A": "5", "2:A": "4"}
+    clock.move(0.05)
+    assert set(claim(queue, redis).claim.members) == {"1:A", "2:A", "3:A"}
+    assert heat(redis) == {"1:A": f"2:{clock.now}", "2:A": f"1:{clock.now}", "3:A": f"1:{clock.now}"}
+    assert "marks" not in whole_redis(redis)
+
+
+def test_the_step_stops_growing_where_no_rest_is_longer(redis: Redis) -> None:
+    queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
+    redis.hset(HEAT, "1:A", f"20:{clock.now}")
+    clock.move(LONGEST)
+    press(queue, "1:A")
+    claim(queue, redis)
+    assert heat(redis) == {"1:A": f"20:{clock.now}"}
+
+
 def test_what_rests_is_nowhere_but_on_the_queue(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     queue.add(["1:A"])
@@ -76,23 +132,25 @@ def test_what_rests_is_nowhere_but_on_the_queue(redis: Redis, warm: Warm) -> Non
     before = whole_redis(redis)
     assert queue.claim_batch("me", 10).wait == pytest.approx(0.05)
     redis.persist(HEAT)
-    assert whole_redis(redis) == {key: value for key, value in before.items() if key != "wake"}
+    assert whole_redis(redis) == before | {"wake": "1"}
+    assert before["wake"] == "2"
     assert before["heat"] == {"1:A": f"1:{clock.now}"}
 
 
-def test_after_two_of_the_longest_rests_without_a_claim_a_member_is_cold_again(redis: Redis, warm: Warm) -> None:
+def test_after_a_quiet_time_a_member_goes_at_once_however_hot_it_was(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     for _ in range(6):
-        queue.add(["1:A", "2:A"])
-        clock.move(LONGEST)
+        press(queue, "1:A")
         claim(queue, redis)
-    clock.move(2 * LONGEST)
+        clock.move(LONGEST)
     queue.add(["1:A"])
-    claim(queue, redis)
-    clock.move(US)
-    queue.add(["2:A"])
-    claim(queue, redis)
-    assert heat(redis) == {"1:A": f"7:{clock.now - 1}", "2:A": f"1:{clock.now}"}
+    batch = claim(queue, redis)
+    assert (batch.claim.members, batch.wait) == (("1:A",), 0)
+    assert heat(redis) == {"1:A": f"4:{clock.now}"}
+    redis.delete(HEAT)  # as it expires after two of the longest rests in which nobody was claimed
+    queue.add(["1:A"])
+    assert claim(queue, redis).claim.members == ("1:A",)
+    assert heat(redis) == {"1:A": f"1:{clock.now}"}
 
 
 def test_nobody_is_held_up_by_a_hot_one(redis: Redis, warm: Warm) -> None:
@@ -150,7 +208,7 @@ def test_without_a_rest_nobody_is_ever_hot(redis: Redis) -> None:
         batch = queue.claim_batch("me", 10)
         assert (batch.claim.members, batch.wait) == (("1:A",), 0)
         queue.mark_complete(batch.claim)
-    assert set(whole_redis(redis)) == {"nodes", "stamp", "cursor"}
+    assert set(whole_redis(redis)) == {"nodes", "stamp", "cursor", "wake"}
     assert clock.now == 1_000_000_000_000
 
 
@@ -160,10 +218,10 @@ def test_a_clock_that_goes_back_holds_nobody_longer_than_a_longest_rest(
 ) -> None:
     queue, clock = warm
     for _ in range(6):
-        queue.add(["1:A"])
+        press(queue, "1:A")
         claim(queue, redis)
         clock.move(LONGEST)
-    queue.add(["1:A"])
+    press(queue, "1:A")
     claim(queue, redis)
     clock.move(-back)
     queue.add(["1:A"])
@@ -207,13 +265,29 @@ def test_a_last_short_page_of_a_long_claim_waits_for_nobody(
 def test_a_hot_one_that_is_alone_is_refreshed_a_few_times_and_not_for_each_report(
     redis: Redis, warm: Warm
 ) -> None:
-    """A report every millisecond for ten seconds, and a tick for each that asks for one or comes later."""
+    """A report every millisecond for ten seconds; a tick for each that asks for one, and for each look, a moment
+    later or when the rest is over, that finds one is needed."""
     queue, clock = warm
-    times, due = 0, 0
+    times, last, looks = 0, 0, set[int]()
+
+    def tick() -> None:
+        nonlocal times, last
+        batch = claim(queue, redis)
+        redis.persist(queue.keys.wake)
+        times += len(batch.claim)
+        last = clock.now if batch.claim.members else last
+        looks.add(clock.now + round(MOMENT * 1_000_000))
+        if batch.wait:  # as dispatch asks for it: not together with the other
+            wait = batch.wait if abs(batch.wait - MOMENT) >= APART else MOMENT + APART
+            looks.add(clock.now + round(wait * 1_000_000))
+
     for _ in range(10_000):
         clock.move(0.001)
-        if queue.add(["1:A"]).wake or (due and clock.now >= due):
-            batch = claim(queue, redis)
-            times += len(batch.claim)
-            due = clock.now + round(batch.wait * 1_000_000) if batch.wait else 0
+        if queue.add(["1:A"]).wake:
+            tick()
+        for due in [due for due in looks if due <= clock.now]:
+            looks.remove(due)
+            if queue.wake():
+                tick()
+        assert clock.now - last <= 1_000_000, "it waits for its rest, and a moment, and no longer"
     assert 12 <= times <= 18

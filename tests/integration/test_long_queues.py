@@ -31,7 +31,7 @@ def small_pages_and_hash_tables(redis: Redis, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def roomy(redis: Redis) -> tuple[ExecutionQueue, Clock]:
     """A queue whose nodes have room for everything."""
-    return queue_with_clock(redis, fanout=10_000, depth=1, rest=0.0)
+    return queue_with_clock(redis, fanout=10_000, depth=2, rest=0.0)
 
 
 Roomy = tuple[ExecutionQueue, Clock]

@@ -8,12 +8,14 @@ import pytest
 
 from executions.errors import QueueUnavailable
 from executions.queue import SMALL, Claim, ExecutionQueue, Token
+from executions.queue import queue as queue_module
 from executions.queue.queue import Completed, GivenBack, Marked
 from tests.integration.state import (
     Clock,
     Redis,
     absent_redis,
     queue_with_clock,
+    sets_are_hash_tables,
     wait_until,
     whole_redis,
 )
@@ -63,6 +65,11 @@ def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:
 Faked = tuple[ExecutionQueue, Clock]
 
 
+def scans(redis: Redis) -> int:
+    info: Any = redis.info("commandstats")
+    return int(info.get("cmdstat_sscan", {"calls": 0})["calls"])
+
+
 def played(redis: Redis, case: Case, verb: Any) -> Any:
     put(redis, case.before)
     result = verb()
@@ -84,19 +91,35 @@ ADD = {
     "a mark on a short queue asks, too: those that wait there may have to rest": Case(
         {"queue:v2": {"3:C"}}, {"queue:v2": {"1:A", "2:B", "3:C"}, "wake": "1"}, Marked(2, True)
     ),
-    "a queue is short with 32 members": Case(
+    "a queue is short with 16 members": Case(
         {"queue:v2": waiting(SMALL)},
         {"queue:v2": waiting(SMALL) | {"1:A", "2:B"}, "wake": "1"},
         Marked(2, True),
     ),
-    "a mark on a long queue asks for nothing": Case(
-        {"queue:v2": waiting(SMALL + 1)}, {"queue:v2": waiting(SMALL + 1) | {"1:A", "2:B"}}, Marked(2, False)
+    "a mark on a long queue asks for nothing while somebody works": Case(
+        {"queue:v2": waiting(SMALL + 1)} | flight("9:Z:n1:7"),
+        {"queue:v2": waiting(SMALL + 1) | {"1:A", "2:B"}} | flight("9:Z:n1:7"),
+        Marked(2, False),
+    ),
+    "and asks if nobody does": Case(
+        {"queue:v2": waiting(SMALL + 1)},
+        {"queue:v2": waiting(SMALL + 1) | {"1:A", "2:B"}, "wake": "1"},
+        Marked(2, True),
     ),
     "marking twice is marking once": Case(
         {"queue:v2": {"1:A", "2:B"}}, {"queue:v2": {"1:A", "2:B"}}, Marked(0, False)
     ),
-    "while a tick is on its way nobody asks for another": Case(
-        {"wake": "1"}, {"queue:v2": {"1:A", "2:B"}, "wake": "1"}, Marked(2, False)
+    "while a tick is on its way nobody asks for another, and it is noted that there was a mark": Case(
+        {"wake": "1"}, {"queue:v2": {"1:A", "2:B"}, "wake": "2"}, Marked(2, False)
+    ),
+    "which is noted once": Case({"wake": "2"}, {"queue:v2": {"1:A", "2:B"}, "wake": "2"}, Marked(2, False)),
+    "to be marked again while one waits is not noted": Case(
+        {"queue:v2": {"1:A", "2:B"}, "wake": "1"}, {"queue:v2": {"1:A", "2:B"}, "wake": "1"}, Marked(0, False)
+    ),
+    "nor is a mark on a long queue": Case(
+        {"queue:v2": waiting(SMALL + 1), "wake": "1"} | flight("9:Z:n1:7"),
+        {"queue:v2": waiting(SMALL + 1) | {"1:A", "2:B"}, "wake": "1"} | flight("9:Z:n1:7"),
+        Marked(2, False),
     ),
     "what is in flight is marked again": Case(
         flight("1:A:n1:7"),
@@ -116,7 +139,37 @@ def test_a_tick_that_was_asked_for_and_never_came_is_taken_for_lost_after_second
     redis: Redis, faked: Faked
 ) -> None:
     faked[0].add(["1:A"])
-    assert 0 < redis.pttl(PREFIX + "wake") <= 5000
+    assert 0 < redis.pttl(PREFIX + "wake") <= 2000
+    redis.pexpire(PREFIX + "wake", 500)
+    faked[0].add(["2:A"])
+    assert whole_redis(redis)["wake"] == "2"
+    assert 0 < redis.pttl(PREFIX + "wake") <= 500, "marks must not keep a lost tick alive"
+
+
+def test_one_that_is_marked_while_it_waits_on_a_short_queue_is_counted(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    queue.add(waiting(SMALL - 1) | {"1:A"})
+    for _ in range(3):
+        assert queue.add(["1:A"]) == Marked(0, False)
+    queue.add(["1:C"])
+    queue.add(["1:A", "1:C"])
+    assert whole_redis(redis)["marks"] == {"1:A": "3", "1:C": "1"}
+    assert 0 < redis.pttl(PREFIX + "marks") <= 10_000
+    queue.add(["2:A"])
+    queue.add(["1:A"])
+    assert whole_redis(redis)["marks"] == {"1:A": "3", "1:C": "1"}, "in a long queue nobody is counted"
+
+
+def test_no_more_than_a_thousand_are_counted(redis: Redis, faked: Faked) -> None:
+    """What a long queue's claims leave behind does not pile up while marks keep the key alive."""
+    queue, _ = faked
+    largest = 0
+    for number in range(1, 2501):
+        for _ in range(2):
+            queue.add([f"{number}:A"])
+        redis.delete(PREFIX + "queue:v2")
+        largest = max(largest, redis.hlen(PREFIX + "marks"))
+    assert largest == 1000
 
 
 def test_ten_thousand_marks_in_one_call_are_all_there(redis: Redis, faked: Faked) -> None:
@@ -153,6 +206,14 @@ SIGNS = {
 #: To be read with ALIVE in each `after`.
 CLAIM = {
     "nothing waits": Case({}, {}, claimed(backlog=0, live_nodes=1)),
+    "who finds nothing leaves no wake, and the next mark sends its tick itself": Case(
+        {"wake": "2"}, {}, claimed(backlog=0, live_nodes=1)
+    ),
+    "marks until now are seen to: the wake is as if a tick had just come": Case(
+        {"queue:v2": {"1:A"}, "wake": "2"},
+        flight(token("1:A")) | {"stamp": str(NOW)},
+        claimed("1:A", backlog=1, live_nodes=1),
+    ),
     "all that waits is taken, under the node and a stamp": Case(
         {"queue:v2": {"1:A", "2:B"}, "wake": "1"},
         flight(token("1:A"), token("2:B")) | {"stamp": str(NOW)},
@@ -231,7 +292,7 @@ CLAIM = {
 @pytest.mark.parametrize("name", CLAIM)
 def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
     case = CLAIM[name]
-    taken = {"cursor": "0"} if case.result["members"] else {}
+    taken = {"cursor": "0", "wake": "1"} if case.result["members"] else {}
     case = replace(case, after=ALIVE | taken | case.after)
     batch = played(redis, case, lambda: faked[0].claim_batch("me", 100))
     assert batch.unreadable == ()
@@ -247,26 +308,48 @@ def test_claim_batch(name: str, redis: Redis, faked: Faked) -> None:
 def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
     queue.add(f"{number}:A" for number in range(1, 11))
-    assert [len(queue.claim_batch("me", count).claim) for count in (3, 1, 1, 100)] == [3, 1, 0, 0]
+    assert [len(queue.claim_batch("me", count).claim) for count in (1, 1, 100, 1, 100)] == [1, 1, 2, 0, 0]
     assert redis.scard(PREFIX + "queue:v2") == 6
     queue.sign_of_life("a")
     assert len(queue.claim_batch("me", 100).claim) == 4
     assert redis.scard(PREFIX + "queue:v2") == 2
 
 
-def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(redis: Redis, faked: Faked) -> None:
-    """Room for a part of what is wanted is left for the next, who finds more: unless it is all that waits."""
-    queue, _ = faked
-    queue.add(f"{number}:A" for number in range(1, 6))
-    first = queue.claim_batch("me", 3)
-    assert (len(first.claim), first.more) == (3, False)
-    assert queue.claim_batch("me", 3).claim.members == ()
-    assert len(queue.claim_batch("me", 1).claim) == 1
-    assert len(queue.claim_batch("me", 100).claim) == 0
+@pytest.mark.parametrize("size", [{"fanout": 20, "chunk": 1000}, {"fanout": None, "chunk": 20}])
+def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
+    size: dict[str, Any], redis: Redis
+) -> None:
+    """Room for a part of a chunk is left for the next, who finds more: unless it is all that waits."""
+    queue, _ = queue_with_clock(redis, depth=2, rest=0.0, **size)
+    queue.add(f"{number}:A" for number in range(1, 51))
+    first = queue.claim_batch("me", 21)
+    assert (len(first.claim), first.more) == (21, False)
+    for count in (1, 19, 20, 100):
+        assert queue.claim_batch("me", count).claim.members == ()
+    queue.mark_complete(first.claim.only(first.claim.members[:1]))
+    second = queue.claim_batch("me", 3)
+    assert (len(second.claim), second.more) == (3, False)
     queue.mark_complete(first.claim)
-    last = queue.claim_batch("me", 100)
-    assert (len(last.claim), last.backlog, last.more) == (1, 1, False)
-    assert len(whole_redis(redis)["processing"]) == 2
+    third = queue.claim_batch("me", 17)
+    assert (len(third.claim), third.backlog, third.more) == (17, 26, True)
+    assert len(queue.claim_batch("me", 100).claim) == 9, "all that waits is no scrap"
+    assert "queue:v2" not in whole_redis(redis)
+
+
+def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
+    queue.add(waiting(SMALL + 2))
+    for state in ("1", "2"):
+        redis.set(PREFIX + "wake", state)
+        assert len(queue.claim_batch("me", 1).claim) == 1
+        assert whole_redis(redis)["wake"] == state
+    assert not redis.exists(PREFIX + "marks")
+    queue.claim_batch("me", 1)
+    assert not redis.exists(PREFIX + "wake"), "of a short one some are left: who completes may wake the next"
+    queue.claim_batch("me", 100)
+    assert whole_redis(redis)["wake"] == "1"
+    queue.forget_wake()
+    assert not redis.exists(PREFIX + "wake")
 
 
 def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_full(
@@ -325,10 +408,10 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
     assert set(batch.claim.members) == {"1:A", "2:B b"}
     assert batch.unreadable == (raw,)
     assert batch.attempts == {"1:A": 1}
-    wait_until(lambda: not redis.exists(PREFIX + "wake"), "the wake of the drop is over")
     assert whole_redis(redis) == ALIVE | flight(token("1:A"), token("2:B b")) | {
         "stamp": str(NOW),
         "cursor": "0",
+        "wake": "1",
         "attempts": {"1:A": "1"},
     }
 
@@ -338,7 +421,7 @@ def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, fa
     redis.sadd(PREFIX + "queue:v2", b"x", b"\xff")
     batch = queue.claim_batch("me", 100)
     assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
-    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0"}
+    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0", "wake": "1"}
 
 
 # take_over
@@ -505,6 +588,8 @@ def test_mark_failed(name: str, redis: Redis, faked: Faked) -> None:
 #: Odd stamps: somebody had begun to work. The even ones beside them waited.
 OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND + 1
 AHEAD, TOO_FAR = NOW + 300 * SECOND - 1, NOW + 300 * SECOND + 1
+#: A claim may wait as long as a node may be silent.
+WAITED, WAITS_AHEAD = NOW - 10 * SECOND, NOW + 10 * SECOND
 RECOVER = {
     "nothing in flight": Case({"queue:v2": {"1:A"}}, {"queue:v2": {"1:A"}}, (GivenBack(), ())),
     "what a silent node worked on goes back, counted": Case(
@@ -534,16 +619,16 @@ RECOVER = {
         (GivenBack(2, ()), ()),
     ),
     "an old claim goes back whatever its node says; a live node keeps the others": Case(
-        flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}", f"3:C:n1:{OLD - 1}", f"4:D:n1:{FRESH - 1}")
+        flight(f"1:A:n1:{OLD}", f"2:B:n1:{FRESH}", f"3:C:n1:{OLD - 1}", f"4:D:n1:{FRESH + 2}")
         | {"nodes": {"n1": NOW}},
-        flight(f"2:B:n1:{FRESH}", f"4:D:n1:{FRESH - 1}")
+        flight(f"2:B:n1:{FRESH}", f"4:D:n1:{FRESH + 2}")
         | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
         (GivenBack(2, ()), ()),
     ),
     "a claim from far in the future goes back, too: the clock was put right": Case(
-        flight(f"1:A:n1:{TOO_FAR}", f"2:B:n1:{AHEAD}", f"3:C:n1:{TOO_FAR + 1}", f"4:D:n1:{AHEAD + 1}")
+        flight(f"1:A:n1:{TOO_FAR}", f"2:B:n1:{AHEAD}", f"3:C:n1:{TOO_FAR + 1}", f"4:D:n1:{AHEAD - 2}")
         | {"nodes": {"n1": NOW}},
-        flight(f"2:B:n1:{AHEAD}", f"4:D:n1:{AHEAD + 1}")
+        flight(f"2:B:n1:{AHEAD}", f"4:D:n1:{AHEAD - 2}")
         | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
         (GivenBack(2, ()), ()),
     ),
@@ -558,6 +643,34 @@ RECOVER = {
         (GivenBack(1, ()), ()),
     ),
 }
+
+
+#: If nothing waits with the broker.
+IDLE = {
+    "a claim that waits longer than a node may be silent goes back uncounted, though its node lives": Case(
+        flight(f"1:A:n1:{WAITED - 2}", f"2:B:n1:{WAITED}", f"3:C:n1:{WAITED - 1}")
+        | {"nodes": {"n1": NOW}, "attempts": {"1:A": "2"}},
+        flight(f"2:B:n1:{WAITED}", f"3:C:n1:{WAITED - 1}")
+        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}, "nodes": {"n1": NOW}},
+        (GivenBack(1, ()), ()),
+    ),
+    "so does one that waits since the future": Case(
+        flight(f"1:A:n1:{WAITS_AHEAD + 2}", f"2:B:n1:{WAITS_AHEAD}", f"3:C:n1:{WAITS_AHEAD + 1}")
+        | {"nodes": {"n1": NOW}},
+        flight(f"2:B:n1:{WAITS_AHEAD}", f"3:C:n1:{WAITS_AHEAD + 1}") | {"queue:v2": {"1:A"}, "nodes": {"n1": NOW}},
+        (GivenBack(1, ()), ()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_recover_stale_with_an_empty_broker(name: str, redis: Redis, faked: Faked) -> None:
+    case = IDLE[name]
+    put(redis, case.before)
+    assert faked[0].recover_stale() == (GivenBack(), ())
+    assert whole_redis(redis) == case.before
+    assert faked[0].recover_stale(idle=True) == case.result
+    assert whole_redis(redis) == case.after
 
 
 @pytest.mark.parametrize("name", RECOVER)
@@ -592,19 +705,46 @@ def test_thousands_of_stale_claims_go_back_in_pages(stamps: tuple[int, ...], red
     assert whole_redis(redis) == {"queue:v2": set(stamp_of)} | ({"attempts": counted} if counted else {})
 
 
-def test_a_claim_that_nobody_ever_takes_is_never_counted(redis: Redis, faked: Faked) -> None:
+@pytest.mark.parametrize("node", ["silent", "alive"])
+def test_a_claim_that_nobody_ever_takes_is_never_counted(node: str, redis: Redis, faked: Faked) -> None:
     queue, clock = faked
     queue.add(["1:A", "2:B"])
     for _ in range(10):
         assert len(queue.claim_batch("me", 10).claim) == 2
-        clock.move(301)
-        assert queue.recover_stale() == (GivenBack(2, ()), ())
+        clock.move(11)
+        if node == "alive":
+            queue.sign_of_life("me")
+        assert queue.recover_stale(idle=node == "alive") == (GivenBack(2, ()), ())
     assert whole_redis(redis) == {
         "queue:v2": {"1:A", "2:B"},
-        "nodes": {"me": clock.now - 301 * SECOND},
-        "stamp": str(clock.now - 301 * SECOND),
+        "nodes": {"me": clock.now - (11 * SECOND if node == "silent" else 0)},
+        "stamp": str(clock.now - 11 * SECOND),
         "cursor": "0",
+        "wake": "1",
     }
+
+
+def test_recovery_looks_who_is_alive_once_and_again_only_for_a_node_it_does_not_know(
+    redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, _ = faked
+    monkeypatch.setattr(queue_module, "LOOK_PAGE", 20)
+    put(redis, {"nodes": {"n1": NOW}} | flight(*(f"{number}:A:n1:{NOW + 1}" for number in range(1, 1001))))
+    look, looks = queue.stats, list[Any]()
+
+    def looked() -> Any:
+        looks.append(look())
+        return looks[-1]
+
+    queue.stats = looked  # type: ignore[method-assign]
+    with sets_are_hash_tables(redis):
+        before = scans(redis)
+        assert queue.recover_stale() == (GivenBack(), ())
+        assert scans(redis) - before > 10
+        assert len(looks) == 1
+        redis.sadd(PREFIX + "processing", f"1:A:dead:{NOW}")
+        assert queue.recover_stale() == (GivenBack(1, ()), ())
+    assert len(looks) == 3
 
 
 def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_it(
@@ -723,14 +863,41 @@ def test_signs_from_the_future_are_forgotten_when_the_clock_was_put_right(redis:
     assert whole_redis(redis) == {"nodes": {"b": SIGNS["b"], "me": clock.now, "you": clock.now}}
 
 
-def test_one_of_many_who_ask_sends_the_tick(redis: Redis, faked: Faked) -> None:
+QUEUED = {"queue:v2": {"1:A"}}
+WAKE = {
+    "nothing waits": Case({}, {}, False),
+    "somebody waits and no tick is on its way": Case(QUEUED, QUEUED | {"wake": "1"}, True),
+    "a tick was there a moment ago and nobody marked since": Case(QUEUED | {"wake": "1"}, QUEUED, False),
+    "nor does anybody wait": Case({"wake": "1"}, {}, False),
+    "a tick was there a moment ago and somebody marked since": Case(
+        QUEUED | {"wake": "2"}, QUEUED | {"wake": "1"}, True
+    ),
+    "the database is away": Case(QUEUED | {"pause": "1"}, QUEUED | {"pause": "1"}, False),
+}
+
+
+@pytest.mark.parametrize("name", WAKE)
+def test_wake(name: str, redis: Redis, faked: Faked) -> None:
+    case = WAKE[name]
+    assert played(redis, case, faked[0].wake) == case.result
+    if case.result:
+        assert 0 < redis.pttl(PREFIX + "wake") <= 2000
+
+
+def test_marks_of_a_moment_share_one_tick_after_it_and_without_marks_there_is_none(
+    redis: Redis, faked: Faked
+) -> None:
     queue, _ = faked
-    assert not queue.wake()
-    put(redis, {"queue:v2": {"1:A"}})
-    assert [queue.wake() for _ in range(3)] == [True, False, False]
-    redis.delete(PREFIX + "wake")
-    redis.set(PREFIX + "pause", 1)
-    assert not queue.wake()
+    asked = [queue.add(["1:A"]).wake]
+    queue.mark_complete(queue.claim_batch("me", 10).claim)
+    asked += [queue.add([f"{number}:A"]).wake for number in range(2, 5)]
+    asked.append(queue.wake())
+    assert asked == [True, False, False, False, True]
+    batch = queue.claim_batch("me", 10)
+    assert set(batch.claim.members) == {"2:A", "3:A", "4:A"}
+    queue.mark_complete(batch.claim)
+    assert [queue.wake(), queue.wake()] == [False, False]
+    assert queue.add(["5:A"]).wake, "after a quiet moment the first sends its tick itself"
 
 
 def test_a_pause_ends_by_itself(redis: Redis) -> None:

@@ -39,7 +39,8 @@ from tests.integration.state import (
 MEMBERS = ["1:A", "2:A", "3:B", "4:B b", "5:C", "6:C", "7:C", "8:C"]
 NODES = ["n1", "n2", "n3"]
 TTL, STALE, ATTEMPTS = 10, 60, 3
-SHARE = 5
+SIZE, DEPTH = 2, 3
+SHARE = SIZE * DEPTH
 PAGE, SMALL = 2, 3
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -54,6 +55,7 @@ Flying = tuple[str, str, int]
 @pytest.fixture(autouse=True)
 def small_pages_and_hash_tables(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(queue_module, "PAGE", PAGE)
+    monkeypatch.setattr(queue_module.pages, "__defaults__", (PAGE,))
     monkeypatch.setattr(queue_module, "SMALL", SMALL)
     with sets_are_hash_tables(redis):
         yield
@@ -73,7 +75,8 @@ class Model:
         self.nodes: dict[str, int] = {}
         self.stamp: int | None = None
         self.cursor: str | None = None
-        self.wake = False
+        self.wake: str | None = None
+        self.marks: dict[str, int] = {}
         self.pause = False
 
     def live(self, now: int) -> set[str]:
@@ -91,10 +94,26 @@ class Model:
     def live_of(self, claim: Claim) -> list[Flying]:
         return [token for token in tokens_of(claim) if token in self.in_flight]
 
-    def room(self, now: int, wanted: int) -> int:
-        """No scraps: room for a part of what is wanted is none while others work."""
+    def mark(self, marked: list[str]) -> tuple[int, bool]:
+        """Page by page; how many were added, and whether a tick must be sent."""
+        added, woken = 0, False
+        for start in range(0, len(marked), PAGE):
+            page = marked[start : start + PAGE]
+            new = set(page) - self.queue
+            is_noted = bool(new) and (len(self.queue) <= SMALL or not self.in_flight)
+            self.queue |= new
+            if not new and len(page) == 1 and len(self.queue) <= SMALL:
+                self.marks[page[0]] = self.marks.get(page[0], 0) + 1
+            if is_noted:
+                woken |= self.wake is None
+                self.wake = "2" if self.wake else "1"
+            added += len(new)
+        return added, woken
+
+    def room(self, now: int) -> int:
+        """No scraps: room for a part of a chunk is none while others work."""
         room = len(self.live(now)) * SHARE - len(self.in_flight)
-        if self.pause or (self.in_flight and room < min(wanted, SHARE, len(self.queue))):
+        if self.pause or (self.in_flight and room < min(SIZE, len(self.queue))):
             return 0
         return max(room, 0)
 
@@ -118,7 +137,8 @@ class Model:
             "nodes": self.nodes,
             "stamp": None if self.stamp is None else str(self.stamp),
             "cursor": self.cursor,
-            "wake": "1" if self.wake else None,
+            "wake": self.wake,
+            "marks": {m: str(times) for m, times in self.marks.items()},
             "pause": "1" if self.pause else None,
         }
         return {key: value for key, value in state.items() if value}
@@ -143,8 +163,8 @@ class Queue(RuleBasedStateMachine):
         self.client.flushall()
         self.queue, self.clock = queue_with_clock(
             self.client,
-            fanout=1,
-            depth=SHARE,
+            fanout=SIZE,
+            depth=DEPTH,
             max_attempts=ATTEMPTS,
             node_ttl=TTL,
             stale=STALE,
@@ -168,13 +188,8 @@ class Queue(RuleBasedStateMachine):
 
     @rule(marked=members)
     def mark(self, marked: list[str]) -> None:
-        new = set(marked) - self.model.queue
-        asks = bool(new) and len(self.model.queue) <= SMALL
         outcome = self.queue.add(marked)
-        assert outcome.added == len(new)
-        assert outcome.wake == (asks and not self.model.wake)
-        self.model.queue |= new
-        self.model.wake |= asks
+        assert (outcome.added, outcome.wake) == self.model.mark(marked)
         self.owed |= dict.fromkeys(marked, self.next_turn())
 
     @rule(node=nodes)
@@ -190,18 +205,20 @@ class Queue(RuleBasedStateMachine):
         batch = self.queue.claim_batch(node, count)
         model, taken = self.model, batch.claim.members
         model.nodes[node] = self.clock.now
-        room = model.room(self.clock.now, count)
+        room = model.room(self.clock.now)
         most = min(count, room, len(model.queue))
         assert set(taken) <= model.queue
         assert len(set(taken)) == len(taken)
         assert len(taken) == most
         assert (batch.backlog, batch.live_nodes) == (len(model.queue), len(model.live(self.clock.now)))
-        assert batch.more == (0 < len(taken) < len(model.queue) and room - len(taken) >= min(count, SHARE))
+        assert batch.more == (0 < len(taken) < len(model.queue) and room - len(taken) >= SIZE)
         assert batch.attempts == {m: model.attempts[m] for m in taken if m in model.attempts}
         assert (batch.wait, batch.unreadable) == (0, ())
-        model.wake &= bool(taken) and len(model.queue) > SMALL
         if not taken:
+            model.wake = None
             return multiple()
+        if len(model.queue) <= SMALL:
+            model.wake = "1" if min(len(taken), PAGE) == len(model.queue) else None
         model.cursor = self.client.get(self.queue.keys.cursor).decode()
         assert model.cursor.isdecimal()
         stamp = model.new_stamp(self.clock.now, works=False)
@@ -242,7 +259,8 @@ class Queue(RuleBasedStateMachine):
         room = max(len(model.live(self.clock.now)), 1) * SHARE
         asks = bool(model.queue) and not model.pause and len(model.in_flight) * 2 <= room
         assert outcome.wake == (asks and not model.wake)
-        model.wake |= asks
+        if asks and not model.wake:
+            model.wake = "1"
 
     @rule(claim=claims, counted=st.booleans())
     def fail(self, claim: Claim, counted: bool) -> None:
@@ -254,15 +272,16 @@ class Queue(RuleBasedStateMachine):
         for token in exhausted:
             self.is_settled(token)
 
-    @rule()
-    def recover(self) -> None:
+    @rule(idle=st.booleans())
+    def recover(self, idle: bool) -> None:
         alive = self.model.live(self.clock.now)
         suspects = [
             (member, node, stamp)
             for member, node, stamp in self.model.in_flight
-            if node not in alive or abs(self.clock.now - stamp) > STALE * SECOND
+            if node not in alive
+            or abs(self.clock.now - stamp) > (TTL if idle and stamp % 2 == 0 else STALE) * SECOND
         ]
-        outcome, unreadable = self.queue.recover_stale()
+        outcome, unreadable = self.queue.recover_stale(idle=idle)
         exhausted = [token for token in suspects if self.model.give_back(token, counted=token[2] % 2 == 1)]
         assert unreadable == ()
         assert sorted(outcome.exhausted) == sorted(member for member, _, _ in exhausted)
@@ -273,11 +292,14 @@ class Queue(RuleBasedStateMachine):
                 if token[0] == member:
                     self.is_settled(token)
 
-    @rule()
-    def ask_for_a_tick(self) -> None:
-        asks = bool(self.model.queue) and not self.model.pause
-        assert self.queue.wake() == (asks and not self.model.wake)
-        self.model.wake |= asks
+    @rule(anyway=st.booleans())
+    def ask_for_a_tick(self, anyway: bool) -> None:
+        """A moment after a tick: only if somebody marked since."""
+        model = self.model
+        asks = bool(model.queue) and not model.pause and (anyway or model.wake != "1")
+        assert self.queue.wake(anyway=anyway) == asks
+        if asks or (model.wake == "1" and not anyway):
+            model.wake = "1" if asks else None
 
     @rule(asked=members)
     def ask_who_is_lost(self, asked: list[str]) -> None:
@@ -311,7 +333,7 @@ class Queue(RuleBasedStateMachine):
     def node_lives_on_and_makes_no_progress(self, node: str) -> None:
         self.clock.move(STALE + 1)
         self.sign_of_life(node)
-        self.recover()
+        self.recover(idle=False)
 
     @rule()
     def database_goes_away(self) -> None:
@@ -329,14 +351,15 @@ class Queue(RuleBasedStateMachine):
 
     @rule()
     def tick_on_its_way_is_lost(self) -> None:
-        self.client.delete(self.queue.keys.wake)
-        self.model.wake = False
+        self.queue.forget_wake()
+        self.model.wake = None
 
     # what holds after every step
 
     @invariant()
     def redis_is_what_the_model_says(self) -> None:
-        self.client.persist(self.queue.keys.wake)  # it expires by the real clock, which is not ours
+        for key in (self.queue.keys.wake, self.queue.keys.marks):
+            self.client.persist(key)  # they expire by the real clock, which is not ours
         assert whole_redis(self.client) == self.model.as_redis()
         assert {key.decode() for key in self.client.keys("*")} - {CLOCK} == {
             self.queue.keys.prefix + name for name in self.model.as_redis()

@@ -32,11 +32,13 @@ from executions.models import Execution, Quarantine, StatusChange, Task, Waterma
 from executions.queue import SMALL, ExecutionQueue, execution_queue, this_node
 from executions.sql import statement
 from executions.usecases import NewExecution, NewTask, Report, create, create_many, report
+from executions.usecases.dispatching import MOMENT, SLOTS
 from executions.usecases.quarantining import parole, quarantine
 from executions.usecases.reconciling import LOCK, Reconciled
 from executions.usecases.refreshing import Refreshed
 from harbor_refresh.local.redis import EmbeddedRedis
 from tasks.queues import TICKS
+from tasks.wakeup import CLOSE_SECONDS
 from tests import servers
 from tests.integration.state import (
     Pause,
@@ -884,27 +886,74 @@ def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
         queue.add(["1:A"])
         assert usecases.dispatch(published.extend, 0) == count
         redis.hset(queue.keys.heat, "1:A", f"20:{queue.stats().now}")
-    assert [name for name, _ in told] == ["claimed", "woken", "woken"]
-    assert all(50 < values["delay"] <= 60 for name, values in told if name == "woken")
+    assert names(told) == ["claimed"] + ["woken"] * 5
+    delays = [values["delay"] for name, values in told if name == "woken"]
+    assert [delays[n] for n in (0, 1, 3)] == [MOMENT] * 3
+    assert all(50 < delays[n] <= 60 for n in (2, 4))
     assert marked(redis) == {"1:A"}
     queue.add(["2:B"])
     assert usecases.dispatch(published.extend, 0) == 1
     assert [claim.members for claim in published] == [("1:A",), ("2:B",)]
-    assert [name for name, _ in told[3:]] == ["claimed", "woken"]
+    assert names(told[6:]) == ["claimed", "woken", "woken"]
 
 
-def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(redis: Redis) -> None:
+@pytest.mark.parametrize("rest", [0.01, 0.06, 0.08, 0.1, 0.12, 0.14, 0.2])
+def test_the_look_at_the_end_of_a_rest_is_not_that_of_the_moment_over_again(
+    rest: float, told: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One look for both would find that nobody marked, and those that rest would wait for recovery."""
+    queue = execution_queue()
+    execution_queue().add(["1:A"])
+    real = queue.claim_batch
+    monkeypatch.setattr(queue, "claim_batch", lambda *words: replace(real(*words), wait=rest))
+    usecases.dispatch(lambda claims: None, 0)
+    first, second = (values["delay"] for name, values in told if name == "woken")
+    assert first == MOMENT
+    assert rest <= second <= rest + 0.1
+    assert abs(first - second) > 2 * CLOSE_SECONDS - 0.001
+
+
+def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed_out(
+    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever completes one of them must be able to wake the next tick; who completes one of the others must not.
+    And each claim is dealt out in order, so that a chunk's executions are neighbours."""
+    settings.REFRESH_CHUNK = 100
+    queue = execution_queue()
+    monkeypatch.setattr(queue, "conf", refresh_settings())
+    for node in "abcd":
+        queue.sign_of_life(node)
+    queue.add(f"{number}:A" for number in range(10_000, 13_000))
+    published: list[list[Any]] = []
+    wakes: list[bool] = []
+
+    def publish(claims: Any) -> None:
+        published.append(list(claims))
+        wakes.append(bool(redis.exists(queue.keys.wake)))
+
+    assert usecases.dispatch(publish, 0) == 1500
+    assert [list(map(len, claims)) for claims in published] == [[100] * 6, [100] * 6, [100] * 3]
+    assert wakes == [True, True, False]
+    for claims in published:
+        ids = [one for claim in claims for one in claim.ids]
+        assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize(("at_once", "total"), [(10, SLOTS), (30, 30 * SLOTS)])
+def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
+    at_once: int, total: int, redis: Redis
+) -> None:
     queue = execution_queue()
     published: list[Any] = []
     for turn in range(200):
-        queue.add(f"{turn * 30 + number}:A" for number in range(1, 31))
+        queue.add(f"{turn * at_once + number}:A" for number in range(1, at_once + 1))
         usecases.dispatch(published.extend, len(published))
-        assert len(published) <= SMALL
-    assert (len(published), sum(map(len, published))) == (32, 32)
+        assert len(published) <= SLOTS
+    assert (len(published), sum(map(len, published))) == (SLOTS, total)
     state = whole_redis(redis)
     flying = {text for claim in published for text in claim.members}
     assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
-    assert state["queue:v2"] == {f"{number}:A" for number in range(1, 6001)} - flying
+    assert state["queue:v2"] == {f"{number}:A" for number in range(1, 200 * at_once + 1)} - flying
     assert "attempts" not in state
 
 
@@ -923,7 +972,7 @@ def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, 
     published: list[Any] = []
     assert usecases.dispatch(published.extend, 29) == 3
     assert [len(claim) for claim in published] == [1, 1, 1]
-    assert told == [("claimed", {"count": 3})]
+    assert told == [("claimed", {"count": 3}), ("woken", {"delay": MOMENT})]
     flying = {text for claim in published for text in claim.members}
     state = whole_redis(redis)
     assert state["queue:v2"] == {f"{number}:A" for number in range(1, 11)} - flying
@@ -936,7 +985,7 @@ def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
     queue = execution_queue()
     for node in (this_node.name, "a", "b"):
         queue.sign_of_life(node)
-    queue.add(f"{number}:A" for number in range(1, 31))
+    queue.add(f"{number}:A" for number in range(1, SMALL + 1))
     published: list[Any] = []
     assert usecases.dispatch(published.extend, 50) == 10
     assert len(published) == 10
@@ -946,24 +995,24 @@ def test_a_tick_that_found_no_slot_does_not_keep_others_from_asking_for_the_next
     """The tick that was asked for has come; who empties the broker must be able to ask for another."""
     execution_queue().add(["1:A"])
     assert redis.exists(execution_queue().keys.wake)
-    usecases.dispatch(lambda claims: None, SMALL)
+    usecases.dispatch(lambda claims: None, SLOTS)
     assert not redis.exists(execution_queue().keys.wake)
 
 
-@pytest.mark.parametrize("way", ["silent", "stale"])
+@pytest.mark.parametrize("way", ["silent", "waits"])
 def test_work_that_nobody_takes_quarantines_nobody(
     way: str, redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()
     everybody = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
     queue.add(everybody)
-    if way == "stale":
-        monkeypatch.setattr(queue, "conf", replace(queue.conf, stale=0.0))
+    if way == "waits":
+        monkeypatch.setattr(queue, "conf", replace(queue.conf, node_ttl=0.0))
     for _ in range(3 * refresh_settings().max_attempts):
         assert usecases.dispatch(lambda claims: None, 0) == 10
         if way == "silent":
             redis.delete(queue.keys.nodes)
-        assert usecases.recover() == 10
+        assert usecases.recover(idle=way == "waits") == 10
         assert marked(redis) == everybody
         assert not {"processing", "attempts"} & set(whole_redis(redis))
     assert rows(Quarantine) == {}
@@ -1046,9 +1095,34 @@ def test_recovery_gives_back_what_a_dead_node_claimed_and_asks_for_a_tick(
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert usecases.recover() == 1
         assert usecases.recover() == 0
-    assert names(told) == ["recovered", "woken"]
+    assert names(told) == ["recovered", "woken", "woken"]
     assert [one.getMessage() for one in caplog.records] == ["Recovered 1 stale executions from crashed instances"]
     assert marked(redis) == {member(execution)}
+
+
+def test_recovery_asks_though_a_tick_seems_to_be_on_its_way(redis: Redis, told: list[Any]) -> None:
+    """It may have died with its worker."""
+    queue = execution_queue()
+    queue.add(["1:A"])
+    queue.claim_batch("dead", 10)
+    redis.delete(queue.keys.nodes)
+    seen = []
+    for wake in ("1", "1", None):
+        if wake:
+            redis.set(queue.keys.wake, wake)
+        told.clear()
+        seen.append((usecases.recover(), names(told)))
+    assert seen == [(1, ["recovered", "woken"]), (0, ["woken"]), (0, ["woken"])]
+    assert marked(redis) == {"1:A"}
+
+
+@pytest.mark.parametrize("name", ["claim", "scan", "lock", "hash", "upstream"])
+def test_to_rouse_is_for_the_strategy_that_wakes(name: str, settings: Settings, told: list[Any]) -> None:
+    settings.REFRESH_STRATEGY = name
+    execution_queue().add(["1:A"])
+    execution_queue().forget_wake()
+    assert usecases.rouse() is (name == "claim")
+    assert told == ([("woken", {})] if name == "claim" else [])
 
 
 def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redis) -> None:

@@ -1,6 +1,7 @@
 """How a batch is split for the workers: one by one while it is small, in chunks when it is large."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -29,12 +30,13 @@ def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK) -> list[int
         (SMALL + 1, SMALL + 1, 1, [SMALL + 1]),
         (SMALL + 1, SMALL + 1, 1000, [SMALL + 1]),
         (LEAST, LEAST, 10, [LEAST]),
-        (5 * LEAST, 5 * LEAST, 2, [5 * LEAST // 2] * 2),
+        (5 * LEAST, 5 * LEAST, 2, [5 * LEAST // 4] * 4),
         (5 * LEAST, 5 * LEAST, 5, [LEAST] * 5),
         (5 * LEAST, 5 * LEAST, 1000, [LEAST] * 5),
-        (5 * LEAST, 8 * LEAST, 3, [8 * LEAST // 3 + 1, 7 * LEAST // 3]),
+        (5 * LEAST, 8 * LEAST, 3, [1334, 1334, 1334, 998]),
         (6000, 1_000_000, 10, [6000]),
-        (9000, 9000, 1, [6000, 3000]),
+        (9000, 9000, 1, [4500, 4500]),
+        (9000, 20_000, 1, [6000, 3000]),
         (100, 100, 0, [100]),
         (0, 0, 1, []),
     ],
@@ -64,7 +66,27 @@ def test_members_that_failed_before_go_apart_in_chunks_that_shrink_with_each_fai
         tries = {attempts.get(member, 0) for member in part.members}
         assert len(tries) == 1
         found[tries.pop(), len(part)] += 1
-    assert found == {(0, 250): 1, (1, 100): 2, (1, 50): 1, (2, 10): 25, (3, 1): 250}
+    assert found == {(0, 250): 1, (1, 50): 5, (2, 2): 125, (3, 1): 250}
+
+
+def test_with_the_largest_chunk_of_all_settings_by_default_three_failures_leave_a_member_alone() -> None:
+    largest = [
+        max(sizes(batch(6000, backlog=10**6, attempts=dict.fromkeys(names, failed)), chunk=6000))
+        for failed in range(4)
+        for names in [[f"{number}:A" for number in range(1, 6001)] if failed else []]
+    ]
+    assert largest == [6000, 300, 15, 1]
+
+
+def test_a_chunk_has_neighbours_though_a_claim_has_no_order() -> None:
+    names = [f"{number}:A" for number in range(1000, 4000)]
+    Random(1).shuffle(names)
+    parts = chunked(Batch(Claim("n1", "7", tuple(names)), {}, 10**6, 1), None, CHUNK)
+    assert [(min(part.ids), max(part.ids), len(part)) for part in parts] == [
+        (1000, 1999, 1000),
+        (2000, 2999, 1000),
+        (3000, 3999, 1000),
+    ]
 
 
 def test_a_member_that_failed_often_is_alone_however_large_the_chunks() -> None:

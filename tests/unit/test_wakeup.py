@@ -1,4 +1,4 @@
-"""The wake-up: a tick at once, or one later, and a broker that is away costs nobody anything."""
+"""The wake-up: a tick at once, or a look later whether one is needed; and who is away costs nobody anything."""
 
 import threading
 from collections.abc import Iterator
@@ -6,84 +6,108 @@ from time import monotonic
 
 import pytest
 
+from executions.errors import QueueUnavailable
 from tasks import wakeup
 from tasks.claim_batch import claim_batch
 from tests.waiting import wait_for
 
 
+def timers() -> list[threading.Timer]:
+    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+
+
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """When this process looked whether a tick is needed."""
+    times: list[float] = []
+    monkeypatch.setattr(wakeup, "_due", set())
+    monkeypatch.setattr(wakeup, "rouse", lambda: times.append(monotonic()))
+    yield times
+    for timer in timers():
+        timer.cancel()
+        timer.join()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch, looks: list[float]) -> list[float]:
     """When each tick was sent."""
     times: list[float] = []
-    monkeypatch.setattr(wakeup, "_later", None)
     monkeypatch.setattr(claim_batch, "apply_async", lambda **_: times.append(monotonic()))
-    yield times
-    if wakeup._later:
-        wakeup._later.cancel()
-        wakeup._later.join()
+    return times
 
 
-def test_a_tick_without_a_delay_is_sent_at_once(sent: list[float]) -> None:
+def test_a_tick_without_a_delay_is_sent_at_once(sent: list[float], looks: list[float]) -> None:
     wakeup.send_tick(signal=None, sender=None)
     wakeup.send_tick(delay=0.0)
-    assert len(sent) == 2
-    assert wakeup._later is None
+    assert (len(sent), looks, timers()) == (2, [], [])
 
 
-def test_a_tick_with_a_delay_is_sent_after_it_and_not_before(sent: list[float]) -> None:
+def test_with_a_delay_the_process_looks_after_it_and_not_before(sent: list[float], looks: list[float]) -> None:
     began = monotonic()
     wakeup.send_tick(delay=0.1, signal=None, sender=None)
-    assert sent == []
-    wait_for(lambda: sent, "the tick to be sent", seconds=10)
-    assert sent[0] - began >= 0.1
+    assert looks == []
+    wait_for(lambda: looks, "the look", seconds=10)
+    assert looks[0] - began >= 0.1
+    assert sent == [], "whether a tick is needed is for the look to say"
 
 
-def test_of_ticks_that_come_later_a_process_has_one_at_a_time_the_soonest(sent: list[float]) -> None:
-    before = threading.active_count()
-    for delay in (60, 0.3, 60, 30, 0.3):
+def test_looks_that_are_due_close_together_are_one_and_all_others_are_made(looks: list[float]) -> None:
+    began = monotonic()
+    for delay in (0.5, 60, 0.2, 0.5, 0.205, 60, 0.5, 0.35):
         wakeup.send_tick(delay=delay)
-    wait_for(lambda: threading.active_count() == before + 1, "the later ones to be called off", seconds=10)
-    wait_for(lambda: sent, "the tick to be sent", seconds=10)
-    wait_for(lambda: threading.active_count() == before, "its timer to end", seconds=10)
-    assert len(sent) == 1
+    assert len(timers()) == 4
+    wait_for(lambda: len(timers()) == 1, "all but the last to be made", seconds=10)
+    assert len(looks) == 3
+    assert all(look - began >= due for look, due in zip(looks, (0.2, 0.35, 0.5), strict=True))
 
 
-def test_after_one_was_sent_another_may_come(sent: list[float]) -> None:
+def test_after_a_look_another_may_come(looks: list[float]) -> None:
     for number in (1, 2, 3):
         wakeup.send_tick(delay=0.01)
-        wait_for(lambda number=number: len(sent) == number, "the tick to be sent", seconds=10)
-        assert wakeup._later is not None
-        wakeup._later.join(10)
+        wait_for(lambda number=number: len(looks) == number, "the look", seconds=10)
+        wait_for(lambda: not timers(), "its timer to end", seconds=10)
 
 
-def test_one_that_comes_later_keeps_none_from_being_sent_at_once(sent: list[float]) -> None:
+def test_a_look_to_come_keeps_no_tick_from_being_sent_at_once(sent: list[float]) -> None:
     wakeup.send_tick(delay=60)
     wakeup.send_tick()
     assert len(sent) == 1
 
 
-def test_a_process_does_not_wait_for_its_timer_to_end(sent: list[float]) -> None:
-    wakeup.send_tick(delay=60)
-    assert wakeup._later is not None
-    assert wakeup._later.daemon
+def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> None:
+    for delay in (50, 60):
+        wakeup.send_tick(delay=delay)
+    assert [timer.daemon for timer in timers()] == [True, True]
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.01])
 def test_a_broker_that_fails_raises_nothing_and_is_told(
-    delay: float, sent: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    sent: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(**_: object) -> None:
         raise RuntimeError("no broker")
 
+    with monkeypatch.context() as patched:
+        patched.setattr(claim_batch, "apply_async", fail)
+        wakeup.send_tick()
+    assert caplog.messages == ["Could not wake a tick, the next one of the schedule will do: no broker"]
+    wakeup.send_tick()
+    assert len(sent) == 1
+
+
+def test_a_look_that_finds_no_redis_raises_nothing_and_is_told(
+    looks: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise QueueUnavailable("no Redis")
+
     raised: list[object] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
-    monkeypatch.setattr(claim_batch, "apply_async", fail)
-    wakeup.send_tick(delay=delay)
-    line = "Could not wake a tick, the next one of the schedule will do: no broker"
-    wait_for(lambda: line in caplog.messages, "the failure to be told", seconds=10)
-    if wakeup._later:
-        wakeup._later.join(10)
+    with monkeypatch.context() as patched:
+        patched.setattr(wakeup, "rouse", fail)
+        wakeup.send_tick(delay=0.01)
+        line = "Could not look whether work waits, the next tick of the schedule will do: no Redis"
+        wait_for(lambda: line in caplog.messages, "the failure to be told", seconds=10)
+        wait_for(lambda: not timers(), "its timer to end", seconds=10)
     assert raised == []
-    monkeypatch.setattr(claim_batch, "apply_async", lambda **_: sent.append(monotonic()))
-    wakeup.send_tick(delay=delay)
-    wait_for(lambda: sent, "the next tick to be sent", seconds=10)
+    wakeup.send_tick(delay=0.01)
+    wait_for(lambda: looks, "the next look", seconds=10)

@@ -20,8 +20,9 @@
 -- ARGV[8] ms after which a tick on its way is taken for lost
 -- ARGV[9] stamp of the page before, if this is another page of one claim; else 0
 -- ARGV[10] cursor of the page before; only then
--- returns {stamp, cursor, backlog before, room left, live nodes, {members}, {attempts}, wait (us)}; backlog, room
---         and nodes are told by the first page; wait is 0, or how long until a member that is too hot now may be claimed
+-- ARGV[11] live nodes that the first page told; only then
+-- returns {stamp, cursor, backlog before, room left, live nodes, {members}, {attempts}, wait (us)}; backlog and
+--         nodes are told by the first page; wait is 0, or how long until a member that is too hot now may be claimed
 --
 -- A page after the first asks as little as it can: its caller knows the room that is left and tells where
 -- the page before stopped.
@@ -75,8 +76,11 @@ local function rested(members)
             wait = wait == 0 and left or math.min(wait, left)
         else
             free[#free + 1] = members[i]
-            local is_hot = tonumber(pressed[i] or '0') >= MANY
-            step = is_hot and math.min(step + 1, 20) or math.max(step - 1, 1)
+            if tonumber(pressed[i] or '0') < MANY then
+                step = math.max(step - 1, 1)
+            elseif rest < longest then
+                step = step + 1
+            end
             notes[#notes + 1] = members[i]
             notes[#notes + 1] = step .. ':' .. text(now)
         end
@@ -96,40 +100,46 @@ local function rested(members)
 end
 
 local is_first = stamp == '0'
--- a page after the first goes on through what its forerunner has found to be long
-local backlog = is_first and redis.call('SCARD', queue) or small + count + 1
-local room, live = count, 0
 if is_first then
     sign_of_life(nodes, node)
-    live = live_nodes(nodes, ttl)
-    local in_flight = redis.call('SCARD', processing)
-    room = live * share - in_flight
+end
+-- a page after the first goes on through what its forerunner has found to be long
+local backlog = is_first and redis.call('SCARD', queue) or small + count + 1
+local live = is_first and live_nodes(nodes, ttl) or tonumber(ARGV[11])
+-- others claim between two pages, so each page asks for the room that is left
+local in_flight = redis.call('SCARD', processing)
+local room = live * share - in_flight
+if is_first then
     -- no scraps: many small claims cost more than they bring, and the next to complete finds more room
     if in_flight > 0 and room < math.min(worth, backlog) then
         room = 0
     end
     local paused, last_stamp, last_cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
-    -- Whoever marks after this must be seen to: this tick may be past its last look. While little waits, its
-    -- process looks again in a moment (wake-3.lua). While a long queue is shared out, the tick stays on its
-    -- way, or each who completes meanwhile would send another; the caller forgets it before he hands out his
-    -- last chunk, whose end wakes the next.
-    local nothing = paused or room <= 0 or backlog == 0
-    if nothing then
+    if paused or room <= 0 or backlog == 0 then
         redis.call('DEL', wake)
-    elseif backlog <= small then
-        redis.call('SET', wake, '1', 'PX', wake_ttl)
-    end
-    if nothing then
         return { stamp, '0', backlog, room, live, {}, {}, 0 }
     end
     stamp = stamp_after(last_stamp, WAITS)
     cursor = string.match(last_cursor or '', '^%d+$') and #last_cursor < 20 and last_cursor or '0'
+elseif room <= 0 then
+    return { stamp, cursor, backlog, 0, live, {}, {}, 0 }
 end
 
 local members, wait = take(math.min(count, room), backlog), 0
 redis.call('SET', cursor_key, cursor)
-if longest > 0 and backlog <= small and #members > 0 then
-    members, wait = rested(members)
+if backlog <= small then
+    -- Whoever marks after this must be seen to: this tick may be past its last look. If all that waited was
+    -- taken, its process looks again in a moment (wake-3.lua); if there was no room for all, whoever completes
+    -- may wake the next at once. While a long queue is shared out, the tick stays on its way, or each who
+    -- completes meanwhile would send another; the caller forgets it before he hands out his last chunk.
+    if #members == backlog then
+        redis.call('SET', wake, '1', 'PX', wake_ttl)
+    else
+        redis.call('DEL', wake)
+    end
+    if longest > 0 and #members > 0 then
+        members, wait = rested(members)
+    end
 end
 if #members == 0 then
     return { stamp, cursor, backlog, room, live, {}, {}, wait }
