@@ -20,6 +20,7 @@ from executions.strategies.instance import Instance, this_instance
 log = logging.getLogger("harbor_refresh")
 
 _stop = threading.Event()
+_announcer: threading.Thread | None = None
 
 
 def is_wanted() -> bool:
@@ -58,11 +59,13 @@ def _take(instance: Instance) -> None:
 
 def start(**_: Any) -> None:
     """Once the pool is up: its processes are not born into the middle of a thread."""
+    global _announcer  # noqa: PLW0603
     if is_wanted():
         _stop.clear()
-        threading.Thread(
+        _announcer = threading.Thread(
             target=announce_until_stopped, args=(this_instance(),), name="instance", daemon=True
-        ).start()
+        )
+        _announcer.start()
 
 
 def announce_until_stopped(instance: Instance) -> None:
@@ -113,10 +116,13 @@ class Told:
 
 
 def stop(**_: Any) -> None:
-    """A successor need not wait for our silence."""
+    """A successor need not wait for our silence. A sign of life that is under way comes first: it would undo
+    the withdrawal."""
     if not is_wanted():
         return
     _stop.set()
+    if _announcer is not None:
+        _announcer.join(refresh_settings().redis_timeout)
     try:
         instances.withdraw(this_instance().number, this_node.name)
     except QueueUnavailable as exc:

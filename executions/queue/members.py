@@ -47,6 +47,15 @@ def all_readable(raws: Sequence[bytes]) -> list[str] | None:
     return text.split("\n")[:-1]
 
 
+def sorted_out(raws: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
+    """What can be read, as text, and what cannot."""
+    if plain := all_readable(raws):
+        return plain, ()
+    texts = [readable(one) for one in raws]
+    taken = [text for text in texts if text is not None]
+    return taken, [one for one, text in zip(raws, texts, strict=True) if text is None]
+
+
 @dataclass(frozen=True)
 class Token:
     member: str

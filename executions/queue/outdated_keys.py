@@ -10,7 +10,7 @@ from typing import cast
 
 from executions.queue import members as names
 from executions.queue.connection import patient, redis_errors_translated
-from executions.queue.queue import pages
+from executions.queue.sets import pages
 
 PATTERN = "execution:id:*:vendor:*:status_outdate"
 _KEY = re.compile(rb"execution:id:([^:]+):vendor:([^:]+):status_outdate", re.DOTALL)

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from executions.conf import refresh_settings
+from executions.queue import sets
 from executions.queue.connection import patient, redis_errors_translated, single
 from executions.queue.keys import Keys
-from executions.queue.queue import PAGE, pages
+from executions.queue.sets import PAGE, pages
 
 
 def _key() -> str:
@@ -37,20 +38,8 @@ def size() -> int:
 
 
 def missing(members: Iterable[str]) -> Iterator[str]:
-    """Those of the members that are not in the set."""
-    for page in pages(members):
-        with redis_errors_translated():
-            there = cast("list[int]", patient().smismember(_key(), page))
-        yield from (member for member, is_there in zip(page, there, strict=True) if not is_there)
+    return sets.missing(patient(), _key(), members)
 
 
 def scan() -> Iterator[Sequence[bytes]]:
-    """Everything in the set, in pages. Whoever is in it all the while is seen, perhaps twice."""
-    cursor = 0
-    while True:
-        with redis_errors_translated():
-            cursor, page = cast("tuple[int, list[bytes]]", patient().sscan(_key(), cursor, count=PAGE))
-        if page:
-            yield page
-        if not cursor:
-            return
+    return sets.scan(patient(), _key(), PAGE)

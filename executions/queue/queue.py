@@ -8,24 +8,19 @@ exists, and what its status is, is for the use cases.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from redis import Redis
 
 from executions.conf import Refresh
 from executions.queue import members as names
-from executions.queue import scripts
+from executions.queue import scripts, sets
 from executions.queue.claim import Batch, Claim
 from executions.queue.connection import redis_errors_translated
 from executions.queue.keys import Keys
 from executions.queue.members import Token
+from executions.queue.sets import PAGE, pages
 
-T = TypeVar("T")
-
-#: Members in one script. Larger pages are fewer commands, smaller ones keep others waiting less: see
-#: docs/decisions/0012-short-scripts.md.
-PAGE = 1_500
 #: Tokens in one look at processing: to read is cheaper than to write.
 LOOK_PAGE = 4_000
 #: Up to this backlog every execution is looked at by itself: a subtask of its own, a rest if it is hot.
@@ -63,21 +58,6 @@ class Stats:
     failed_before: int
     pause_ms: int
     nodes: tuple[str, ...]
-
-
-def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while page := list(islice(iterator, size)):
-        yield page
-
-
-def _sorted_out(raw: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
-    """What can be read, as text, and what cannot."""
-    if plain := names.all_readable(raw):
-        return plain, ()
-    texts = [names.readable(one) for one in raw]
-    taken = [text for text in texts if text is not None]
-    return taken, [one for one, text in zip(raw, texts, strict=True) if text is None]
 
 
 def _claim_of(raw: bytes) -> bytes:
@@ -137,7 +117,7 @@ class ExecutionQueue:
             attempts |= {name: int(times) for name, times in zip(more, failures, strict=False) if int(times)}
             if not more or wait or len(raw) >= backlog:
                 break
-        taken, dropped = _sorted_out(raw)
+        taken, dropped = names.sorted_out(raw)
         claim = Claim(node, stamp.decode(), tuple(taken))
         if dropped:
             self._run("complete", claim.suffix, 0, self._ttl_us, 1, *dropped)
@@ -222,11 +202,7 @@ class ExecutionQueue:
         Who is in flight is looked at twice: a token that is taken over in the middle of one look may be
         missed by it. A claim is taken over once, so not by the other as well.
         """
-        missing = set[str]()
-        for page in pages(members):
-            with redis_errors_translated():
-                queued = self._redis.smismember(self.keys.queue, page)
-            missing |= {member for member, is_queued in zip(page, queued, strict=True) if not is_queued}
+        missing = set(sets.missing(self._redis, self.keys.queue, members))
         for _ in range(2):
             if missing:
                 missing -= {token.member for token in self.claims() if isinstance(token, Token)}
@@ -263,14 +239,4 @@ class ExecutionQueue:
                 yield Token.read(raw) or raw
 
     def _processing_pages(self) -> Iterator[Sequence[bytes]]:
-        cursor = 0
-        while True:
-            with redis_errors_translated():
-                cursor, page = cast(
-                    "tuple[int, list[bytes]]",
-                    self._redis.sscan(self.keys.processing, cursor, count=LOOK_PAGE),
-                )
-            if page:
-                yield page
-            if not cursor:
-                return
+        return sets.scan(self._redis, self.keys.processing, LOOK_PAGE)

@@ -28,7 +28,7 @@ class Claim:
         return outcome
 
     def lost(self, members: Sequence[str]) -> list[str]:
-        return list(execution_queue().lost(members))
+        return execution_queue().lost(members)
 
     def backlog(self) -> int:
         return execution_queue().stats().backlog

@@ -29,11 +29,10 @@ class Hash:
         """Our part of the set. Every instance reads the whole of it."""
         instance = this_instance()
         for page in plain_set.scan():
-            unreadable = [raw for raw in page if names.readable(raw) is None]
+            members, unreadable = names.sorted_out(page)
             if unreadable:
                 plain_set.remove(unreadable)
                 signals.discarded.send(sender=Hash, members=unreadable)
-            members = [member for raw in page if (member := names.readable(raw)) is not None]
             yield from (one for one in members if names.execution_id(one) % instance.total == instance.number)
 
     def lost(self, members: Sequence[str]) -> list[str]:

@@ -31,7 +31,9 @@ class Upstream:
     def _run(self, outcome: Refreshed) -> None:
         while popped := plain_set.pop(self.BATCH):
             failed_before = set(outcome.failed)
-            members = self._readable(popped)
+            members, unreadable = names.sorted_out(popped)
+            if unreadable:
+                signals.discarded.send(sender=Upstream, members=unreadable)
             undone = dict.fromkeys(members)
             try:
                 one_after_the_other(members, outcome, done=undone.pop)
@@ -39,12 +41,6 @@ class Upstream:
                 plain_set.add(undone)
             if undone and failed_before.issuperset(names.ids(members)):
                 return
-
-    def _readable(self, popped: Sequence[bytes]) -> list[str]:
-        unreadable = [raw for raw in popped if names.readable(raw) is None]
-        if unreadable:
-            signals.discarded.send(sender=Upstream, members=unreadable)
-        return [member for raw in popped if (member := names.readable(raw)) is not None]
 
     def lost(self, members: Sequence[str]) -> list[str]:
         """Not those that another instance has popped and is working on: nobody can know of them. So

@@ -1,8 +1,7 @@
 """The rows that are measured: executions whose tasks have ended and that nobody has refreshed.
 
 Made by the server itself, with no regard for triggers (a foreign key that is right by construction
-is not looked up four million times). A share of them may be true already, as most are in an
-ordinary cycle.
+is not looked up four million times).
 """
 
 from collections.abc import Callable, Iterator
@@ -53,31 +52,11 @@ SELECT
 FROM generate_series(%(first)s, %(last)s) AS n, generate_series(1, %(tasks)s) AS t
 """
 
-# What is true already was refreshed once, like everything else will have been in the end.
-TRUE_ALREADY = """
-WITH refreshed AS (
-    UPDATE execution e
-    SET status = r.status, end_time = r.end_time, revision = 1
-    FROM execution_rollup r
-    WHERE e.id = r.execution_id AND e.id > %(stale)s AND e.id BETWEEN %(first)s AND %(last)s
-        AND r.execution_id BETWEEN %(first)s AND %(last)s
-    RETURNING e.id, e.status
-)
-INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
-SELECT id, 1, 'Running', status, now() FROM refreshed
-"""
-
 
 @dataclass(frozen=True)
 class Size:
     executions: int
     tasks: int
-    changed: float = 1.0
-
-    @property
-    def stale(self) -> int:
-        """How many are not true yet: those with the smallest ids."""
-        return round(self.executions * self.changed)
 
 
 def fill(size: Size, progress: Progress) -> None:
@@ -87,11 +66,9 @@ def fill(size: Size, progress: Progress) -> None:
         _if_allowed("SET session_replication_role = replica")
         for first in range(1, size.executions + 1, CHUNK):
             last = min(first + CHUNK - 1, size.executions)
-            values = common | {"first": first, "last": last, "stale": size.stale}
+            values = common | {"first": first, "last": last}
             cursor.execute(EXECUTIONS, values)
             cursor.execute(TASKS, values)
-            if last > size.stale:
-                cursor.execute(TRUE_ALREADY, values)
             progress(last)
         _if_allowed("SET session_replication_role = origin")
         cursor.execute("SELECT setval(pg_get_serial_sequence('execution', 'id'), %s)", [size.executions])

@@ -648,6 +648,26 @@ def test_one_that_ends_cleanly_is_forgotten_at_once(hashing: Settings) -> None:
     assert instances.announced() == {}
 
 
+def test_a_sign_of_life_that_is_under_way_at_the_end_is_waited_for(
+    hashing: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would come after the withdrawal, and speak for a worker that is gone."""
+    hashing.REFRESH_NODE_TTL_SECONDS = 60
+    announce, under_way = instances.announce, threading.Event()
+
+    def announce_slowly(*args: Any, **options: Any) -> Any:
+        under_way.set()
+        threading.Event().wait(0.3)
+        return announce(*args, **options)
+
+    monkeypatch.setattr(instances, "announce", announce_slowly)
+    instance_of_worker.start()
+    assert under_way.wait(10)
+    instance_of_worker.stop()
+    wait_until(lambda: all(one.name != "instance" for one in threading.enumerate()), "the thread to end")
+    assert instances.announced() == {}
+
+
 def test_a_worker_whose_redis_is_away_starts_all_the_same(
     hashing: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,7 +1,6 @@
 """Mark executions: put them on the queue, whatever their status."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -12,6 +11,7 @@ from executions.management.output import Answer, Misused, plural
 from executions.management.verbs.numbers import at_least_one
 from executions.models import Execution
 from executions.queue import execution_queue, member
+from executions.queue.sets import pages
 from executions.status import Status
 from executions.usecases import mark
 
@@ -62,7 +62,7 @@ def _chosen(options: dict[str, Any]) -> Iterator[str]:
 
 def _mark_all(members: Iterator[str]) -> int:
     count = 0
-    while page := list(islice(members, PAGE)):
+    for page in pages(members, PAGE):
         _mark(page)
         count += len(page)
     return count
