@@ -10,6 +10,7 @@ In production nobody listens and a point costs one look into an empty list.
 | `committed` | the refresh is committed, its claim is not completed yet               |
 | `one`       | one execution is about to be refreshed in the way of the original      |
 | `counted`   | its tasks have been counted in that way, its status is not written yet |
+| `written`   | its status is written in that way, its end is not corrected yet        |
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,10 @@
--- The last of the original's four statements: the exact end of an execution that has just become final.
+-- The last of the original's four statements: the exact end of an execution that is final.
 --
--- :execution_id bigint  :revision bigint  the one the third statement wrote
+-- :execution_id bigint
 --
--- Not if somebody else has refreshed since: the execution may be running again, and its end is theirs.
--- A task that runs again by now leaves the end as it is, for a final status without an end cannot be; its
--- report has marked the execution.
+-- Whoever made it final: of several instances that write at once, each corrects the end, so it is exact if
+-- one of them lives. An execution that runs again by now has no end and gets none; one of whose tasks runs
+-- again keeps a final status and an end until its report, which has marked it, is refreshed.
 UPDATE execution e
 SET end_time = coalesce((SELECT max(end_time) FROM task WHERE execution_id = e.id), e.end_time)
-WHERE e.id = %(execution_id)s AND e.revision = %(revision)s
+WHERE e.id = %(execution_id)s AND e.end_time IS NOT NULL

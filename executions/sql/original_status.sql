@@ -9,12 +9,14 @@
 -- another instance that does the same execution at once: of two who read the same one, the second to write
 -- finds it gone, though it may have waited for the first one's lock.
 -- The history row is written here too, and not by a statement of its own: neither is ever there without
--- the other. The end is only good enough for the constraint that ties it to the status; the fourth sets it.
+-- the other. An end that is there is left: another instance may have corrected it, and this one may die before
+-- it does the same. A new one is only good enough for the constraint that ties it to the status; the fourth
+-- statement corrects it.
 WITH changed AS (
     UPDATE execution e
     SET
         status = %(status)s,
-        end_time = CASE WHEN %(final)s THEN now() END,
+        end_time = CASE WHEN %(final)s THEN coalesce(e.end_time, now()) END,
         revision = e.revision + 1,
         update_time = now()
     WHERE e.id = %(execution_id)s AND e.revision = %(revision)s

@@ -22,11 +22,11 @@ def refresh_one(execution_id: int) -> Refreshed:
     1. Read its status and revision. One that is gone or in quarantine is left alone, and counted nowhere.
     2. Count its tasks by status. Without tasks its status stays as it was set by hand.
     3. Write the status and its history row, if the revision is still the one that was read.
-    4. Write the end, if it is final and nobody else has written since.
+    4. Write the end, if it is final.
 
-    What if the process dies between 3 and 4: the end is that of its tasks a moment ago; one that ended in
-    between has marked the execution. What if two do it at once: the revision lets one of them write, and
-    the other reads again. Raises DatabaseAway if there is no database to refuse anything.
+    What if the process dies between 3 and 4: its mark is still there, so another instance writes the end,
+    before or after; without another it is the moment of the write until then. What if two do it at once: the
+    revision lets one of them write, and the other reads again; then both write the end. Raises DatabaseAway if there is no database to refuse anything.
     """
     points.reach("one", [execution_id])
     try:
@@ -56,8 +56,9 @@ def _refresh_one(execution_id: int) -> Refreshed:
             final=status.is_final,
         )
         if written:
+            points.reach("written", [execution_id])
             if status.is_final:
-                run("original_end", execution_id=execution_id, revision=written[0][0])
+                run("original_end", execution_id=execution_id)
             return Refreshed(succeeded=1, changed=1)
     return Refreshed(failed={execution_id: OVERTAKEN})
 

@@ -332,6 +332,47 @@ def test_of_two_who_read_the_same_revision_the_later_to_write_reads_again() -> N
     assert [one for one in violations() if one.name != "K2"] == []
 
 
+class Killed(BaseException):
+    """Stands for a process that ends here."""
+
+
+def ended_long_ago() -> Execution:
+    """An execution whose true end is not the moment of its refresh."""
+    (pk,) = marked(1)
+    Task.objects.filter(execution_id=pk).update(end_time=AGES_AGO)
+    return Execution.objects.get(pk=pk)
+
+
+def killed_at_its_write(pk: int) -> None:
+    def die(point: str, _: Sequence[int]) -> None:
+        if point == "written":
+            raise Killed
+
+    points.visitors.append(die)
+    with pytest.raises(Killed):
+        refresh_one(pk)
+    points.visitors.remove(die)
+
+
+def test_one_that_dies_before_its_last_statement_leaves_the_end_that_another_has_corrected() -> None:
+    execution = ended_long_ago()
+    refresh_one(execution.pk)
+    killed_at_its_write(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.revision, execution.end_time) == (2, AGES_AGO)
+
+
+def test_one_that_dies_before_its_last_statement_leaves_it_to_another_that_has_written_before() -> None:
+    execution = ended_long_ago()
+    with Pause("written") as pause, in_background(lambda: refresh_one(execution.pk)) as outcome:
+        assert pause.reached.wait(20)
+        killed_at_its_write(execution.pk)
+        pause.go_on.set()
+        assert outcome().succeeded == 1
+    execution.refresh_from_db()
+    assert (execution.revision, execution.end_time) == (2, AGES_AGO)
+
+
 def test_one_that_is_overtaken_five_times_fails_with_a_reason() -> None:
     (pk,) = marked(1)
     inside = threading.local()
