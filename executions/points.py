@@ -14,11 +14,18 @@ In production nobody listens and a point costs one look into an empty list.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 Visitor = Callable[[str, Sequence[int]], None]
 visitors: list[Visitor] = []
 
 
-def reach(point: str, execution_ids: Sequence[int]) -> None:
+class HasIds(Protocol):
+    @property
+    def ids(self) -> Sequence[int]: ...
+
+
+def reach(point: str, whom: Sequence[int] | HasIds) -> None:
+    """Whoever has ids is asked for them only if somebody listens: a claim has to read them first."""
     for visit in visitors:
-        visit(point, execution_ids)
+        visit(point, whom if isinstance(whom, Sequence) else whom.ids)

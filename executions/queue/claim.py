@@ -52,12 +52,13 @@ class Claim:
         return len(self.members)
 
     def __str__(self) -> str:
-        """What a person reads in Flower: the one execution, or how many and from where to where."""
+        """What a person reads in Flower: the one execution, or the first and how many there are."""
+        if not self.members:
+            return "nothing"
+        number, _, vendor = self.members[0].partition(":")
         if len(self) == 1:
-            number, _, vendor = self.members[0].partition(":")
             return f"execution {number} {vendor}"
-        numbers = self.ids
-        return f"{len(self):,} executions, {min(numbers)}…{max(numbers)}" if numbers else "nothing"
+        return f"{len(self):,} executions, from {number} {vendor} on"
 
 
 @dataclass(frozen=True)

@@ -79,4 +79,4 @@ class Token:
 
 
 def ids(members: Iterable[str]) -> list[int]:
-    return [execution_id(text) for text in members]
+    return [int(text.partition(":")[0]) for text in members]

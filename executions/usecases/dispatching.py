@@ -69,7 +69,7 @@ def _dispatch(publish: Publish, waiting: int) -> int:
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
         if batch.claim.members:
-            points.reach("claimed", batch.claim.ids)
+            points.reach("claimed", batch.claim)
             chunks = chunked(batch, conf.fanout, conf.chunk)
             more = more and len(chunks) < slots
             if not more and batch.backlog > SMALL:

@@ -32,7 +32,7 @@ def work(claim: Claim) -> Refreshed:
             queue.mark_failed(mine, counted=False)
             signals.database_away.send(sender=work, count=len(mine), error=str(exc))
             return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
-        points.reach("committed", mine.ids)
+        points.reach("committed", mine)
         _settle(mine, outcome)
     except QueueUnavailable:
         this_node.renew()

@@ -27,9 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 REDIS_DB = 15
 
 PARAMETERS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout": "15min"}
-#: A rewrite of the append-only file forks, and each page written after that is copied first: commands take
-#: 5 to 9 ms then that otherwise take 0.5. That is Redis's price and not ours, so it does not happen meanwhile.
-NO_REWRITE = ("--auto-aof-rewrite-percentage", "0")
+#: Redis as it comes, without an append-only file: no design here needs what it holds to outlive it.
+IN_MEMORY = ("--appendonly", "no")
 #: What the caller's environment must not bring into the measure: tunables, addresses, and the level of the
 #: log, whose lines are counted.
 MEASURED = ("REFRESH_", "CELERY_", "EXECUTION_", "CORE_INSTANCE_", "DATABASE_URL", "REDIS_URL", "_REDIS_URL")
@@ -109,7 +108,7 @@ class Ground:
             with own_redis(given, self._redis_db) as url:
                 yield url
             return
-        server = EmbeddedRedis(self.directory / "redis", extra=NO_REWRITE)
+        server = EmbeddedRedis(self.directory / "redis", extra=IN_MEMORY)
         try:
             self.pids["redis"] = [server.start().pid]
             _give_precedence(server.pid)

@@ -12,7 +12,7 @@ from harbor_refresh.bench.schedule import running_schedule
 from harbor_refresh.bench.screen import Show
 from tasks import wakeup
 
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.02
 STALLED_SECONDS = 60
 START_SECONDS = 60
 CALM_SECONDS = 1
