@@ -1,6 +1,7 @@
 """What every test may ask for: a database of its own, and an empty Redis."""
 
 import itertools
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -50,6 +51,16 @@ def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]
         yield name
         connection.close()
     _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(autouse=True)
+def no_look_outlives_its_test() -> Iterator[None]:
+    """A process that knows of work looks for it a moment later (tasks/wakeup.py); not in the next test."""
+    yield
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
+            thread.join()
 
 
 @pytest.fixture

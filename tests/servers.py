@@ -12,11 +12,22 @@ from pathlib import Path
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
 
-directory = Path(tempfile.mkdtemp(prefix="harbor-refresh-test-"))
+#: To make a database and drop it takes 0.3 s on a slow disk and 0.02 s in memory; most tests do.
+MEMORY = Path("/dev/shm")  # noqa: S108  # what is made in it gets a name nobody can guess
+ENOUGH_BYTES = 2 * 1024**3
+
+
+def _parent() -> Path | None:
+    """Memory, if there is enough of it; else wherever temporary files go."""
+    there = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ENOUGH_BYTES
+    return MEMORY if there else None
+
+
+directory = Path(tempfile.mkdtemp(prefix="harbor-refresh-test-", dir=_parent()))
 directory.chmod(0o755)
 postgres = EmbeddedPostgres(
     directory / "postgres",
-    parameters={"fsync": "off", "full_page_writes": "off"},
+    parameters={"fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB"},
 )
 redis = EmbeddedRedis(directory / "redis")
 

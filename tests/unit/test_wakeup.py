@@ -1,7 +1,6 @@
 """The wake-up: a tick at once, or a look later whether one is needed; and who is away costs nobody anything."""
 
 import threading
-from collections.abc import Iterator
 from time import monotonic
 
 import pytest
@@ -17,15 +16,12 @@ def timers() -> list[threading.Timer]:
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When this process looked whether a tick is needed."""
     times: list[float] = []
     monkeypatch.setattr(wakeup, "_due", set())
     monkeypatch.setattr(wakeup, "rouse", lambda: times.append(monotonic()))
-    yield times
-    for timer in timers():
-        timer.cancel()
-        timer.join()
+    return times
 
 
 @pytest.fixture
