@@ -115,7 +115,8 @@ class ExecutionQueue:
                 backlog, live = waited, nodes
             raw += more
             attempts |= {name: int(times) for name, times in zip(more, failures, strict=False) if int(times)}
-            if not more or wait or len(raw) >= backlog:
+            # of a short queue one page is enough: the next ones do not look who is too hot
+            if not more or wait or backlog <= SMALL or len(raw) >= backlog:
                 break
         taken, dropped = names.sorted_out(raw)
         claim = Claim(node, stamp.decode(), tuple(taken))

@@ -11,16 +11,23 @@ from typing import Any, cast
 
 import psutil
 import psycopg
-from redis import Redis
+from redis import Redis, RedisError
 
+#: What decides how fast a server writes.
+PARAMETERS = ("shared_buffers", "fsync", "synchronous_commit", "full_page_writes", "max_wal_size")
+KEPT_ON_DISK = ("appendonly", "save")
 LIBRARIES = {"django": "django", "celery": "celery", "redis-py": "redis", "psycopg": "psycopg"}
 
 
 def about(database_url: str, redis_url: str, *, embedded: set[str], command: str) -> dict[str, Any]:
     with psycopg.connect(database_url) as connection:
         shown = connection.execute("SHOW server_version").fetchone()
+        found = connection.execute("SELECT name, current_setting(name) FROM unnest(%s) name", [list(PARAMETERS)])
+        parameters = dict(found.fetchall())
     with Redis.from_url(redis_url) as client:
         server = cast("dict[str, Any]", client.info("server"))
+        with suppress(RedisError):  # a hosted one may not tell
+            parameters |= cast("dict[str, str]", client.config_get(*KEPT_ON_DISK))
     redis_name = str(server.get("server_name", "redis"))
     redis_version = server.get(f"{redis_name}_version") or server["redis_version"]
     return {
@@ -37,6 +44,7 @@ def about(database_url: str, redis_url: str, *, embedded: set[str], command: str
             f"{redis_name} server": str(redis_version),
         },
         "embedded": sorted(embedded),
+        "parameters": parameters,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
     }

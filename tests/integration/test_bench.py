@@ -95,6 +95,8 @@ def test_there_is_a_row_for_every_strategy_and_for_both_limits(rows: dict[str, d
         assert row["cut"] is False
         assert row["seconds"] > 0
         assert row["about"]["versions"]["postgresql"]
+        assert row["about"]["parameters"]["synchronous_commit"] == "on"
+        assert row["about"]["parameters"]["appendonly"] in ("yes", "no")
 
 
 def test_two_nodes_that_scan_do_the_work_twice_and_two_that_claim_do_it_once(
