@@ -26,8 +26,8 @@ def refresh_one(execution_id: int) -> Refreshed:
 
     What if the process dies between 3 and 4: its mark is still there, so another instance writes the end,
     before or after; without another it is the moment of the write until then. What if two do it at once: the
-    revision lets one of them write, and the other reads again; then both write the end. Raises DatabaseAway if there is no database to refuse
-    anything.
+    revision lets one of them write, and the other reads again; then both write the end. Raises DatabaseAway
+    if there is no database to refuse anything.
     """
     points.reach("one", [execution_id])
     try:

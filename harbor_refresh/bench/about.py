@@ -21,9 +21,8 @@ LIBRARIES = {"django": "django", "celery": "celery", "redis-py": "redis", "psyco
 
 def about(database_url: str, redis_url: str, *, embedded: set[str], command: str) -> dict[str, Any]:
     with psycopg.connect(database_url) as connection:
-        shown = connection.execute("SHOW server_version").fetchone()
-        found = connection.execute("SELECT name, current_setting(name) FROM unnest(%s) name", [list(PARAMETERS)])
-        parameters = dict(found.fetchall())
+        version_shown = _shown(connection, "server_version")
+        parameters = {name: _shown(connection, name) for name in PARAMETERS}
     with Redis.from_url(redis_url) as client:
         server = cast("dict[str, Any]", client.info("server"))
         with suppress(RedisError):  # a hosted one may not tell
@@ -40,7 +39,7 @@ def about(database_url: str, redis_url: str, *, embedded: set[str], command: str
         "versions": {
             "python": platform.python_version(),
             **{name: version(package) for name, package in LIBRARIES.items()},
-            "postgresql": str(shown[0]).split()[0] if shown else "",
+            "postgresql": version_shown.split()[0],
             f"{redis_name} server": str(redis_version),
         },
         "embedded": sorted(embedded),
@@ -48,6 +47,11 @@ def about(database_url: str, redis_url: str, *, embedded: set[str], command: str
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
     }
+
+
+def _shown(connection: psycopg.Connection, name: str) -> str:
+    row = connection.execute("SELECT current_setting(%s)", [name]).fetchone()
+    return str(row[0]) if row else ""
 
 
 def _cpu() -> str:
