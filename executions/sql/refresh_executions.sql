@@ -4,8 +4,11 @@
 -- returns  how many were changed
 --
 -- Decides under the lock and writes only what differs. Row and history are one statement: neither is
--- ever there without the other. The ids are named once more for the UPDATE: joined to `differing` alone it
--- would read the whole table to find a few thousand rows of it.
+-- ever there without the other.
+--
+-- The UPDATE finds its rows by `differing` alone. The planner takes it for a few rows, the fewer the larger the
+-- table is, and looks each up by its key. If the ids were named once more, it would compare each of the few with
+-- each of the ids; in a table of 10,000,000 that is what it did, and the few were 6,000.
 WITH differing AS MATERIALIZED (
     SELECT e.id, e.status AS from_status, r.status, r.end_time
     FROM execution e
@@ -23,7 +26,7 @@ changed AS (
         revision = e.revision + 1,
         update_time = now()
     FROM differing d
-    WHERE e.id = d.id AND e.id = ANY(%(ids)s::bigint[])
+    WHERE e.id = d.id
     RETURNING e.id, e.revision, d.from_status, e.status AS to_status
 ),
 history AS (

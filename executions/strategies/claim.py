@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from executions.conf import refresh_settings
 from executions.queue import Claim as Claimed
 from executions.queue import execution_queue
 from executions.usecases.dispatching import dispatch
@@ -35,7 +36,9 @@ class Claim:
 
 
 def _claim_and_work(outcome: Refreshed) -> bool:
-    """True if something was claimed and was not locked by others."""
+    """True if something was claimed and was not locked by others.
+
+    Who works himself what he claims takes a node's share at a time, and leaves room for the others to work."""
     progress = False
 
     def publish(claims: Sequence[Claimed]) -> None:
@@ -45,5 +48,5 @@ def _claim_and_work(outcome: Refreshed) -> bool:
             outcome += done
             progress = progress or len(done.busy) < len(claim)
 
-    dispatch(publish, waiting=0)
+    dispatch(publish, waiting=0, together=refresh_settings().depth)
     return progress

@@ -26,11 +26,11 @@ SHRINK = 20
 Publish = Callable[[Sequence[Claim]], None]
 
 
-def dispatch(publish: Publish, waiting: int) -> int:
+def dispatch(publish: Publish, waiting: int, together: int = TOGETHER) -> int:
     """Claim batches and publish them as chunks until there is no more work, or no more room.
 
     `waiting` is how many messages wait for the workers already; all in all there will be no more than
-    `depth` for each live node (or SLOTS). Returns how many executions were claimed.
+    `depth` for each live node (or SLOTS). `together` is how many chunks it claims at a time. Returns how many executions were claimed.
     While the database is away nothing is claimed, by nobody, for REFRESH_PAUSE_SECONDS at a time.
 
     What if the process dies after a claim, before it is published: the node falls silent and recovery
@@ -39,13 +39,13 @@ def dispatch(publish: Publish, waiting: int) -> int:
     so it starts a new life and what the old one held is recovered.
     """
     try:
-        return _dispatch(publish, waiting)
+        return _dispatch(publish, waiting, together)
     except QueueUnavailable:
         this_node.renew()
         raise
 
 
-def _dispatch(publish: Publish, waiting: int) -> int:
+def _dispatch(publish: Publish, waiting: int, together: int) -> int:
     conf = refresh_settings()
     queue = execution_queue()
     try:
@@ -63,7 +63,7 @@ def _dispatch(publish: Publish, waiting: int) -> int:
         return 0
     total, more = 0, True
     while more and slots > 0:
-        batch = queue.claim_batch(this_node.name, conf.size * min(slots, TOGETHER))
+        batch = queue.claim_batch(this_node.name, conf.size * min(slots, together))
         more = batch.more
         slots = max(slots, batch.live_nodes * conf.depth - waiting)
         if batch.unreadable:

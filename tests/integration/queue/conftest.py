@@ -1,0 +1,17 @@
+"""The queue that most of these tests ask: its clock is moved by the test alone."""
+
+import pytest
+
+from executions.queue import ExecutionQueue
+from tests.integration.state import Clock, Redis, queue_with_clock
+
+# Its assertions tell what differs, like those of a test.
+pytest.register_assert_rewrite("tests.integration.queue.table")
+
+
+@pytest.fixture
+def faked(redis: Redis) -> tuple[ExecutionQueue, Clock]:
+    """Without heat, which has tests of its own (test_heat.py)."""
+    return queue_with_clock(
+        redis, fanout=2, depth=2, chunk=1000, max_attempts=3, node_ttl=10.0, stale=300.0, rest=0.0
+    )

@@ -1,0 +1,53 @@
+"""What a claim does with members that cannot be read: it drops them, tells of them, and goes on."""
+
+import pytest
+
+from tests.integration.queue.table import ALIVE, NOW, PREFIX, Faked, flight, token
+from tests.integration.state import Redis, whole_redis
+
+MALFORMED = [
+    b"x",
+    b"1",
+    b"1:",
+    b":A",
+    b"",
+    b"1:A:B",
+    b"-1:A",
+    b"0:A",
+    b"1.5:A",
+    b"9223372036854775808:A",
+    b"99999999999999999999999:A",
+    b"\xff\xfe",
+    b"1:\xff",
+    b"1:A\x00",
+    "\u0661:A".encode(),
+    b"1:" + b"V" * 65,
+    b"7:A\n8:A",
+]
+
+
+@pytest.mark.parametrize("raw", MALFORMED)
+def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
+    raw: bytes, redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    redis.sadd(PREFIX + "queue:v2", raw, "1:A", "2:B b")
+    redis.hset(PREFIX + "attempts", mapping={raw: 2, "1:A": 1})
+    batch = queue.claim_batch("me", 100)
+    assert set(batch.claim.members) == {"1:A", "2:B b"}
+    assert batch.unreadable == (raw,)
+    assert batch.attempts == {"1:A": 1}
+    assert whole_redis(redis) == ALIVE | flight(token("1:A"), token("2:B b")) | {
+        "stamp": str(NOW),
+        "cursor": "0",
+        "wake": "1",
+        "attempts": {"1:A": "1"},
+    }
+
+
+def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    redis.sadd(PREFIX + "queue:v2", b"x", b"\xff")
+    batch = queue.claim_batch("me", 100)
+    assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
+    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0", "wake": "1"}

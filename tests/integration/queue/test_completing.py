@@ -1,0 +1,65 @@
+"""mark_complete: what is done leaves Redis, if it is still the claim's, and may be worth a tick."""
+
+import pytest
+
+from executions.queue.queue import Completed
+from tests.integration.queue.table import NOW, SECOND, Case, Faked, flight, played
+from tests.integration.state import Redis
+
+COMPLETE = {
+    "tokens and attempts are gone": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7") | {"attempts": {"1:A": "1", "3:C": "2"}},
+        flight("3:C:n1:7") | {"attempts": {"3:C": "2"}},
+        Completed(2, 0, False),
+    ),
+    "what was marked meanwhile still waits, and is worth a tick": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}},
+        {"queue:v2": {"1:A"}, "wake": "1"},
+        Completed(2, 0, True),
+    ),
+    "no tick while one is on its way": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}, "wake": "1"},
+        {"queue:v2": {"1:A"}, "wake": "1"},
+        Completed(2, 0, False),
+    ),
+    "no tick while the database is away": Case(
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}, "pause": "1"},
+        {"queue:v2": {"1:A"}, "pause": "1"},
+        Completed(2, 0, False),
+    ),
+    "no tick while the workers have their hands full": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7") | {"queue:v2": {"1:A"}},
+        flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7") | {"queue:v2": {"1:A"}},
+        Completed(2, 0, False),
+    ),
+    "a node from the future has no hands": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "e": NOW + 10 * SECOND + 1}},
+        flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "e": NOW + 10 * SECOND + 1}},
+        Completed(2, 0, False),
+    ),
+    "the hands of a node on the edge count": Case(
+        flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}},
+        flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}, "wake": "1"},
+        Completed(2, 0, True),
+    ),
+    "a claim that was recovered changes nothing and says so": Case(
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
+        Completed(0, 2, False),
+    ),
+    "a claim that was recovered and claimed again belongs to the other": Case(
+        flight("1:A:n2:8", "2:B:n1:7") | {"attempts": {"1:A": "1"}},
+        flight("1:A:n2:8") | {"attempts": {"1:A": "1"}},
+        Completed(1, 1, False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_mark_complete(name: str, redis: Redis, faked: Faked) -> None:
+    case = COMPLETE[name]
+    assert played(redis, case, lambda: faked[0].mark_complete(case.claim)) == case.result

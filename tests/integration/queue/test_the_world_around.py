@@ -1,0 +1,91 @@
+"""A Redis that was flushed, forgot its scripts or is away; real clocks; and no script that reads all of a set."""
+
+import time
+
+import pytest
+
+from executions.errors import QueueUnavailable
+from executions.queue import Claim, ExecutionQueue
+from executions.queue.queue import Completed, GivenBack, Marked
+from tests.integration.queue.table import SECOND, Faked
+from tests.integration.state import Redis, absent_redis, whole_redis
+
+
+def test_after_flushall_in_the_middle_everything_works_and_the_old_claim_is_outlived(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, clock = faked
+    queue.add(["1:A"])
+    claim = queue.claim_batch("me", 10).claim
+    redis.flushall()
+    clock.move(1)
+    assert queue.take_over(claim, "me") == Claim("me", "0", ())
+    assert queue.mark_complete(claim) == Completed(0, 1, False)
+    assert queue.mark_failed(claim) == GivenBack()
+    assert whole_redis(redis) == {}
+    assert queue.add(["1:A"]) == Marked(1, True)
+    assert queue.claim_batch("me", 10).claim.members == ("1:A",)
+
+
+def test_every_verb_works_after_the_scripts_were_flushed(redis: Redis, faked: Faked) -> None:
+    queue, _ = faked
+    claim = Claim("n1", "7", ("1:A",))
+    for verb in (
+        lambda: queue.add(["1:A"]),
+        lambda: queue.claim_batch("me", 10),
+        lambda: queue.take_over(claim, "me"),
+        lambda: queue.mark_complete(claim),
+        lambda: queue.mark_failed(claim),
+        queue.recover_stale,
+        queue.wake,
+        queue.stats,
+        lambda: queue.sign_of_life("me"),
+    ):
+        redis.script_flush()
+        verb()
+
+
+def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
+    queue, _ = queue_without_redis()
+    claim = Claim("n1", "7", ("1:A",))
+    for verb in (
+        lambda: queue.add(["1:A"]),
+        lambda: queue.claim_batch("me", 10),
+        lambda: queue.take_over(claim, "me"),
+        lambda: queue.mark_complete(claim),
+        lambda: queue.mark_failed(claim),
+        queue.recover_stale,
+        queue.wake,
+        queue.pause,
+        queue.stats,
+        lambda: list(queue.claims()),
+        lambda: queue.sign_of_life("me"),
+    ):
+        with pytest.raises(QueueUnavailable, match=r"^Redis: "):
+            verb()
+
+
+def queue_without_redis() -> tuple[ExecutionQueue, Redis]:
+    from executions.conf import refresh_settings
+
+    client = absent_redis()
+    return ExecutionQueue(refresh_settings(), client, client), client
+
+
+def test_real_clocks_give_no_stamp_twice(redis: Redis, queue: ExecutionQueue) -> None:
+    queue.add(f"{number}:A" for number in range(1, 51))
+    stamps = [queue.claim_batch("me", 1).claim.stamp for _ in range(50)]
+    assert len(set(stamps)) == 50
+    assert {int(stamp) % 2 for stamp in stamps} == {0}
+    assert abs(int(stamps[0]) - time.time_ns() // 1000) < 60 * SECOND
+
+
+def test_no_verb_reads_a_large_set_at_once(redis: Redis, faked: Faked) -> None:
+    """SLOWLOG stays clean only if no script asks for all of a set."""
+    from executions.queue import scripts
+
+    for name in scripts.KEYS:
+        text = scripts.source(name).upper()
+        assert "SMEMBERS" not in text
+        assert "'KEYS'" not in text
+        assert "HGETALL" not in text

@@ -1,0 +1,55 @@
+"""When a tick is worth sending, and how long nobody claims while the database is away."""
+
+import pytest
+
+from tests.integration.queue.table import PREFIX, Case, Faked, played
+from tests.integration.state import Redis, queue_with_clock, wait_until, whole_redis
+
+QUEUED = {"queue:v2": {"1:A"}}
+WAKE = {
+    "nothing waits": Case({}, {}, False),
+    "somebody waits and no tick is on its way": Case(QUEUED, QUEUED | {"wake": "1"}, True),
+    "a tick was there a moment ago and nobody marked since": Case(QUEUED | {"wake": "1"}, QUEUED, False),
+    "nor does anybody wait": Case({"wake": "1"}, {}, False),
+    "a tick was there a moment ago and somebody marked since": Case(
+        QUEUED | {"wake": "2"}, QUEUED | {"wake": "1"}, True
+    ),
+    "the database is away": Case(QUEUED | {"pause": "1"}, QUEUED | {"pause": "1"}, False),
+}
+
+
+@pytest.mark.parametrize("name", WAKE)
+def test_wake(name: str, redis: Redis, faked: Faked) -> None:
+    case = WAKE[name]
+    assert played(redis, case, faked[0].wake) == case.result
+    if case.result:
+        assert 0 < redis.pttl(PREFIX + "wake") <= 2000
+
+
+def test_marks_of_a_moment_share_one_tick_after_it_and_without_marks_there_is_none(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    asked = [queue.add(["1:A"]).wake]
+    queue.mark_complete(queue.claim_batch("me", 10).claim)
+    asked += [queue.add([f"{number}:A"]).wake for number in range(2, 5)]
+    asked.append(queue.wake())
+    assert asked == [True, False, False, False, True]
+    batch = queue.claim_batch("me", 10)
+    assert set(batch.claim.members) == {"2:A", "3:A", "4:A"}
+    queue.mark_complete(batch.claim)
+    assert [queue.wake(), queue.wake()] == [False, False]
+    assert queue.add(["5:A"]).wake, "after a quiet moment the first sends its tick itself"
+
+
+def test_a_pause_ends_by_itself(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, pause=0.05)
+    queue.pause()
+    assert redis.exists(PREFIX + "pause")
+    wait_until(lambda: not redis.exists(PREFIX + "pause"), "the pause is over")
+
+
+def test_a_pause_of_nothing_is_no_pause(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, pause=0.0)
+    queue.pause()
+    assert whole_redis(redis) == {}

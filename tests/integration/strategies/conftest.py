@@ -1,0 +1,39 @@
+"""The designs to choose from, for an installation of one instance and no grace."""
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from executions import points
+from executions.strategies import STRATEGIES
+from tests.integration.strategies.situations import OLD
+
+
+@pytest.fixture(autouse=True)
+def one_instance_without_grace(settings: Settings) -> Iterator[None]:
+    settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
+    settings.CORE_INSTANCE_ID, settings.CORE_INSTANCE_TOTAL = 0, 1
+    yield
+    points.visitors.clear()
+
+
+@pytest.fixture(params=sorted(STRATEGIES))
+def any_strategy(request: pytest.FixtureRequest, settings: Settings) -> str:
+    settings.REFRESH_STRATEGY = request.param
+    return str(request.param)
+
+
+@pytest.fixture(params=OLD)
+def old_strategy(request: pytest.FixtureRequest, settings: Settings) -> str:
+    settings.REFRESH_STRATEGY = request.param
+    return str(request.param)
+
+
+@pytest.fixture
+def hashing(settings: Settings) -> Settings:
+    settings.REFRESH_STRATEGY = "hash"
+    settings.REFRESH_NODE_TTL_SECONDS = 0.6
+    settings.REFRESH_HEARTBEAT_SECONDS = 0.1
+    settings.CORE_INSTANCE_TOTAL = 3
+    return settings

@@ -1,0 +1,40 @@
+"""The claiming design, as any other: a cycle without Celery, and ticks that go to one node alone."""
+
+import psycopg
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from executions.strategies import STRATEGIES, strategy
+from tasks.claim_batch import claim_batch
+from tests import servers
+from tests.integration.state import Redis
+from tests.integration.strategies.situations import OLD, marked, rested, statuses
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_a_node_without_celery_drains_the_queue_and_ends_at_what_others_have_locked(
+    settings: Settings, redis: Redis
+) -> None:
+    settings.REFRESH_STRATEGY = "claim"
+    ids = marked(40)
+    with psycopg.connect(servers.postgres.url_for(connection.settings_dict["NAME"])) as other:
+        other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [ids[0]])
+        outcome = strategy().cycle()
+    assert outcome.succeeded >= 39
+    assert strategy().backlog() == 1
+    rested(redis)
+    assert strategy().cycle().succeeded == 1
+    assert statuses(ids) == {"Success"}
+
+
+def test_a_tick_of_the_claiming_design_sends_nothing_to_everybody(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr("tasks.claim_batch.broadcast", lambda: sent.append("cycle"))
+    for name in STRATEGIES:
+        settings.REFRESH_STRATEGY = name
+        claim_batch()
+    assert len(sent) == len(OLD)

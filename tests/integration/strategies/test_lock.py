@@ -1,0 +1,94 @@
+"""The design with a lock: one instance works a cycle, and a lock that is lost ends it."""
+
+import time
+
+import pytest
+from pytest_django import Settings
+
+from executions.models import Execution
+from executions.queue import cycle_lock
+from executions.strategies import strategy
+from tests.integration.state import Pause, Redis, in_background
+from tests.integration.strategies.situations import LOCK, marked
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+@pytest.fixture
+def locking(settings: Settings) -> Settings:
+    settings.REFRESH_STRATEGY = "lock"
+    settings.REFRESH_NODE_TTL_SECONDS = 0.6
+    settings.REFRESH_HEARTBEAT_SECONDS = 0.1
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 20
+    return settings
+
+
+def test_while_one_instance_works_a_cycle_the_others_wait_and_then_find_nothing(locking: Settings) -> None:
+    ids = marked(20)
+    with Pause("one") as pause, in_background(strategy().cycle) as first:
+        assert pause.reached.wait(20)
+        with in_background(strategy().cycle) as second:
+            time.sleep(0.3)
+            assert set(Execution.objects.values_list("revision", flat=True)) == {0}
+            pause.go_on.set()
+            assert (first().succeeded, second().succeeded) == (20, 0)
+    assert set(Execution.objects.filter(pk__in=ids).values_list("revision", flat=True)) == {1}
+
+
+def test_the_lock_is_renewed_for_as_long_as_the_cycle_runs(locking: Settings, redis: Redis) -> None:
+    marked(2)
+    with Pause("one") as pause, in_background(strategy().cycle) as outcome:
+        assert pause.reached.wait(20)
+        token = redis.get(LOCK)
+        for _ in range(15):  # three times its life
+            time.sleep(0.12)
+            assert redis.get(LOCK) == token is not None
+            assert 0 < redis.pttl(LOCK) <= 600
+        pause.go_on.set()
+        assert outcome().succeeded == 2
+    assert redis.get(LOCK) is None
+
+
+def test_who_holds_a_lock_that_is_anothers_by_now_stops_at_the_next_execution_and_frees_nothing(
+    locking: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    marked(5)
+    with Pause("one") as pause, in_background(strategy().cycle) as outcome:
+        assert pause.reached.wait(20)
+        redis.set(LOCK, "another's")
+        time.sleep(0.3)  # a renewal has been refused by now
+        pause.go_on.set()
+        assert outcome().succeeded == 1
+    assert redis.get(LOCK) == b"another's"
+    assert strategy().backlog() == 4
+    assert "Lost the lock in the middle of a cycle" in caplog.text
+
+
+def test_a_lock_that_could_not_be_renewed_in_time_is_lost_before_redis_says_so(
+    locking: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis is out of reach, or this process was stopped: no renewal, and the time that was granted is over."""
+    marked(5)
+    monkeypatch.setattr(cycle_lock.Hold, "renew_until", lambda *_: None)
+    with Pause("one") as pause, in_background(strategy().cycle) as outcome:
+        assert pause.reached.wait(20)
+        time.sleep(0.7)
+        pause.go_on.set()
+        assert outcome().succeeded == 1
+    assert strategy().backlog() == 4
+
+
+def test_a_lock_whose_holder_died_is_free_after_its_time(locking: Settings, redis: Redis) -> None:
+    marked(3)
+    redis.set(LOCK, "a dead one's", px=400)
+    assert strategy().cycle().succeeded == 3
+
+
+def test_nobody_waits_for_the_lock_longer_than_an_interval(locking: Settings, redis: Redis) -> None:
+    locking.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0.3
+    marked(3)
+    redis.set(LOCK, "somebody's")
+    began = time.monotonic()
+    assert strategy().cycle().succeeded == 0
+    assert 0.1 < time.monotonic() - began < 5
+    assert redis.get(LOCK) == b"somebody's"

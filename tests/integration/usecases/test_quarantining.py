@@ -1,0 +1,106 @@
+"""quarantine, parole, release: who fails too often is put aside, and who is let out is found again."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from executions import usecases
+from executions.conf import refresh_settings
+from executions.models import Quarantine
+from executions.queue import execution_queue
+from executions.usecases import Report, report
+from executions.usecases.quarantining import parole, quarantine
+from tests.integration.state import Redis, rows, whole_redis
+from tests.integration.usecases.situations import AGES_AGO, cursed, drifted, made, marked, member, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
+    redis: Redis, told: list[Any]
+) -> None:
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    report([Report(good_task, "Success"), Report(bad_task, "Success")])
+    cursed(bad)
+    limit = refresh_settings().max_attempts
+    for attempt in range(1, limit + 1):
+        assert not Quarantine.objects.exists()
+        claim = execution_queue().claim_batch("me", 10).claim
+        outcome = usecases.work(claim)
+        assert set(outcome.failed) == {bad.pk}
+        assert outcome.succeeded == (1 if attempt == 1 else 0)
+    assert status_of(good) == "Success"
+    row = Quarantine.objects.get()
+    assert (row.execution_id, row.attempts) == (bad.pk, limit)
+    assert 'violates check constraint "cursed"' in row.reason
+    assert ("quarantined", {"execution_ids": [bad.pk], "reason": row.reason}) in told
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
+
+
+def test_a_quarantine_of_what_is_deleted_meanwhile_leaves_nothing() -> None:
+    quarantine(["99:TEST"])
+    assert rows(Quarantine) == {}
+
+
+def test_what_is_in_quarantine_is_not_marked_again_and_again(redis: Redis) -> None:
+    execution = drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    outcome = usecases.reconcile()
+    assert (outcome.drifted, outcome.paroled) == (0, 0)
+    assert marked(redis) == set()
+
+
+def test_whose_time_is_up_is_let_out_and_marked_for_another_try(
+    redis: Redis, settings: Settings, told: list[Any]
+) -> None:
+    settings.REFRESH_QUARANTINE_SECONDS = 60
+    old, fresh = drifted(), drifted()
+    now = datetime.now(UTC)
+    Quarantine.objects.create(execution=old, reason="x", attempts=1, at=now - timedelta(seconds=90))
+    Quarantine.objects.create(execution=fresh, reason="x", attempts=1, at=now - timedelta(seconds=30))
+    assert usecases.reconcile().paroled == 1
+    assert list(Quarantine.objects.values_list("pk", flat=True)) == [fresh.pk]
+    assert marked(redis) == {member(old)}
+    assert ("paroled", {"execution_ids": [old.pk]}) in told
+
+
+@pytest.mark.parametrize("way", ["parole", "release"])
+def test_who_was_let_out_and_whose_mark_redis_forgot_is_found_by_reconcile(
+    way: str, redis: Redis, settings: Settings
+) -> None:
+    """The watermark passed by while it was in quarantine."""
+    execution = drifted(minutes=60)
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    usecases.reconcile()
+    if way == "release":
+        assert usecases.release([execution.pk]) == [execution.pk]
+    else:
+        Quarantine.objects.update(at=AGES_AGO)
+        assert parole() == [execution.pk]
+    redis.flushall()
+    usecases.reconcile()
+    assert marked(redis) == {member(execution)}
+
+
+def test_who_is_let_out_while_a_reconcile_runs_is_found_by_the_next(redis: Redis) -> None:
+    execution = drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    usecases.reconcile()
+    made(1)
+    released: list[int] = []
+    usecases.reconcile(progress=lambda _: released.extend(usecases.release([execution.pk])))
+    assert released == [execution.pk]
+    redis.flushall()
+    usecases.reconcile()
+    assert marked(redis) == {member(execution)}
+
+
+def test_releasing_tells_who_was_in_and_marks_them(redis: Redis) -> None:
+    execution, other = drifted(), drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    assert usecases.release([execution.pk, other.pk, 10**9]) == [execution.pk]
+    assert rows(Quarantine) == {}
+    assert marked(redis) == {member(execution)}
+    assert usecases.release([]) == []

@@ -1,0 +1,59 @@
+"""stop: what is not final is stopped, and its execution at once."""
+
+import pytest
+from django.db import connection
+
+from executions import usecases
+from executions.models import Execution, StatusChange, Task
+from executions.usecases import NewExecution, Report, create, report
+from tests.integration.state import Redis, rows
+from tests.integration.usecases.situations import made, marked, member, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_stopping_stops_what_is_not_final_and_its_execution_at_once(redis: Redis) -> None:
+    execution, tasks = made(3)
+    other, _ = made(1)
+    report([Report(tasks[0], "Success")])
+    redis.flushall()
+    assert usecases.stop(execution.pk) == 2
+    assert [row["status"] for row in rows(Task, execution=execution).values()] == [
+        "Success",
+        "Stopped",
+        "Stopped",
+    ]
+    assert status_of(execution) == "Stopped"
+    assert status_of(other) == "Running"
+    assert marked(redis) == set()
+    before = (rows(Execution), rows(Task), rows(StatusChange))
+    assert usecases.stop(execution.pk) == 0
+    assert (rows(Execution), rows(Task), rows(StatusChange)) == before
+
+
+def test_a_stopped_task_that_reports_late_stays_stopped_until_it_runs_again() -> None:
+    execution, tasks = made(1)
+    usecases.stop(execution.pk)
+    assert report([Report(tasks[0], "Success")]).applied == 0
+    assert report([Report(tasks[0], "Running", 1)]).applied == 1
+    usecases.refresh([execution.pk])
+    assert status_of(execution) == "Running"
+
+
+def test_an_execution_without_tasks_is_stopped_itself() -> None:
+    execution = create(NewExecution("TEST"))
+    assert usecases.stop(execution.pk) == 0
+    assert status_of(execution) == "Stopped"
+    assert execution.history.count() == 1
+    assert usecases.stop(execution.pk) == 0
+    assert execution.history.count() == 1
+
+
+def test_a_stop_whose_refresh_fails_stops_the_tasks_and_marks(redis: Redis) -> None:
+    execution, _ = made(1)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE execution ADD CONSTRAINT never CHECK (status <> 'Stopped')")
+    assert usecases.stop(execution.pk) == 1
+    assert Task.objects.get().status == "Stopped"
+    assert status_of(execution) == "Running"
+    assert marked(redis) == {member(execution)}

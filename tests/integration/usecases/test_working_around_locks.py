@@ -1,0 +1,102 @@
+"""Rows that somebody else has locked: a claim passes over them, a direct refresh waits."""
+
+import time
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from executions import usecases
+from executions.conf import refresh_settings
+from executions.models import Execution, Quarantine, Task
+from executions.queue import execution_queue
+from executions.sql import statement
+from executions.usecases import NewExecution, NewTask, Report, create_many, report
+from executions.usecases.refreshing import Refreshed
+from tests import servers
+from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
+from tests.integration.usecases.situations import made, marked, member, names, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+LOCKED = 20
+
+
+def two_hundred() -> tuple[list[int], set[str]]:
+    """Ids and members of executions that are marked, and Success once they are refreshed."""
+    executions = create_many([NewExecution("TEST", tasks=[NewTask()])] * 200)
+    report([Report(pk, "Success") for pk in Task.objects.values_list("pk", flat=True)])
+    return [one.pk for one in executions], {member(one) for one in executions}
+
+
+@pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE", "SHARE"])
+def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not_wait(
+    strength: str, redis: Redis, database: str, told: list[Any]
+) -> None:
+    ids, members = two_hundred()
+    locked = set(ids[::10])
+    assert len(locked) == LOCKED
+    claim = execution_queue().claim_batch("me", 1000).claim
+    assert set(claim.members) == members
+    told.clear()
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)])
+        began = time.monotonic()
+        outcome = usecases.work(claim)
+        assert time.monotonic() - began < 2
+    assert outcome == Refreshed(succeeded=180, changed=180, failed={}, busy=locked)
+    assert names(told) == ["refreshed"]
+    assert {pk: row["status"] for pk, row in rows(Execution).items()} == {
+        pk: "Running" if pk in locked else "Success" for pk in ids
+    }
+    state = whole_redis(redis)
+    assert state["queue:v2"] == {f"{pk}:TEST" for pk in locked}
+    assert not {"processing", "attempts"} & set(state)
+    again = execution_queue().claim_batch("me", 1000).claim
+    assert usecases.work(again) == Refreshed(succeeded=20, changed=20)
+    assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
+
+
+def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis, database: str) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution FOR UPDATE")
+        for _ in range(2 * refresh_settings().max_attempts):
+            claim = execution_queue().claim_batch("me", 10).claim
+            assert usecases.work(claim) == Refreshed(busy={execution.pk})
+    assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
+
+
+def test_busy_is_only_who_could_be_refreshed_at_all(database: str) -> None:
+    (busy, _), (held, _), (free, _), (gone, _) = made(1), made(1), made(1), made(1)
+    Quarantine.objects.create(execution=held, reason="x", attempts=1)
+    usecases.delete([gone.pk])
+    ids = [busy.pk, held.pk, free.pk, gone.pk]
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution WHERE id = ANY(%s) FOR UPDATE", [[busy.pk, held.pk]])
+        assert usecases.refresh(ids, wait=False) == Refreshed(succeeded=1, busy={busy.pk})
+    assert usecases.refresh(ids, wait=False) == Refreshed(succeeded=2)
+
+
+def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution FOR UPDATE")
+        with in_background(lambda: usecases.refresh([execution.pk])) as refreshed:
+            wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the row")
+            assert status_of(execution) == "Running"
+            other.rollback()
+            assert refreshed() == Refreshed(succeeded=1, changed=1)
+    assert status_of(execution) == "Success"
+
+
+def test_the_refresh_reads_its_locks_and_its_tasks_in_two_statements() -> None:
+    """READ COMMITTED is what makes the second see what the first waited for."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_isolation")
+        assert cursor.fetchone()[0] == "read committed"
+    assert "FOR NO KEY UPDATE" in statement("lock_executions")
