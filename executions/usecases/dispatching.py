@@ -30,7 +30,8 @@ def dispatch(publish: Publish, waiting: int, together: int = TOGETHER) -> int:
     """Claim batches and publish them as chunks until there is no more work, or no more room.
 
     `waiting` is how many messages wait for the workers already; all in all there will be no more than
-    `depth` for each live node (or SLOTS). `together` is how many chunks it claims at a time. Returns how many executions were claimed.
+    `depth` for each live node (or SLOTS). `together` is how many chunks it claims at a time. Returns how many
+    executions were claimed.
     While the database is away nothing is claimed, by nobody, for REFRESH_PAUSE_SECONDS at a time.
 
     What if the process dies after a claim, before it is published: the node falls silent and recovery
