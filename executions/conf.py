@@ -22,6 +22,7 @@ class Refresh:
     reconcile_grace: float
     redis_url: str
     redis_timeout: float
+    job_hours: float
     strategy: str
     instance_id: int | None
     instance_total: int | None
@@ -57,6 +58,7 @@ def refresh_settings() -> Refresh:
         pause=settings.REFRESH_PAUSE_SECONDS,
         quarantine=settings.REFRESH_QUARANTINE_SECONDS,
         reconcile_grace=settings.REFRESH_RECONCILE_GRACE_SECONDS,
+        job_hours=settings.REFRESH_JOB_HOURS,
         redis_url=settings.REDIS_URL,
         redis_timeout=settings.REFRESH_REDIS_TIMEOUT_SECONDS,
         strategy=settings.REFRESH_STRATEGY,

@@ -24,6 +24,14 @@ class AlreadyFinal(Refused):
     """The execution has reached a final status already, and the first final status stands."""
 
 
+class AlreadyUnderWay(Refused):
+    """Each of the jobs is unique, and is queued or running already; nothing was started."""
+
+
+class StillRunning(RefreshError, TimeoutError):
+    """The execution has not ended in the time it was given."""
+
+
 class NoInstance(RefreshError):
     """This worker cannot know which part of the executions is its own."""
 

@@ -11,6 +11,7 @@ from executions import signals
 
 if TYPE_CHECKING:
     from executions.queue import Claim
+    from executions.usecases.jobs import Reaped
     from executions.usecases.reconciling import Reconciled
     from executions.usecases.refreshing import Refreshed
     from executions.usecases.reporting import Refusal
@@ -85,6 +86,23 @@ def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
         log.info("Reconcile postponed: the queue is long, and its workers need the database")
     if outcome.marked:
         log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
+
+
+def on_reaped(outcome: "Reaped", **_: Any) -> None:
+    log.warning(
+        "Reaped jobs: %d reported again, %d forgotten, %d failed for silence, %d brought to what has landed, "
+        "%d lost, %d to be sent again",
+        outcome.reported,
+        outcome.forgotten,
+        outcome.failed,
+        outcome.taken,
+        outcome.lost,
+        outcome.unsent,
+    )
+
+
+def on_troubled(error: str, **_: Any) -> None:
+    log.warning("Some jobs could not be settled, the next pass tries again: %s", error)
 
 
 def on_lock_lost(**_: Any) -> None:

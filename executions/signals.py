@@ -14,6 +14,9 @@
 | `database_away` | PostgreSQL was away; the claim went back, uncounted    | `count`, `error`                   |
 | `refused`       | reports that could not be used                         | `refusals`                         |
 | `reconciled`    | a reconcile pass has ended                             | `outcome`                          |
+| `recorded`      | jobs are recorded whose messages are to be published   | `execution_id`, or `after` (tasks) |
+| `reaped`        | a pass over the jobs in progress has found something   | `outcome`                          |
+| `troubled`      | jobs that could not be settled: the next pass tries    | `error`                            |
 | `lock_lost`     | a cycle of the `lock` design lost its lock and ended   |                                    |
 """
 
@@ -31,4 +34,7 @@ marks_lost = Signal()
 database_away = Signal()
 refused = Signal()
 reconciled = Signal()
+recorded = Signal()
+reaped = Signal()
+troubled = Signal()
 lock_lost = Signal()

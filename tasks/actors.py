@@ -1,9 +1,10 @@
 """Every actor, imported so that Celery knows it by name."""
 
 from tasks.claim_batch import claim_batch
+from tasks.reap import reap
 from tasks.reconcile import reconcile
 from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import run_cycle
 
-__all__ = ["claim_batch", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]
+__all__ = ["claim_batch", "reap", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]

@@ -5,11 +5,14 @@ class TasksConfig(AppConfig):
     name = "tasks"
 
     def ready(self) -> None:
-        from celery.signals import beat_init, celeryd_after_setup
+        from celery.signals import beat_init, celeryd_after_setup, worker_process_shutdown
 
-        from executions.signals import woken
+        from executions.signals import recorded, woken
         from tasks import alone, heartbeat, instances, run_cycle, schedule, wakeup
+        from tasks.jobs import publishing, reporter
 
+        recorded.connect(publishing.publish_what_was_recorded, dispatch_uid="tasks.jobs.publishing")
+        worker_process_shutdown.connect(reporter.end, dispatch_uid="tasks.jobs.reporter")
         woken.connect(wakeup.send_tick, dispatch_uid="tasks.wakeup")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
         heartbeat.connect()

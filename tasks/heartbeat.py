@@ -10,6 +10,7 @@ import threading
 from typing import Any
 
 from celery import signals
+from django.conf import settings
 
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
@@ -53,10 +54,15 @@ def stop(**_: Any) -> None:
 
 
 def greet(sender: Any, **_: Any) -> None:
-    """A worker that starts looks at once for what its predecessor left, and for what waits."""
+    """A worker that starts looks at once for what its predecessor left, and for what waits; and later for what
+    is left of its jobs. The wait is spent here: a message that waits would come back from the broker."""
+    from tasks.reap import reap
     from tasks.recover_stale import recover_stale
 
     recover_stale.apply_async()
+    later = threading.Timer(settings.REFRESH_REAP_DELAY_SECONDS, reap.apply_async)
+    later.daemon = True
+    later.start()
 
 
 def connect() -> None:

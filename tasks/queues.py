@@ -21,7 +21,10 @@ CYCLES = Queue(
 
 
 #: What goes where. Whatever is no tick is work, which is the default queue.
-ROUTES = {name: {"queue": TICKS} for name in ("tasks.claim_batch", "tasks.recover_stale", "tasks.reconcile")}
+ROUTES = {
+    name: {"queue": TICKS}
+    for name in ("tasks.claim_batch", "tasks.recover_stale", "tasks.reconcile", "tasks.reap")
+}
 
 
 def waiting(queue: str) -> int:

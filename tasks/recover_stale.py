@@ -1,4 +1,4 @@
-"""`tasks.recover_stale`: give back what dead nodes had claimed, a few seconds after they fell silent.
+"""`tasks.recover_stale`: give back what dead nodes had claimed and begun, a few seconds after they fell silent.
 
 Sent by beat every REFRESH_RECOVER_INTERVAL_SECONDS, and by every worker that starts.
 """
@@ -6,10 +6,13 @@ Sent by beat every REFRESH_RECOVER_INTERVAL_SECONDS, and by every worker that st
 from celery import shared_task
 
 from executions.usecases import recover
+from executions.usecases.jobs import recover_jobs
+from tasks.jobs.publishing import publish
 from tasks.queues import WORK, waiting
 from tasks.tick import Tick
 
 
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
-    return recover(idle=not waiting(WORK))
+    count = recover(idle=not waiting(WORK))
+    return count + recover_jobs(publish).given_back

@@ -37,6 +37,12 @@ ROWS = (
         "REFRESH_RECONCILE_INTERVAL_SECONDS",
         "Finds executions whose status differs from their tasks, and marks them.",
     ),
+    Scheduled(
+        "Reap jobs",
+        "tasks.reap",
+        "REFRESH_REAP_INTERVAL_SECONDS",
+        "Compares the jobs in progress with what has landed in the database, and settles what differs.",
+    ),
 )
 
 
@@ -53,8 +59,11 @@ def _interval(model: Any, seconds: float) -> Any:
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
-def create_rows(interval_model: Any, task_model: Any) -> None:
+def create_rows(interval_model: Any, task_model: Any, *names: str) -> None:
+    """All of them, or those of these names. A row that is there is an administrator's."""
     for row in ROWS:
+        if names and row.name not in names:
+            continue
         seconds = getattr(settings, row.setting)
         interval = _interval(interval_model, seconds if seconds > 0 else 30)
         task_model.objects.get_or_create(

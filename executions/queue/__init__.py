@@ -5,20 +5,28 @@ from functools import cache
 from executions.conf import refresh_settings
 from executions.queue.claim import Batch, Claim
 from executions.queue.connection import patient, single
+from executions.queue.job_record import MAX_MESSAGE, JobRecord
+from executions.queue.job_records import JobRecords, Offer, Verdict, job_records
 from executions.queue.members import Token, member
 from executions.queue.node import this_node
 from executions.queue.queue import SMALL, ExecutionQueue, GivenBack, Marked, Stats
 
 __all__ = [
+    "MAX_MESSAGE",
     "SMALL",
     "Batch",
     "Claim",
     "ExecutionQueue",
     "GivenBack",
+    "JobRecord",
+    "JobRecords",
     "Marked",
+    "Offer",
     "Stats",
     "Token",
+    "Verdict",
     "execution_queue",
+    "job_records",
     "member",
     "this_node",
 ]

@@ -13,36 +13,33 @@
 | `heat`         | hash   | `ID:VENDOR` → how long it rests, and since when         | 1,000, expires             |
 | `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | 1,000, expires             |
 | `lock`         | string | the token of who works a cycle (`lock` design only)     | one, expires               |
+| `jobs`         | hash   | job → its record, while it is in progress               | jobs begun and not ended   |
+| `stops`        | zset   | jobs that were stopped, by when                         | the stops of a day         |
+| `doubts`       | zset   | jobs whose message may come twice, by when it was sent  | the repairs of a day       |
+| `since`        | string | since when this Redis remembers                         | one                        |
 | `instances`    | zset   | `ID:NODE` by last sign of life (`hash` design only)     | live workers, expires      |
 """
 
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
 class Keys:
-    prefix: str
-
-    def __getattr__(self, name: str) -> str:
-        if name not in _NAMES:
-            raise AttributeError(name)
-        return self.prefix + _NAMES[name]
+    def __init__(self, prefix: str) -> None:
+        self.queue = prefix + "queue:v2"
+        self.processing = prefix + "processing"
+        self.attempts = prefix + "attempts"
+        self.nodes = prefix + "nodes"
+        self.wake = prefix + "wake"
+        self.pause = prefix + "pause"
+        self.stamp = prefix + "stamp"
+        self.cursor = prefix + "cursor"
+        self.heat = prefix + "heat"
+        self.marks = prefix + "marks"
+        self.jobs = prefix + "jobs"
+        self.stops = prefix + "stops"
+        self.doubts = prefix + "doubts"
+        self.since = prefix + "since"
+        self.lock = prefix + "lock"
+        self.instances = prefix + "instances"
 
     def named(self, *names: str) -> list[str]:
-        return [self.prefix + _NAMES[name] for name in names]
-
-
-_NAMES = {
-    "queue": "queue:v2",
-    "processing": "processing",
-    "attempts": "attempts",
-    "nodes": "nodes",
-    "wake": "wake",
-    "pause": "pause",
-    "stamp": "stamp",
-    "cursor": "cursor",
-    "heat": "heat",
-    "marks": "marks",
-    "lock": "lock",
-    "instances": "instances",
-}
+        """As a script wants them, in its order."""
+        return [getattr(self, name) for name in names]

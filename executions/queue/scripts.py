@@ -10,6 +10,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "claim": ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
     "complete": ("queue", "processing", "attempts", "nodes", "wake", "pause"),
     "give_back": ("queue", "processing", "attempts"),
+    "job_acknowledge": ("jobs",),
+    "job_begin": ("jobs", "nodes", "stops", "doubts", "since"),
+    "job_check_in": ("jobs", "stops"),
+    "job_doubt": ("doubts", "since"),
+    "job_replace": ("jobs",),
+    "job_settle": ("jobs",),
+    "job_stop": ("jobs", "stops"),
     "look": ("queue", "processing", "attempts", "nodes", "pause"),
     "take_over": ("processing", "nodes", "stamp"),
     "wake": ("queue", "wake", "pause"),
@@ -19,7 +26,6 @@ KEYS: dict[str, tuple[str, ...]] = {
 @cache
 def source(name: str) -> str:
     """The text of a script, with what it shares with the others before it."""
+    parts = ["_shared", *(["_job"] if name.startswith("job_") else []), f"{name}-{len(KEYS[name])}"]
     folder = files(__package__).joinpath("lua")
-    script = folder.joinpath(f"{name}-{len(KEYS[name])}.lua").read_text(encoding="utf-8")
-    shared = folder.joinpath("_shared.lua").read_text(encoding="utf-8")
-    return shared + script
+    return "".join(folder.joinpath(f"{part}.lua").read_text(encoding="utf-8") for part in parts)

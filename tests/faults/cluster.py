@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,17 @@ class Cluster:
         *,
         concurrency: int = 2,
         sabotage: dict[str, Any] | None = None,
+        include: Sequence[str] = (),
         **env: str,
     ) -> Member:
         app = "tests.faults.sabotage" if sabotage else "harbor_refresh"
         if sabotage:
             env["SABOTAGE"] = json.dumps(sabotage)
         member = self._spawn(
-            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip", "-E"], app, env
+            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip", "-E"]
+            + [f"--include={module}" for module in include],
+            app,
+            env,
         )
         wait_for(lambda: " ready." in member.text(), f"{name} to be ready", log=member.log)
         return member

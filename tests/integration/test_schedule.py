@@ -10,14 +10,14 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule, Periodi
 from pytest_django import Settings
 
 from harbor_refresh import celery_app
-from tasks.actors import claim_batch, reconcile, recover_stale
+from tasks.actors import claim_batch, reap, reconcile, recover_stale
 from tasks.queues import TICKS, WORK, waiting
 from tasks.schedule import follow_environment
 from tests.integration.state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-TICK_TASKS = [claim_batch, recover_stale, reconcile]
+TICK_TASKS = [claim_batch, recover_stale, reconcile, reap]
 
 
 def schedule() -> dict[str, tuple[str, str, bool]]:
@@ -37,6 +37,7 @@ OURS = {
     "Claim batches": ("tasks.claim_batch", "every 30 seconds", True),
     "Recover stale claims": ("tasks.recover_stale", "every 5 seconds", True),
     "Reconcile": ("tasks.reconcile", "every 60 seconds", True),
+    "Reap jobs": ("tasks.reap", "every 3600 seconds", True),
 }
 
 
@@ -98,6 +99,7 @@ def test_what_an_administrator_edited_survives_a_migration_and_a_start_of_beat(
     assert schedule() == {
         "Claim batches": ("tasks.claim_batch", "every 11 seconds", False),
         "Recover stale claims": OURS["Recover stale claims"],
+        "Reap jobs": OURS["Reap jobs"],
     }
 
 

@@ -13,7 +13,7 @@ from executions.usecases.refreshing import Refreshed
 from executions.usecases.reporting import Refusal, Report
 
 #: `tasks` listens for this one: it is a request and not news.
-NOT_NEWS = {"woken"}
+NOT_NEWS = {"recorded", "woken"}
 
 
 def lines(caplog: pytest.LogCaptureFixture, signal: Signal, **values: Any) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from executions.queue import keys, scripts
 
 LUA = Path(scripts.__file__).parent / "lua"
 FILES = sorted(path for path in LUA.glob("*.lua") if not path.name.startswith("_"))
-CATALOGUE = set(keys._NAMES)
+CATALOGUE = vars(keys.Keys(""))
 
 
 def header(text: str) -> str:
@@ -24,9 +24,9 @@ def test_there_is_one_file_for_each_script_and_no_other() -> None:
 
 def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
     plain = {"lock"}  # kept by redis-py's own scripts
-    assert {key for taken in scripts.KEYS.values() for key in taken} == CATALOGUE - plain
+    assert {key for taken in scripts.KEYS.values() for key in taken} == CATALOGUE.keys() - plain
     assert keys.__doc__ is not None
-    for name in keys._NAMES.values():
+    for name in CATALOGUE.values():
         assert f"| `{name}`" in keys.__doc__
 
 
@@ -59,14 +59,16 @@ def test_a_script_uses_each_of_its_keys_once_and_names_none_by_hand(path: Path) 
 
 def test_the_source_of_a_script_has_what_all_share_before_it() -> None:
     shared = LUA.joinpath("_shared.lua").read_text(encoding="utf-8")
-    assert "KEYS" not in shared
+    of_jobs = LUA.joinpath("_job.lua").read_text(encoding="utf-8")
+    assert "KEYS" not in shared + of_jobs
     for name, taken in scripts.KEYS.items():
         own = LUA.joinpath(f"{name}-{len(taken)}.lua").read_text(encoding="utf-8")
-        assert scripts.source(name) == shared + own
+        before = shared + of_jobs if name.startswith("job_") else shared
+        assert scripts.source(name) == before + own
 
 
-def test_what_all_share_is_one_file_and_nobody_has_a_clock_of_his_own() -> None:
-    assert [path.name for path in LUA.iterdir() if path.name.startswith("_")] == ["_shared.lua"]
+def test_what_is_shared_is_two_files_and_nobody_has_a_clock_of_his_own() -> None:
+    assert {path.name for path in LUA.iterdir() if path.name.startswith("_")} == {"_shared.lua", "_job.lua"}
     for path in FILES:
         assert "'TIME'" not in path.read_text(encoding="utf-8")
 
@@ -75,5 +77,3 @@ def test_keys_share_the_prefix_which_may_carry_a_hash_tag() -> None:
     built = keys.Keys("{harbor}:")
     assert (built.queue, built.processing) == ("{harbor}:queue:v2", "{harbor}:processing")
     assert built.named("heat", "stamp") == ["{harbor}:heat", "{harbor}:stamp"]
-    with pytest.raises(AttributeError):
-        _ = built.nonsense

@@ -1,0 +1,49 @@
+"""Mirror a repository: one job an artifact, one execution for all, and a status that is always right.
+
+celery -A harbor_refresh worker -c 2 --include examples.mirror
+python -m examples.mirror library/alpine 20
+"""
+
+import random
+import sys
+import time
+
+from harbor_refresh.celery import app
+from tasks.jobs import Handle, TrackedJob, start
+
+LAYERS = 5
+
+
+class RegistryBusy(Exception):
+    """The other registry says 429: later."""
+
+
+@app.task(base=TrackedJob, name="examples.replicate", autoretry_for=(RegistryBusy,), default_retry_delay=1)
+def replicate(job: Handle, repository: str, tag: str) -> None:
+    """Copy an artifact, layer by layer. Here the copying is a sleep, and one registry in twenty is busy."""
+    for layer in range(1, LAYERS + 1):
+        if job.should_stop():
+            return
+        job.check_in(f"{repository}:{tag}, layer {layer} of {LAYERS}")
+        time.sleep(random.uniform(0.01, 0.1))  # noqa: S311
+    if random.random() < 0.05:  # noqa: S311
+        raise RegistryBusy(f"{repository}:{tag}")
+
+
+def main(repository: str, count: int) -> None:
+    tags = [f"1.{number}" for number in range(count)]
+    execution = start("REPLICATION", vendor_id=1, jobs=[replicate.s(repository, tag) for tag in tags])
+    print(f"{execution} has {count} jobs")  # noqa: T201
+    while execution.status == "Running":
+        time.sleep(0.5)
+        execution.refresh_from_db()
+        progress = execution.progress()
+        print(f"{progress.share:4.0%}  {progress.counts}  {progress.eta or 'soon'}")  # noqa: T201
+    print(f"{execution} is {execution.status}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,41 @@
+from django.db import models
+from django.db.models import Q
+
+from executions.models.task import Task
+
+
+class Job(models.Model):
+    """What a worker has to do for a task: enough to publish its message, and to publish it again.
+
+    Written with its task, before any message. Whether it runs, and how it ended, is in its task.
+    """
+
+    task = models.OneToOneField(Task, on_delete=models.CASCADE, primary_key=True, related_name="job")
+    name = models.CharField(max_length=255)
+    args = models.JSONField(default=list)
+    kwargs = models.JSONField(default=dict)
+    options = models.JSONField(default=dict)
+    max_attempts = models.PositiveSmallIntegerField()
+    unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # only NULL may be there twice
+    follows = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="followers", db_index=False
+    )
+    takes_result = models.BooleanField(default=False)
+    published_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "execution_job"
+        indexes = (
+            # the publisher: what was recorded and has no message
+            models.Index(fields=["task"], name="job_unpublished", condition=Q(published_at__isnull=True)),
+            # the end of a job: who comes after it in its chain
+            models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),
+        )
+        constraints = (
+            # a unique job holds its key until its task is final, see usecases/jobs/starting.py
+            models.UniqueConstraint(fields=["unique_key"], name="job_unique"),
+            models.CheckConstraint(name="job_may_run", condition=Q(max_attempts__gte=1)),
+        )
+
+    def __str__(self) -> str:
+        return f"job {self.name} of task {self.task_id}"

@@ -1,0 +1,114 @@
+"""What Redis knows of a job in progress, in one line of text.
+
+`REVISION|STATUS|RUNS|CHECKED_IN|NODE|TASK|ACKNOWLEDGED|SENT|MESSAGE`
+
+| part           | is                                                                                     |
+| -------------- | -------------------------------------------------------------------------------------- |
+| `REVISION`     | the run, as in reports                                                                 |
+| `STATUS`       | of that run                                                                            |
+| `RUNS`         | how often it has begun                                                                 |
+| `CHECKED_IN`   | when it was last heard of, in microseconds of Redis's clock; ahead, if it runs later   |
+| `NODE`         | the process that runs it; empty while it waits                                         |
+| `TASK`         | the row its reports are for                                                            |
+| `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of what has landed in the database; empty before          |
+| `SENT`         | 0 if it waits and its message must be published again                                  |
+| `MESSAGE`      | the last one, which becomes the status message of the task                             |
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from executions.status import CODES, is_final
+
+MAX_MESSAGE = 2_000
+
+
+@dataclass(frozen=True, order=True)
+class Progress:
+    """How far a job is: what is later is greater, by revision, then status code, then check-in."""
+
+    revision: int
+    code: int
+    checked_in: int
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    revision: int
+    status: str
+    checked_in: int
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self.revision, CODES[self.status], self.checked_in)
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    job: str
+    revision: int
+    status: str
+    runs: int
+    checked_in: int
+    node: str
+    task_id: int
+    acknowledged: Acknowledged | None
+    sent: bool
+    message: str
+
+    @classmethod
+    def read(cls, job: str, text: str) -> Self | None:
+        """None if it cannot be read: somebody else wrote it."""
+        parts = text.split("|", 8)
+        try:
+            revision, status, runs, checked_in, node, task, acknowledged, sent, message = parts
+            if status not in CODES or sent not in ("0", "1"):
+                return None
+            return cls(
+                job,
+                int(revision),
+                status,
+                int(runs),
+                int(checked_in),
+                node,
+                int(task),
+                _acknowledged(acknowledged),
+                sent == "1",
+                message,
+            )
+        except ValueError:
+            return None
+
+    @property
+    def text(self) -> str:
+        landed = self.acknowledged
+        acknowledged = f"{landed.revision} {landed.status} {landed.checked_in}" if landed else ""
+        return (
+            f"{self.revision}|{self.status}|{self.runs}|{self.checked_in}|{self.node}|{self.task_id}"
+            f"|{acknowledged}|{int(self.sent)}|{self.message}"
+        )
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self.revision, CODES[self.status], self.checked_in)
+
+    @property
+    def is_final(self) -> bool:
+        return is_final(self.status)
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self.node) and not self.is_final
+
+    def given_back(self) -> Self:
+        """As it is after its node has died: it waits again, in a new revision."""
+        return replace(self, revision=self.revision + 1, status="Pending", node="", sent=False)
+
+
+def _acknowledged(text: str) -> Acknowledged | None:
+    if not text:
+        return None
+    revision, status, checked_in = text.split(" ")
+    if status not in CODES:
+        raise ValueError(status)
+    return Acknowledged(int(revision), status, int(checked_in))

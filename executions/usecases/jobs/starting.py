@@ -1,0 +1,133 @@
+"""Start: record an execution and its jobs, all or nothing, and ask for their messages after the commit."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any
+from uuid import uuid4
+
+from django.db import IntegrityError, transaction
+
+from executions import signals
+from executions.database import run
+from executions.errors import AlreadyUnderWay, Refused
+from executions.models import Execution, Job
+from executions.usecases.creating import BATCH, NewExecution, NewTask, create
+
+#: So often two who start the same unique job at once may collide before one of them gives up.
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """`takes_result`: of the job before it in its chain, as its first argument."""
+
+    name: str
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    max_attempts: int = 5
+    is_unique: bool = False
+    takes_result: bool = False
+    job_id: str = field(default_factory=lambda: str(uuid4()))
+
+    @property
+    def key(self) -> str | None:
+        """What a unique job has in common with another that does the same."""
+        if not self.is_unique:
+            return None
+        text = json.dumps([self.name, list(self.args), self.kwargs], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+#: Jobs that run one after the other. A job by itself is a chain of one.
+Chain = Sequence[NewJob]
+
+
+@dataclass(frozen=True)
+class Started:
+    """`left_out`: chains with a unique job that is queued or running already."""
+
+    execution: Execution
+    left_out: Sequence[Chain]
+
+
+def start(vendor_type: str, chains: Sequence[Chain], *, vendor_id: int = 0, trigger: str = "MANUAL") -> Started:
+    """Record an execution whose tasks are these jobs.
+
+    1. Leave out chains with a unique job that is queued or running. A key is held by its job until its task
+       is final; nothing has to free it, so no crash can leave it taken.
+    2. Write execution, tasks and jobs in one transaction.
+    3. After the commit, ask for the messages.
+
+    What if the process dies before the commit: nothing happened. After it: whoever repairs publishes what was
+    recorded and has no message (publishing.py).
+    """
+    chains = [list(one) for one in chains if one]
+    _refuse_what_cannot_be_sent(list(chain.from_iterable(chains)))
+    for left in reversed(range(TRIES)):
+        try:
+            with transaction.atomic():
+                return _record(vendor_type, chains, vendor_id, trigger)
+        except IntegrityError as exc:
+            if not left or "job_unique" not in str(exc):
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _record(vendor_type: str, chains: Sequence[Chain], vendor_id: int, trigger: str) -> Started:
+    taken = _taken({job.key for one in chains for job in one} - {None})
+    fresh: list[Chain] = []
+    left_out: list[Chain] = []
+    for one in chains:
+        keys = {job.key for job in one} - {None}
+        (left_out if keys & taken else fresh).append(one)
+        taken |= keys
+    if chains and not fresh:
+        raise AlreadyUnderWay
+    jobs = list(chain.from_iterable(fresh))
+    execution = create(
+        NewExecution(vendor_type, vendor_id, trigger, tasks=[NewTask(job_id=job.job_id) for job in jobs])
+    )
+    tasks = iter(execution.tasks.order_by("pk"))
+    rows: list[Job] = []
+    for one in fresh:
+        before = None
+        for job in one:
+            row = Job(
+                task=next(tasks),
+                name=job.name,
+                args=list(job.args),
+                kwargs=job.kwargs,
+                options=job.options,
+                max_attempts=job.max_attempts,
+                unique_key=job.key,
+                follows=before,
+                takes_result=job.takes_result and before is not None,
+            )
+            rows.append(row)
+            before = row
+    Job.objects.bulk_create(rows, batch_size=BATCH)
+    transaction.on_commit(partial(signals.recorded.send, sender=start, execution_id=execution.pk))
+    return Started(execution, left_out)
+
+
+def _taken(keys: set[Any]) -> set[Any]:
+    """Those of the keys whose job is not final; the others are let go."""
+    if not keys:
+        return set()
+    run("let_go_of_keys", keys=sorted(keys))
+    return set(Job.objects.filter(unique_key__in=keys).values_list("unique_key", flat=True))
+
+
+def _refuse_what_cannot_be_sent(jobs: Sequence[NewJob]) -> None:
+    for job in jobs:
+        try:
+            json.dumps([list(job.args), job.kwargs, job.options])
+        except (TypeError, ValueError) as exc:
+            raise Refused(f"job {job.name}: takes arguments that are JSON, and got others: {exc}") from exc
+        if job.max_attempts < 1:
+            raise Refused(f"job {job.name}: max_attempts takes a whole number from 1, and got {job.max_attempts}")

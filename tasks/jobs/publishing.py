@@ -1,0 +1,40 @@
+"""Publishing: recorded jobs become messages, a page at a time, in one go to the broker."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from celery import current_app
+
+from executions.errors import RefreshError
+from executions.usecases.jobs import Message, publish_recorded
+from tasks.jobs import header
+
+log = logging.getLogger("harbor_refresh")
+
+
+def publish(messages: Sequence[Message]) -> None:
+    with current_app.producer_or_acquire() as producer, producer.batch():
+        for message in messages:
+            current_app.send_task(
+                message.name,
+                args=message.args,
+                kwargs=message.kwargs,
+                task_id=message.job,
+                headers=header.of(message),
+                producer=producer,
+                retry=False,
+                **message.options,
+            )
+
+
+def publish_what_was_recorded(**which: Any) -> None:
+    """After a commit, for a caller whose own work is done: a broker that is away is told, not raised. Recovery
+    publishes what has no message, a few seconds later."""
+    which = {name: value for name, value in which.items() if name in ("execution_id", "after")}
+    try:
+        publish_recorded(publish, **which)
+    except RefreshError as exc:
+        log.warning("Could not publish jobs, they will be a few seconds later: %s", exc)
+    except Exception as exc:  # whatever the broker's client raises
+        log.warning("Could not publish jobs, they will be a few seconds later: %s: %s", type(exc).__name__, exc)

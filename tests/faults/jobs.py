@@ -1,0 +1,58 @@
+"""Jobs of a team, as a user of the product would write them.
+
+Included by `celery -A harbor_refresh worker --include tests.faults.jobs`. Each run of a job leaves a line in
+the file that JOBS_LOG names: that is its side effect, which tests count.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from harbor_refresh.celery import app
+from tasks.jobs import Handle, TrackedJob
+
+
+def note(*words: Any) -> None:
+    with Path(os.environ["JOBS_LOG"]).open("a") as log:
+        log.write(" ".join(map(str, words)) + "\n")
+
+
+@app.task(base=TrackedJob, name="tests.copy")
+def copy(job: Handle, name: str, seconds: float = 0.0) -> str:
+    note("copy", name)
+    time.sleep(seconds)
+    return name
+
+
+@app.task(base=TrackedJob, name="tests.fail")
+def fail(job: Handle, name: str) -> None:
+    note("fail", name)
+    raise ValueError(f"{name} is broken")
+
+
+@app.task(base=TrackedJob, name="tests.flaky", max_attempts=3, autoretry_for=(OSError,), default_retry_delay=0)
+def flaky(job: Handle, name: str, failures: int) -> None:
+    note("flaky", name)
+    if Path(os.environ["JOBS_LOG"]).read_text().count(f"flaky {name}\n") <= failures:
+        raise OSError(f"{name} is not there yet")
+
+
+@app.task(base=TrackedJob, name="tests.endless")
+def endless(job: Handle, name: str) -> None:
+    note("endless", name)
+    while not job.should_stop():
+        job.check_in("still at it")
+        time.sleep(0.05)
+
+
+@app.task(base=TrackedJob, name="tests.only_one", unique=True)
+def only_one(job: Handle, name: str, seconds: float = 0.0) -> None:
+    note("only_one", name)
+    time.sleep(seconds)
+
+
+@app.task(base=TrackedJob, name="tests.joined")
+def joined(job: Handle, before: str, name: str) -> str:
+    note("joined", before, name)
+    return f"{before}+{name}"

@@ -1,0 +1,146 @@
+"""The table of the reaper, every row, over a real Redis and a real database."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from executions.models import Execution, Job, Task
+from executions.queue import job_records
+from executions.usecases.jobs import NewJob, Reaped, reap, start
+from tests.integration.state import Redis
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+JOBS = "cache:execution:refresh:jobs"
+HOUR = 3600 * 1_000_000
+
+
+@pytest.fixture
+def task() -> Task:
+    """Of a job that has had its message."""
+    execution = start("SCAN", [[NewJob("a.job", job_id="j")]]).execution
+    assert Job.objects.filter(published_at__isnull=False).count() == 1
+    return execution.tasks.get()
+
+
+def record(task: Task, *parts: Any, at: int, acknowledged: str = "") -> str:
+    revision, status, node = parts
+    return f"{revision}|{status}|1|{at}|{node}|{task.pk}|{acknowledged}|1|why"
+
+
+@dataclass(frozen=True)
+class Case:
+    """`record` is (revision, status, node), and how long ago it checked in; `landed` what is acknowledged."""
+
+    record: tuple[int, str, str]
+    hours_ago: float = 0.0
+    landed: tuple[int, str] | None = None
+    landed_hours_ago: float | None = None
+    then: Reaped = field(default_factory=Reaped)
+    is_left: bool = True
+    task: tuple[str, int, str] = ("Pending", 0, "")
+
+
+CASES = {
+    "nothing has landed yet: it is reported": Case(
+        (0, "Running", "n"), then=Reaped(reported=1), task=("Running", 0, "why")
+    ),
+    "its status is ahead: it is reported again, and forgotten, for it has ended": Case(
+        (0, "Success", "n"),
+        landed=(0, "Running"),
+        then=Reaped(reported=1),
+        is_left=False,
+        task=("Success", 0, "why"),
+    ),
+    "its revision is ahead, though its code is behind": Case(
+        (1, "Scheduled", ""), landed=(0, "Error"), then=Reaped(reported=1), task=("Scheduled", 1, "why")
+    ),
+    "only its check-in is ahead": Case(
+        (0, "Running", "n"),
+        landed=(0, "Running"),
+        landed_hours_ago=30,
+        then=Reaped(reported=1),
+        task=("Running", 0, "why"),
+    ),
+    "equal and final: it is forgotten": Case(
+        (0, "Success", "n"), landed=(0, "Success"), then=Reaped(forgotten=1), is_left=False
+    ),
+    "equal, not final, and heard of lately: it is left": Case(
+        (0, "Running", "n"), hours_ago=23.9, landed=(0, "Running"), landed_hours_ago=23.9
+    ),
+    "equal, not final, and silent for a day: it fails, with that reason": Case(
+        (0, "Running", "n"),
+        hours_ago=24.1,
+        landed=(0, "Running"),
+        landed_hours_ago=24.1,
+        then=Reaped(failed=1, reported=1),
+        is_left=False,
+        task=("Error", 0, "nothing was heard of it for 24 hours"),
+    ),
+    "behind a final status that has landed: it is forgotten": Case(
+        (0, "Running", "n"), landed=(0, "Stopped"), then=Reaped(taken=1), is_left=False
+    ),
+    "behind a later revision that has landed: it is brought there": Case(
+        (0, "Running", "n"), landed=(1, "Pending"), then=Reaped(taken=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_row_of_the_table(name: str, redis: Redis, task: Task) -> None:
+    case = CASES[name]
+    now, _ = job_records().clock()
+    at = now - round(case.hours_ago * HOUR)
+    acknowledged = ""
+    if case.landed:
+        ago = case.hours_ago if case.landed_hours_ago is None else case.landed_hours_ago
+        acknowledged = f"{case.landed[0]} {case.landed[1]} {now - round(ago * HOUR)}"
+    redis.hset(JOBS, "j", record(task, *case.record, at=at, acknowledged=acknowledged))
+    assert reap() == case.then
+    assert (redis.hexists(JOBS, "j") == 1) is case.is_left
+    task.refresh_from_db()
+    assert (task.status, task.status_revision, task.status_message) == case.task
+    assert reap() == Reaped() or case.is_left, "what was settled is settled"
+
+
+def test_a_job_that_had_begun_and_has_no_record_is_lost_and_says_so(task: Task) -> None:
+    Task.objects.filter(pk=task.pk).update(status="Running", status_code=2)
+    assert reap() == Reaped(lost=1)
+    task.refresh_from_db()
+    assert (task.status, task.status_message[:4]) == ("Error", "lost")
+
+
+def test_a_job_whose_message_was_sent_before_redis_was_emptied_gets_another(redis: Redis, task: Task) -> None:
+    assert reap() == Reaped()
+    Job.objects.filter(pk=task.pk).update(published_at=task.creation_time)
+    redis.flushall()
+    assert reap() == Reaped(unsent=1)
+    assert Job.objects.get(pk=task.pk).published_at is None
+
+
+def test_a_record_that_nobody_can_read_is_dropped(redis: Redis, task: Task) -> None:
+    redis.hset(JOBS, "x", "nonsense")
+    assert reap() == Reaped(unreadable=1)
+    assert redis.hlen(JOBS) == 0
+
+
+def test_a_page_that_cannot_be_settled_starves_no_other(redis: Redis, settings: Settings) -> None:
+    """One task's row refuses every report; it is on a page with others, and there are other pages."""
+    execution = start("SCAN", [[NewJob("a.job", job_id=f"j{number}")] for number in range(1500)]).execution
+    tasks = list(execution.tasks.order_by("pk"))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;"
+            f"CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW WHEN (OLD.id = {tasks[0].pk})"
+            " EXECUTE FUNCTION refuse()"
+        )
+    now, _ = job_records().clock()
+    redis.hset(JOBS, mapping={one.job_id: record(one, 0, "Success", "n", at=now) for one in tasks})
+    outcome = reap()
+    assert outcome.troubled >= 1
+    assert redis.hlen(JOBS) < 1500
+    statuses = set(Execution.objects.get(pk=execution.pk).tasks.values_list("status", flat=True))
+    assert statuses == {"Pending", "Success"}
