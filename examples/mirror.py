@@ -8,8 +8,13 @@ import random
 import sys
 import time
 
+import django
+
 from harbor_refresh.celery import app
-from tasks.jobs import Handle, TrackedJob, start
+
+django.setup()  # this is a program of its own; in a Django project it has happened by now
+
+from tasks.jobs import Handle, TrackedJob, start  # noqa: E402
 
 LAYERS = 5
 
@@ -43,7 +48,4 @@ def main(repository: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    import django
-
-    django.setup()
     main(sys.argv[1], int(sys.argv[2]))

@@ -362,7 +362,7 @@ class Queue(RuleBasedStateMachine):
             self.client.persist(key)  # they expire by the real clock, which is not ours
         assert whole_redis(self.client) == self.model.as_redis()
         assert {key.decode() for key in self.client.keys("*")} - {CLOCK} == {
-            self.queue.keys.prefix + name for name in self.model.as_redis()
+            self.queue.conf.key_prefix + name for name in self.model.as_redis()
         }
 
     @invariant()
