@@ -115,8 +115,9 @@ class ExecutionQueue:
                 backlog, live = waited, nodes
             raw += more
             attempts |= {name: int(times) for name, times in zip(more, failures, strict=False) if int(times)}
-            # of a short queue one page is enough: the next ones do not look who is too hot
-            if not more or wait or backlog <= SMALL or len(raw) >= backlog:
+            # of a short queue no second page, which would not look who is too hot
+            is_looked_at = self._rest_us > 0 and backlog <= SMALL
+            if not more or wait or is_looked_at or len(raw) >= backlog:
                 break
         taken, dropped = names.sorted_out(raw)
         claim = Claim(node, stamp.decode(), tuple(taken))
