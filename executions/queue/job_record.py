@@ -93,6 +93,12 @@ class JobRecord:
         return Progress(self.revision, CODES[self.status], self.checked_in)
 
     @property
+    def has_landed(self) -> bool:
+        """This status in this revision; a check-in since is no report."""
+        landed = self.acknowledged
+        return landed is not None and (landed.revision, landed.status) == (self.revision, self.status)
+
+    @property
     def is_final(self) -> bool:
         return is_final(self.status)
 

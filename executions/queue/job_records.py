@@ -4,20 +4,17 @@ Owns what a run means: a job runs once at a time, on a node that is alive; only 
 run that was given to another can change nothing. Knows nothing of the database.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
-from redis import Redis
-
-from executions.conf import Refresh, refresh_settings
-from executions.queue import scripts
+from executions.conf import refresh_settings
 from executions.queue.connection import patient, redis_errors_translated, single
 from executions.queue.job_record import MAX_MESSAGE, JobRecord
-from executions.queue.keys import Keys
 from executions.queue.sets import pages
+from executions.queue.verbs import Verbs
 from executions.status import is_final
 
 PAGE = 500
@@ -48,25 +45,7 @@ class Offer:
     published: int
 
 
-class JobRecords:
-    def __init__(
-        self,
-        conf: Refresh,
-        patient: Redis,
-        single: Redis,
-        source: Callable[[str], str] = scripts.source,
-    ) -> None:
-        self.keys = Keys(conf.key_prefix)
-        self._redis = patient
-        self._patient = {name: patient.register_script(source(name)) for name in scripts.KEYS}
-        self._single = {name: single.register_script(source(name)) for name in scripts.KEYS}
-        self._ttl_us = round(conf.node_ttl * 1_000_000)
-
-    def _run(self, name: str, *args: Any, once: bool = False) -> Any:
-        script = (self._single if once else self._patient)[name]
-        with redis_errors_translated():
-            return script(keys=self.keys.named(*scripts.KEYS[name]), args=args)
-
+class JobRecords(Verbs):
     def begin(self, offer: Offer, node: str) -> tuple[Verdict, int]:
         """Whether it runs now, and in which revision. Sent once: twice, it would find itself alive."""
         verdict, revision = self._run(

@@ -8,7 +8,6 @@ exists, and what its status is, is for the use cases.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from redis import Redis
 
@@ -17,9 +16,9 @@ from executions.queue import members as names
 from executions.queue import scripts, sets
 from executions.queue.claim import Batch, Claim
 from executions.queue.connection import redis_errors_translated
-from executions.queue.keys import Keys
 from executions.queue.members import Token
 from executions.queue.sets import PAGE, pages
+from executions.queue.verbs import Verbs
 
 #: Tokens in one look at processing: to read is cheaper than to write.
 LOOK_PAGE = 4_000
@@ -65,7 +64,7 @@ def _claim_of(raw: bytes) -> bytes:
     return raw.split(b":", 2)[-1]
 
 
-class ExecutionQueue:
+class ExecutionQueue(Verbs):
     def __init__(
         self,
         conf: Refresh,
@@ -73,18 +72,8 @@ class ExecutionQueue:
         single: Redis,
         source: Callable[[str], str] = scripts.source,
     ) -> None:
-        self.conf = conf
-        self.keys = Keys(conf.key_prefix)
-        self._redis = patient
-        self._patient = {name: patient.register_script(source(name)) for name in scripts.KEYS}
-        self._single = {name: single.register_script(source(name)) for name in scripts.KEYS}
-        self._ttl_us = round(conf.node_ttl * 1_000_000)
+        super().__init__(conf, patient, single, source)
         self._rest_us = round(conf.rest * 1_000_000)
-
-    def _run(self, name: str, *args: Any, once: bool = False) -> Any:
-        script = (self._single if once else self._patient)[name]
-        with redis_errors_translated():
-            return script(keys=self.keys.named(*scripts.KEYS[name]), args=args)
 
     def add(self, members: Iterable[str]) -> Marked:
         """Mark executions. `wake` tells the caller to send a tick: nobody else will."""

@@ -14,6 +14,7 @@ from executions.queue import JobRecord, job_records
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.landing import Turn, land
 from executions.usecases.jobs.publishing import at
+from executions.usecases.jobs.reading import Page, readable
 from executions.usecases.reporting import Report, report
 
 PAGE = 500
@@ -63,17 +64,16 @@ def reap() -> Reaped:
     return total
 
 
-def _settle(total: Reaped, page: Sequence[tuple[str, JobRecord | None]], now: int) -> None:
+def _settle(total: Reaped, page: Page, now: int) -> None:
     changes: list[tuple[JobRecord, JobRecord | None]] = []
     ahead: list[JobRecord] = []
-    unreadable = [job for job, record in page if record is None]
-    for _, record in page:
-        if record is None:
-            continue
+    known, unreadable = readable(page)
+    total.unreadable += unreadable
+    for record in known:
         landed = record.acknowledged
         if landed is None or record.progress > landed.progress:
             ahead.append(record)
-        elif record.progress < landed.progress and not _same(record):
+        elif record.progress < landed.progress and not record.has_landed:
             taken = replace(record, revision=landed.revision, status=landed.status, node="")
             changes.append((record, None if taken.is_final else taken))
             total.taken += 1
@@ -86,19 +86,10 @@ def _settle(total: Reaped, page: Sequence[tuple[str, JobRecord | None]], now: in
             changes.append((record, failed))
             ahead.append(failed)
             total.failed += 1
-    if unreadable:
-        job_records().forget(unreadable)
-        signals.discarded.send(sender=reap, members=[job.encode() for job in unreadable])
-        total.unreadable += len(unreadable)
     done = job_records().replace(changes)
     outdone = {old.job for (old, _), is_done in zip(changes, done, strict=True) if not is_done}
     land([Turn.of(one) for one in ahead if one.job not in outdone])
     total.reported += len(ahead)
-
-
-def _same(record: JobRecord) -> bool:
-    landed = record.acknowledged
-    return landed is not None and (landed.revision, landed.status) == (record.revision, record.status)
 
 
 def _look_for(total: Reaped, jobs: Sequence[Job], oldest: datetime) -> None:

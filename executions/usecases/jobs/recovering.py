@@ -9,8 +9,7 @@ from executions.errors import DatabaseAway
 from executions.queue import JobRecord, execution_queue, job_records
 from executions.usecases.jobs.landing import Turn, land
 from executions.usecases.jobs.publishing import Publish, publish_recorded, publishable, send
-
-Page = Sequence[tuple[str, JobRecord | None]]
+from executions.usecases.jobs.reading import Page, readable
 
 
 @dataclass
@@ -22,7 +21,7 @@ class Recovered:
 
 
 def recover_jobs(publish: Publish) -> Recovered:
-    """One pass over the jobs in progress, page by page; a page that fails does not keep the next from its turn.
+    """One pass over the jobs in progress, page by page. A database that is away ends it.
 
     1. A job that runs on a dead node is given back, by the record that was seen: it waits again, in a new
        revision. A node that is alive is never touched; who gives back the same at once does it once.
@@ -44,11 +43,7 @@ def recover_jobs(publish: Publish) -> Recovered:
 
 def _recover(page: Page, total: Recovered, publish: Publish) -> None:
     look = execution_queue().stats()
-    unreadable = [job for job, record in page if record is None]
-    if unreadable:
-        job_records().forget(unreadable)
-        signals.discarded.send(sender=recover_jobs, members=[job.encode() for job in unreadable])
-    known = [record for _, record in page if record]
+    known, unreadable = readable(page)
     dead = [one for one in known if one.is_running and one.node not in look.nodes]
     others = [one for one in known if one not in dead]
     returned = _replaced([(one, one.given_back()) for one in dead])
@@ -58,7 +53,7 @@ def _recover(page: Page, total: Recovered, publish: Publish) -> None:
     total.sent += _send_again([*returned, *overdue], publish)
     total.given_back += len(returned)
     total.landed += len(late)
-    total.unreadable += len(unreadable)
+    total.unreadable += unreadable
 
 
 def _silent_for_long(record: JobRecord, now: int) -> bool:
@@ -67,9 +62,7 @@ def _silent_for_long(record: JobRecord, now: int) -> bool:
 
 def _is_late(record: JobRecord, now: int) -> bool:
     """Its worker would have reported it by now, or cannot."""
-    landed = record.acknowledged
-    is_ahead = landed is None or (landed.revision, landed.status) != (record.revision, record.status)
-    return is_ahead and _silent_for_long(record, now)
+    return not record.has_landed and _silent_for_long(record, now)
 
 
 def _is_overdue(record: JobRecord, now: int) -> bool:
