@@ -2,7 +2,7 @@
 
 | signal          | sent when                                              | with                               |
 | --------------- | ------------------------------------------------------ | ---------------------------------- |
-| `woken`         | work waits and no tick is on its way                   | `delay` in seconds, if not at once |
+| `woken`         | work waits and no tick is on its way                   | `delay`, `anyway` (tasks/wakeup)   |
 | `claimed`       | a batch has been claimed and handed to the workers     | `count`                            |
 | `refreshed`     | a claim has been worked                                | `outcome`                          |
 | `outlived`      | a claim came back after it had been recovered          | `claim`, `count`                   |

@@ -14,37 +14,38 @@ log = logging.getLogger("harbor_refresh")
 CLOSE_SECONDS = 0.02
 
 _lock = threading.Lock()
-_due: set[float] = set()  # when this process will look, by its monotonic clock
+_due: set[tuple[float, bool]] = set()  # when this process will look, by its monotonic clock, and how
 
 
-def send_tick(delay: float = 0.0, **_: Any) -> None:
-    """Now; or look in `delay` seconds whether a tick is needed by then.
+def send_tick(delay: float = 0.0, *, anyway: bool = False, **_: Any) -> None:
+    """Now; or look in `delay` seconds whether a tick is needed by then: if anything was marked since the last
+    one, or, `anyway`, if anything waits.
 
     The wait is spent here and not in the message: a countdown compares the clocks of two machines. What if
     the process dies meanwhile: recovery looks every few seconds whether anything waits.
     """
     if delay:
-        _look_in(delay)
+        _look_in(delay, anyway)
     else:
         _send()
 
 
-def _look_in(delay: float) -> None:
+def _look_in(delay: float, anyway: bool) -> None:
     due = time.monotonic() + delay
     with _lock:
-        if any(abs(due - other) < CLOSE_SECONDS for other in _due):
+        if any(abs(due - other) < CLOSE_SECONDS and how == anyway for other, how in _due):
             return
-        _due.add(due)
-    timer = threading.Timer(delay, _look, [due])
+        _due.add((due, anyway))
+    timer = threading.Timer(delay, _look, [due, anyway])
     timer.daemon = True
     timer.start()
 
 
-def _look(due: float) -> None:
+def _look(due: float, anyway: bool) -> None:
     with _lock:
-        _due.discard(due)
+        _due.discard((due, anyway))
     try:
-        rouse()
+        rouse(anyway=anyway)
     except QueueUnavailable as exc:
         log.warning("Could not look whether work waits, the next tick of the schedule will do: %s", exc)
 

@@ -2,9 +2,12 @@
 
 from executions import points, signals
 from executions.errors import DatabaseAway, QueueUnavailable
-from executions.queue import Claim, execution_queue, this_node
+from executions.queue import SMALL, Claim, execution_queue, this_node
 from executions.usecases.quarantining import quarantine
 from executions.usecases.refreshing import Refreshed, refresh
+
+#: So long after a few rows were found locked somebody looks whether they still wait.
+BUSY_SECONDS = 0.5
 
 
 def work(claim: Claim) -> Refreshed:
@@ -44,8 +47,9 @@ def work(claim: Claim) -> Refreshed:
 def _settle(mine: Claim, outcome: Refreshed) -> None:
     """What succeeded first: nothing that goes wrong with the others may keep it in flight.
 
-    What is busy wakes nobody: a row that stays locked would be claimed again and again. It waits for the
-    next tick, of recovery or of the schedule."""
+    What is busy wakes nobody at once: a row that stays locked would be claimed again and again. A few of them
+    are mostly in the hands of another refresh, which is over in a moment, so they are looked for a little later;
+    many wait for the next tick, of recovery or of the schedule."""
     queue = execution_queue()
     undone = outcome.failed.keys() | outcome.busy
     done, failed, busy = mine, mine.only(()), mine.only(())
@@ -59,6 +63,8 @@ def _settle(mine: Claim, outcome: Refreshed) -> None:
             signals.woken.send(sender=work)
     if busy.members:
         queue.mark_failed(busy, counted=False)
+        if len(busy) <= SMALL:
+            signals.woken.send(sender=work, delay=BUSY_SECONDS, anyway=True)
     if failed.members:
         given_back = queue.mark_failed(failed)
         quarantine(given_back.exhausted, reasons=outcome.failed)

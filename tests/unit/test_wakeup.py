@@ -20,7 +20,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When this process looked whether a tick is needed."""
     times: list[float] = []
     monkeypatch.setattr(wakeup, "_due", set())
-    monkeypatch.setattr(wakeup, "rouse", lambda: times.append(monotonic()))
+    monkeypatch.setattr(wakeup, "rouse", lambda **_: times.append(monotonic()))
     return times
 
 
@@ -55,6 +55,16 @@ def test_looks_that_are_due_close_together_are_one_and_all_others_are_made(looks
     wait_for(lambda: len(timers()) == 1, "all but the last to be made", seconds=10)
     assert len(looks) == 3
     assert all(look - began >= due for look, due in zip(looks, (0.2, 0.35, 0.5), strict=True))
+
+
+def test_a_look_for_whatever_waits_is_not_the_look_for_new_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(wakeup, "_due", set())
+    monkeypatch.setattr(wakeup, "rouse", lambda *, anyway: asked.append(anyway))
+    for anyway in (False, True, True, False):
+        wakeup.send_tick(delay=0.05, anyway=anyway)
+    wait_for(lambda: not timers(), "both looks", seconds=10)
+    assert sorted(asked) == [False, True]
 
 
 def test_after_a_look_another_may_come(looks: list[float]) -> None:
@@ -93,7 +103,7 @@ def test_a_broker_that_fails_raises_nothing_and_is_told(
 def test_a_look_that_finds_no_redis_raises_nothing_and_is_told(
     looks: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail() -> None:
+    def fail(**_: object) -> None:
         raise QueueUnavailable("no Redis")
 
     raised: list[object] = []

@@ -10,10 +10,11 @@ from django.db import connection
 from executions import usecases
 from executions.conf import refresh_settings
 from executions.models import Execution, Quarantine, Task
-from executions.queue import execution_queue
+from executions.queue import SMALL, execution_queue
 from executions.sql import statement
 from executions.usecases import NewExecution, NewTask, Report, create_many, report
 from executions.usecases.refreshing import Refreshed
+from executions.usecases.working import BUSY_SECONDS
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
 from tests.integration.usecases.situations import made, marked, member, names, status_of
@@ -68,6 +69,21 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
             claim = execution_queue().claim_batch("me", 10).claim
             assert usecases.work(claim) == Refreshed(busy={execution.pk})
     assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
+
+
+@pytest.mark.parametrize(("count", "looks"), [(1, 1), (SMALL, 1), (SMALL + 1, 0)])
+def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
+    count: int, looks: int, told: list[tuple[str, dict[str, Any]]], database: str
+) -> None:
+    for _ in range(count):
+        report([Report(made(1)[1][0], "Success")])
+    claim = execution_queue().claim_batch("me", 100).claim
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution FOR UPDATE")
+        told.clear()
+        usecases.work(claim)
+    woken = [values for name, values in told if name == "woken"]
+    assert woken == [{"delay": BUSY_SECONDS, "anyway": True}] * looks
 
 
 def test_busy_is_only_who_could_be_refreshed_at_all(database: str) -> None:
