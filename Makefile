@@ -3,7 +3,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-PACKAGES := harbor_refresh settings executions tasks
+PACKAGES := harbor_refresh settings executions tasks examples
 ARGS ?=
 
 # Without these, an activated environment or somebody's PYTHONPATH would leak into ours.

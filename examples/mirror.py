@@ -14,7 +14,7 @@ from harbor_refresh.celery import app
 
 django.setup()  # this is a program of its own; in a Django project it has happened by now
 
-from tasks.jobs import Handle, TrackedJob, start  # noqa: E402
+from tasks.jobs import Handle, TrackedJob, start
 
 LAYERS = 5
 
@@ -25,26 +25,30 @@ class RegistryBusy(Exception):
 
 @app.task(base=TrackedJob, name="examples.replicate", autoretry_for=(RegistryBusy,), default_retry_delay=1)
 def replicate(job: Handle, repository: str, tag: str) -> None:
-    """Copy an artifact, layer by layer. Here the copying is a sleep, and one registry in twenty is busy."""
+    """Copy an artifact, layer by layer. Here the copying is a sleep, and its luck is drawn from its name and try:
+    one of twenty finds the other registry busy, and comes again; one of fifty is broken."""
+    luck = random.Random(f"{repository}:{tag}, try {replicate.request.retries}")
     for layer in range(1, LAYERS + 1):
         if job.should_stop():
             return
         job.check_in(f"{repository}:{tag}, layer {layer} of {LAYERS}")
-        time.sleep(random.uniform(0.01, 0.1))  # noqa: S311
-    if random.random() < 0.05:  # noqa: S311
-        raise RegistryBusy(f"{repository}:{tag}")
+        time.sleep(luck.uniform(0.02, 0.12))
+    if luck.random() < 0.05:
+        raise RegistryBusy(f"429, {repository}:{tag} later")
+    if luck.random() < 0.02:
+        raise ValueError(f"{repository}:{tag} has another digest than its manifest says")
 
 
 def main(repository: str, count: int) -> None:
     tags = [f"1.{number}" for number in range(count)]
     execution = start("REPLICATION", vendor_id=1, jobs=[replicate.s(repository, tag) for tag in tags])
-    print(f"{execution} has {count} jobs")  # noqa: T201
+    print(f"{execution} has {count} jobs")
     while execution.status == "Running":
         time.sleep(0.5)
         execution.refresh_from_db()
         progress = execution.progress()
-        print(f"{progress.share:4.0%}  {progress.counts}  {progress.eta or 'soon'}")  # noqa: T201
-    print(f"{execution} is {execution.status}")  # noqa: T201
+        print(f"{progress.share:4.0%}  {progress.counts}  {progress.eta or ''}")
+    print(f"{execution} is {execution.status}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ class ExecutionsConfig(AppConfig):
     def ready(self) -> None:
         from executions import narrator
         from executions.checks import check_settings
+        from executions.usecases.jobs import counting
 
         register(check_settings)
         narrator.begin()
+        counting.begin()

@@ -23,6 +23,9 @@ class Refresh:
     redis_url: str
     redis_timeout: float
     job_hours: float
+    report_url: str
+    report_authorization: str
+    report_timeout: float
     strategy: str
     instance_id: int | None
     instance_total: int | None
@@ -59,6 +62,9 @@ def refresh_settings() -> Refresh:
         quarantine=settings.REFRESH_QUARANTINE_SECONDS,
         reconcile_grace=settings.REFRESH_RECONCILE_GRACE_SECONDS,
         job_hours=settings.REFRESH_JOB_HOURS,
+        report_url=settings.REFRESH_REPORT_URL,
+        report_authorization=settings.REFRESH_REPORT_AUTHORIZATION,
+        report_timeout=settings.REFRESH_REPORT_TIMEOUT_SECONDS,
         redis_url=settings.REDIS_URL,
         redis_timeout=settings.REFRESH_REDIS_TIMEOUT_SECONDS,
         strategy=settings.REFRESH_STRATEGY,

@@ -40,5 +40,9 @@ class QueueUnavailable(RefreshError):
     """Redis cannot be reached or refuses to work; nothing is lost, reconcile will find it again."""
 
 
+class TooSoon(RefreshError):
+    """Redis was emptied a moment ago, and who runs this job may not have told it yet; the message comes again."""
+
+
 class DatabaseAway(RefreshError):
     """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""

@@ -11,7 +11,7 @@ from executions import signals
 
 if TYPE_CHECKING:
     from executions.queue import Claim
-    from executions.usecases.jobs import Reaped
+    from executions.usecases.jobs import Reaped, Recovered
     from executions.usecases.reconciling import Reconciled
     from executions.usecases.refreshing import Refreshed
     from executions.usecases.reporting import Refusal
@@ -89,6 +89,8 @@ def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
 
 
 def on_reaped(outcome: "Reaped", **_: Any) -> None:
+    if not outcome:
+        return
     log.warning(
         "Reaped jobs: %d reported again, %d forgotten, %d failed for silence, %d brought to what has landed, "
         "%d lost, %d to be sent again",
@@ -99,6 +101,16 @@ def on_reaped(outcome: "Reaped", **_: Any) -> None:
         outcome.lost,
         outcome.unsent,
     )
+
+
+def on_jobs_recovered(outcome: "Recovered", **_: Any) -> None:
+    if outcome:
+        log.warning(
+            "Recovered jobs: %d given back by dead nodes, %d reported again, %d sent",
+            outcome.given_back,
+            outcome.landed,
+            outcome.sent,
+        )
 
 
 def on_troubled(error: str, **_: Any) -> None:

@@ -1,6 +1,11 @@
-"""What PostgreSQL and Redis can store as text."""
+"""What PostgreSQL and Redis can store as text, and as JSON."""
 
+import json
+import re
 from typing import Any
+
+#: As JSON writes it; not the word that a text may have for it, where the backslash is one of a pair.
+NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def storable(value: Any) -> bool:
@@ -9,3 +14,17 @@ def storable(value: Any) -> bool:
         return isinstance(value, str) and b"\x00" not in value.encode()
     except UnicodeEncodeError:
         return False
+
+
+def made_storable(text: str) -> str:
+    """The same, with a question mark for what cannot be stored."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "?")
+
+
+def json_text(value: Any) -> str:
+    """As JSON that can be stored. ValueError or TypeError, with what is wrong, if it cannot be."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    if NUL.search(text):
+        raise ValueError("text with NUL, which PostgreSQL cannot store")
+    return text

@@ -9,15 +9,15 @@ from kombu import Queue
 
 from harbor_refresh.broker import mend
 from harbor_refresh.start import refuse_what_cannot_work
-from tasks.queues import ROUTES, TICKS, WORK
+from tasks.queues import JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
 mend()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK)]
-app.conf.task_default_queue = WORK
+app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS)]
+app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES
 app.autodiscover_tasks(["tasks"], related_name="actors")
 

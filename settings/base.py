@@ -148,6 +148,9 @@ REFRESH_RECONCILE_GRACE_SECONDS = env.seconds("REFRESH_RECONCILE_GRACE_SECONDS",
 REFRESH_JOB_HOURS = env.seconds("REFRESH_JOB_HOURS", 24, at_least=0.01)
 REFRESH_REAP_INTERVAL_SECONDS = env.seconds("REFRESH_REAP_INTERVAL_SECONDS", 3600, at_least=0.1)
 REFRESH_REAP_DELAY_SECONDS = env.seconds("REFRESH_REAP_DELAY_SECONDS", 300, at_least=0)
+REFRESH_REPORT_URL = env.http_url("REFRESH_REPORT_URL")
+REFRESH_REPORT_AUTHORIZATION = env.secret("REFRESH_REPORT_AUTHORIZATION", "")
+REFRESH_REPORT_TIMEOUT_SECONDS = env.seconds("REFRESH_REPORT_TIMEOUT_SECONDS", 5, at_least=0.05, at_most=60)
 REFRESH_REDIS_TIMEOUT_SECONDS = env.seconds("REFRESH_REDIS_TIMEOUT_SECONDS", 2, at_least=0.05)
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -156,6 +159,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # it tells every request, of which a job has two
+    "loggers": {"httpx": {"level": "WARNING"}},
     "root": {"handlers": ["stderr"], "level": env.one_of("LOG_LEVEL", "INFO", *LOG_LEVELS)},
 }
 
@@ -207,6 +212,7 @@ UNFOLD = {
                 "items": [
                     _page("Executions", "sync", "executions", "execution"),
                     _page("Tasks", "task_alt", "executions", "task"),
+                    _page("Jobs", "work", "executions", "job"),
                     _page("History", "history", "executions", "statuschange"),
                     _page("Quarantine", "report", "executions", "quarantine"),
                 ],

@@ -129,6 +129,18 @@ def secret(name: str, default: str | None = None) -> str:
     return default
 
 
+def http_url(name: str) -> str:
+    """The address that a path is put behind: it ends with a slash. Empty if it is not set."""
+
+    def parse(raw: str) -> str:
+        parts = urlsplit(raw)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(raw)
+        return raw.rstrip("/") + "/"
+
+    return _read(name, "", parse, "http://host[:port]/path or https://host[:port]/path")
+
+
 def redis_url(*names: str, default: str) -> str:
     """The first of `names` that is set. Its password, if it has one, is never shown."""
     for name in names:

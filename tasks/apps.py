@@ -9,12 +9,13 @@ class TasksConfig(AppConfig):
 
         from executions.signals import recorded, woken
         from tasks import alone, heartbeat, instances, run_cycle, schedule, wakeup
-        from tasks.jobs import publishing, reporter
+        from tasks.jobs import dropped, publishing, reporter
 
         recorded.connect(publishing.publish_what_was_recorded, dispatch_uid="tasks.jobs.publishing")
         worker_process_shutdown.connect(reporter.end, dispatch_uid="tasks.jobs.reporter")
         woken.connect(wakeup.send_tick, dispatch_uid="tasks.wakeup")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
+        dropped.connect()
         heartbeat.connect()
         celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
         alone.connect()

@@ -1,6 +1,8 @@
 """Signs of life: one thread in every process of a worker that works claims.
 
-A process that falls silent for REFRESH_NODE_TTL_SECONDS is taken for dead and its claims are given back.
+A process that falls silent for REFRESH_NODE_TTL_SECONDS is taken for dead and its claims and jobs are given
+back. The first of the others to notice asks for that at once; should it die before it has, the schedule does. A
+Redis that has been emptied is told again what this process is running.
 A sign of life is not a sign of progress: a claim that is too old goes back whatever its node says.
 """
 
@@ -15,6 +17,7 @@ from django.conf import settings
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
 from executions.queue import execution_queue, this_node
+from tasks.jobs import underway
 
 log = logging.getLogger("harbor_refresh")
 
@@ -23,19 +26,33 @@ _beating_in = 0  # the process that has a heartbeat; a fork's child has none
 
 
 def beat_until_stopped() -> None:
-    silent = False
+    silent, since = False, 0
     interval = refresh_settings().heartbeat
     while True:
         try:
-            execution_queue().sign_of_life(this_node.name)
+            signs = [execution_queue().sign_of_life(node) for node in {this_node.name, *underway.nodes()}]
+            if since and signs[0].since != since:
+                underway.tell_again()
+            since = signs[0].since
         except QueueUnavailable as exc:
             if not silent:
                 log.warning("%s gives no sign of life: %s", this_node.name, exc)
             silent = True
         else:
             silent = False
+            if any(sign.silent for sign in signs):
+                ask_for_recovery()
         if _stop.wait(interval):
             return
+
+
+def ask_for_recovery() -> None:
+    from tasks.recover_stale import recover_stale
+
+    try:
+        recover_stale.apply_async(retry=False)
+    except Exception as exc:  # whatever the broker's client raises: the schedule asks, too
+        log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
 
 
 def start(**_: Any) -> None:

@@ -1,10 +1,13 @@
-"""The two queues in the broker, and how much waits in them; and the channel that reaches every worker."""
+"""The three queues in the broker, and how much waits in them; and the channel that reaches every worker."""
 
 from celery import current_app
 from kombu import Exchange, Queue
 
 #: Refresh subtasks. Its length is bounded by the claim: a backlog waits in the set, not here.
 WORK = "harbor_refresh"
+#: Tracked jobs, and whatever else is sent to no queue in particular. Apart from the refreshes, which would wait
+#: behind thousands of them: a worker takes from its queues in turns.
+JOBS = "harbor_refresh.jobs"
 #: Ticks, apart from the work, so that a full house of work never hides that nobody takes ticks.
 TICKS = "harbor_refresh.ticks"
 #: Not a queue at all but a channel of Redis's PUBLISH: every worker that listens gets what is sent. Three
@@ -20,10 +23,13 @@ CYCLES = Queue(
 )
 
 
-#: What goes where. Whatever is no tick is work, which is the default queue.
+#: What goes where, of what this package does. The first that fits is taken.
 ROUTES = {
-    name: {"queue": TICKS}
-    for name in ("tasks.claim_batch", "tasks.recover_stale", "tasks.reconcile", "tasks.reap")
+    "tasks.claim_batch": {"queue": TICKS},
+    "tasks.recover_stale": {"queue": TICKS},
+    "tasks.reconcile": {"queue": TICKS},
+    "tasks.reap": {"queue": TICKS},
+    "tasks.*": {"queue": WORK},
 }
 
 

@@ -8,17 +8,20 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from executions.admin.looks import ModelAdmin
 
-admin.site.unregister(User)
 admin.site.unregister(Group)
-
-
-@admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
 
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
     pass
+
+
+# a project with users of its own shows them as it likes
+if admin.site.is_registered(User):
+    admin.site.unregister(User)
+
+    @admin.register(User)
+    class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+        form = UserChangeForm
+        add_form = UserCreationForm
+        change_password_form = AdminPasswordChangeForm

@@ -22,6 +22,8 @@ COLOURS: dict[str, str] = {
     Status.SUCCESS: "success",
 }
 NOTHING = "-"
+#: Narrows the list of jobs to those of one execution.
+OF_ONE_EXECUTION = "task__execution__id__exact"
 UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
@@ -66,6 +68,18 @@ def tasks_url(execution_id: int, status: str = "") -> str:
     return f"{reverse('admin:executions_task_changelist')}?{urlencode(query)}"
 
 
+def task_url(task_id: int) -> str:
+    return reverse("admin:executions_task_change", args=[task_id])
+
+
+def task_link(task_id: int) -> SafeString:
+    return format_html('<a href="{}" class="text-link">{}</a>', task_url(task_id), task_id)
+
+
+def jobs_url(execution_id: int) -> str:
+    return f"{reverse('admin:executions_job_changelist')}?{urlencode({OF_ONE_EXECUTION: execution_id})}"
+
+
 def execution_link(execution_id: int) -> SafeString:
     url = reverse("admin:executions_execution_change", args=[execution_id])
     return format_html('<a href="{}" class="text-link">{}</a>', url, execution_id)
@@ -93,6 +107,15 @@ def took(begin: datetime | None, end: datetime | None) -> str | SafeString:
     seconds = max(0, round(((end or timezone.now()) - begin).total_seconds()))
     so_far = "" if end else " so far"
     return format_html('<span class="whitespace-nowrap">{}{}</span>', duration(seconds), so_far)
+
+
+def bar(share: float) -> SafeString:
+    """A share from 0 to 1 as a bar that fills."""
+    return format_html(
+        '<span class="bg-base-200 dark:bg-base-700 rounded-default overflow-hidden" style="width: 12rem">'
+        '<span class="block h-1.5 bg-primary-600 dark:bg-primary-500" style="width: {}%"></span></span>',
+        f"{share * 100:.1f}",
+    )
 
 
 def duration(seconds: int) -> str:

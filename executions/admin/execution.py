@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from executions.admin.asking import asks_first, page_again
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.cells import (
     is_quarantined,
@@ -20,8 +21,9 @@ from executions.admin.cells import (
     took,
 )
 from executions.admin.counts import CountedChangeList, counts_of
+from executions.admin.execution_jobs import WithJobs
 from executions.admin.legend import OF_EXECUTIONS, legend
-from executions.admin.looks import action, display
+from executions.admin.looks import display
 from executions.admin.refreshing import MOST, refresh_now
 from executions.admin.search import executions_matching, vendors
 from executions.admin.status_change import History
@@ -40,7 +42,7 @@ class VendorFilter(admin.SimpleListFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ReadOnlyAdmin):
+class ExecutionAdmin(WithJobs, ReadOnlyAdmin):
     list_display = (
         "number",
         "shown_status",
@@ -72,8 +74,8 @@ class ExecutionAdmin(ReadOnlyAdmin):
     )
     readonly_fields = ("shown_status", "all_tasks", "started", "ended", "duration", "updated")
     inlines = (History,)
-    actions = ("refresh_selected",)
-    actions_detail = ("refresh_this",)
+    actions = ("refresh_selected", "stop_selected", "retry_selected")
+    actions_detail = ("refresh_this", "stop_this", "retry_this")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CountedChangeList]:
         return CountedChangeList
@@ -94,22 +96,17 @@ class ExecutionAdmin(ReadOnlyAdmin):
     def refresh_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
         refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MOST + 1]))
 
-    @action(
-        description="Refresh now",
-        permissions=["refresh"],
+    @asks_first(
+        "Refresh now",
+        "Brings the status to what the tasks say, at once, without the queue.",
         icon="sync",
         url_path="refresh",
-        dialog={
-            "title": "Refresh now?",
-            "description": "Brings the status to what the tasks say, at once, without the queue.",
-            "form_submit_text": "Refresh",
-        },
+        submit="Refresh",
     )
     def refresh_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
         chosen = Execution.objects.filter(pk=object_id)
         refresh_now(request, list(chosen.values_list("pk", "vendor_type")))
-        url = reverse("admin:executions_execution_change", args=[object_id])
-        return HttpResponse(headers={"HX-Redirect": url})
+        return page_again(object_id)
 
     @display(description="Execution")
     def number(self, execution: Execution) -> int:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         list_disable_select_all: bool
         list_fullwidth: bool
 
+        def get_actions_detail(self, request: Any, object_id: Any) -> list[Any]: ...
+
     class TabularInline(admin.TabularInline[Any, Any]):
         hide_title: bool
         per_page: int

@@ -32,11 +32,11 @@ def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None
         return
     tried = len(ids) - len(held) - len(outcome.failed)
     if tried > 0:
-        messages.success(request, f"{_executions(tried)} refreshed, {outcome.changed:,} changed.")
+        messages.success(request, f"{executions(tried)} refreshed, {outcome.changed:,} changed.")
     if held:
         messages.warning(
             request,
-            f"In quarantine, so left alone: {_some(held)}. Release from there for another try.",
+            f"In quarantine, so left alone: {some(held)}. Release from there for another try.",
         )
     for pk, reason in list(outcome.failed.items())[:SHOWN]:
         messages.error(request, f"Execution {pk} could not be refreshed: {reason}")
@@ -48,16 +48,16 @@ def _mark_instead(request: HttpRequest, chosen: Sequence[tuple[int, str]], reaso
     if usecases.mark(member(pk, vendor) for pk, vendor in chosen):
         messages.warning(
             request,
-            f"{reason}. {_executions(len(chosen))} marked instead: the workers refresh them when it is back.",
+            f"{reason}. {executions(len(chosen))} marked instead: the workers refresh them when it is back.",
         )
     else:
         messages.error(request, f"{reason}, and Redis is away too. Reconcile finds what is not true.")
 
 
-def _executions(count: int) -> str:
+def executions(count: int) -> str:
     return "1 execution" if count == 1 else f"{count:,} executions"
 
 
-def _some(ids: Sequence[int]) -> str:
+def some(ids: Sequence[int]) -> str:
     more = len(ids) - SHOWN
     return ", ".join(map(str, ids[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")

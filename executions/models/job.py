@@ -7,7 +7,9 @@ from executions.models.task import Task
 class Job(models.Model):
     """What a worker has to do for a task: enough to publish its message, and to publish it again.
 
-    Written with its task, before any message. Whether it runs, and how it ended, is in its task.
+    Written with its task, before any message. Whether it runs, and how it ended, is in its task. It may begin
+    `max_attempts` times, and as often again when it is tried again by hand: what it had begun until then is
+    `runs_before`.
     """
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, primary_key=True, related_name="job")
@@ -16,6 +18,7 @@ class Job(models.Model):
     kwargs = models.JSONField(default=dict)
     options = models.JSONField(default=dict)
     max_attempts = models.PositiveSmallIntegerField()
+    runs_before = models.PositiveIntegerField(default=0)
     unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # only NULL may be there twice
     follows = models.ForeignKey(
         "self", null=True, on_delete=models.CASCADE, related_name="followers", db_index=False
@@ -39,3 +42,8 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"job {self.name} of task {self.task_id}"
+
+    @property
+    def may_begin(self) -> int:
+        """How often in all, counted as `run_count` of its task is."""
+        return self.runs_before + self.max_attempts

@@ -5,26 +5,32 @@ from functools import cache
 from executions.conf import refresh_settings
 from executions.queue.claim import Batch, Claim
 from executions.queue.connection import patient, single
+from executions.queue.counts import Count, counts
 from executions.queue.job_record import MAX_MESSAGE, JobRecord
-from executions.queue.job_records import JobRecords, Offer, Verdict, job_records
+from executions.queue.job_records import JobRecords, job_records
 from executions.queue.members import Token, member
 from executions.queue.node import this_node
-from executions.queue.queue import SMALL, ExecutionQueue, GivenBack, Marked, Stats
+from executions.queue.queue import SMALL, ExecutionQueue, GivenBack, Marked, Sign, Stats
+from executions.queue.run import Offer, Run, Verdict
 
 __all__ = [
     "MAX_MESSAGE",
     "SMALL",
     "Batch",
     "Claim",
+    "Count",
     "ExecutionQueue",
     "GivenBack",
     "JobRecord",
     "JobRecords",
     "Marked",
     "Offer",
+    "Run",
+    "Sign",
     "Stats",
     "Token",
     "Verdict",
+    "counts",
     "execution_queue",
     "job_records",
     "member",

@@ -106,9 +106,9 @@ class JobRecord:
     def is_running(self) -> bool:
         return bool(self.node) and not self.is_final
 
-    def given_back(self) -> Self:
+    def given_back(self, now: int) -> Self:
         """As it is after its node has died: it waits again, in a new revision."""
-        return replace(self, revision=self.revision + 1, status="Pending", node="", sent=False)
+        return replace(self, revision=self.revision + 1, status="Pending", checked_in=now, node="", sent=False)
 
 
 def _acknowledged(text: str) -> Acknowledged | None:

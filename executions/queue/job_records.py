@@ -6,13 +6,13 @@ run that was given to another can change nothing. Knows nothing of the database.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from typing import cast
 
 from executions.conf import refresh_settings
 from executions.queue.connection import patient, redis_errors_translated, single
 from executions.queue.job_record import MAX_MESSAGE, JobRecord
+from executions.queue.run import Offer, Run, Verdict
 from executions.queue.sets import pages
 from executions.queue.verbs import Verbs
 from executions.status import is_final
@@ -22,50 +22,34 @@ PAGE = 500
 MEMORY_US = 24 * 3600 * 1_000_000
 
 
-class Verdict(StrEnum):
-    """What becomes of a message, see lua/job_begin-5.lua."""
-
-    GO = "go"
-    ASK = "ask"
-    ALIVE = "alive"
-    OVER = "over"
-    STOPPED = "stopped"
-    EXHAUSTED = "exhausted"
-
-
 @dataclass(frozen=True)
-class Offer:
-    """A message has come: run this job. `published` is 0 once the database has been asked."""
+class Memory:
+    """Redis remembers since then, in microseconds: it was empty. While that `is_fresh`, not all who are alive have
+    told it again what they run. It `is_complete` when what it cannot know has been looked up."""
 
-    job: str
-    task_id: int
-    revision: int
-    runs: int
-    most: int
-    published: int
+    since: int
+    is_fresh: bool
+    is_complete: bool
 
 
 class JobRecords(Verbs):
-    def begin(self, offer: Offer, node: str) -> tuple[Verdict, int]:
-        """Whether it runs now, and in which revision. Sent once: twice, it would find itself alive."""
-        verdict, revision = self._run(
+    def begin(self, offer: Offer, node: str) -> tuple[Verdict, Run]:
+        """Whether it runs now, and as what. Sent once: twice, it would find itself alive."""
+        verdict, revision, runs, now = self._run(
             "job_begin",
             *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs, offer.most),
-            *(offer.published, MEMORY_US),
+            *(offer.published, MEMORY_US, offer.why_exhausted),
             once=True,
         )
-        return Verdict(verdict.decode()), revision
+        return Verdict(verdict.decode()), Run(offer.job, offer.task_id, node, revision, runs, int(now))
 
-    def check_in(self, job: str, node: str, revision: int, message: str = "") -> bool:
+    def check_in(self, run: Run, message: str = "") -> bool:
         """The run goes on; True if it should stop."""
-        _, stop = self._run("job_check_in", job, node, revision, message[:MAX_MESSAGE])
-        return bool(stop)
+        return bool(self._run("job_check_in", *run.args, message[:MAX_MESSAGE]))
 
-    def settle(
-        self, job: str, node: str, revision: int, status: str, message: str, *, delay: float = 0.0
-    ) -> int | None:
+    def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
         """The run has ended. The revision it has now, or None if it was somebody else's by then."""
-        args = (job, node, revision, status, round(delay * 1_000_000), message)
+        args = (*run.args, status, round(delay * 1_000_000), message)
         now = self._run("job_settle", *args, once=not is_final(status))
         return now if now >= 0 else None
 
@@ -78,6 +62,17 @@ class JobRecords(Verbs):
     def stop(self, jobs: Iterable[str]) -> int:
         """Returns how many run, and were asked to stop."""
         return sum(self._run("job_stop", MEMORY_US, *page) for page in pages(jobs, PAGE))
+
+    def forget_stops(self, jobs: Sequence[str]) -> None:
+        """Of jobs that are to run again."""
+        for page in pages(jobs, PAGE):
+            with redis_errors_translated():
+                self._redis.zrem(self.keys.stops, *page)
+
+    def add(self, record: JobRecord) -> bool:
+        """False if the job has a record."""
+        with redis_errors_translated():
+            return bool(self._redis.hsetnx(self.keys.jobs, record.job, record.text))
 
     def replace(self, changes: Sequence[tuple[JobRecord, JobRecord | None]]) -> list[bool]:
         """Each record by another, or by none, if it is still what was read."""
@@ -121,6 +116,11 @@ class JobRecords(Verbs):
         """Redis's time, and since when it remembers, in microseconds; whose message may come twice is noted."""
         now, since = self._run("job_doubt", MEMORY_US, *doubtful)
         return int(now), int(since)
+
+    def memory(self, *, looked_up: int = 0) -> Memory:
+        """What Redis can know; `looked_up`: what it could not since then has been looked up."""
+        since, is_fresh, is_complete = self._run("job_memory", self._ttl_us, looked_up)
+        return Memory(int(since), bool(is_fresh), bool(is_complete))
 
 
 @cache

@@ -17,6 +17,8 @@
 | `stops`        | zset   | jobs that were stopped, by when                         | the stops of a day         |
 | `doubts`       | zset   | jobs whose message may come twice, by when it was sent  | the repairs of a day       |
 | `since`        | string | since when this Redis remembers                         | one                        |
+| `seen`         | string | the `since` for which what was forgotten was looked up  | one                        |
+| `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
 | `instances`    | zset   | `ID:NODE` by last sign of life (`hash` design only)     | live workers, expires      |
 """
 
@@ -37,6 +39,8 @@ class Keys:
         self.stops = prefix + "stops"
         self.doubts = prefix + "doubts"
         self.since = prefix + "since"
+        self.seen = prefix + "seen"
+        self.counts = prefix + "counts"
         self.lock = prefix + "lock"
         self.instances = prefix + "instances"
 

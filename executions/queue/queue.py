@@ -50,6 +50,16 @@ class GivenBack:
 
 
 @dataclass(frozen=True)
+class Sign:
+    """Nodes that are alive; how many were found silent by this sign of life, and by no other; and since when
+    Redis remembers, by its clock in microseconds."""
+
+    live: int
+    silent: int
+    since: int
+
+
+@dataclass(frozen=True)
 class Stats:
     now: int
     backlog: int
@@ -215,8 +225,9 @@ class ExecutionQueue(Verbs):
             with redis_errors_translated():
                 self._redis.set(self.keys.pause, 1, px=milliseconds)
 
-    def sign_of_life(self, node: str) -> int:
-        return int(self._run("beat", node, self._ttl_us))
+    def sign_of_life(self, node: str) -> Sign:
+        live, silent, since = self._run("beat", node, self._ttl_us)
+        return Sign(live, silent, int(since))
 
     def stats(self) -> Stats:
         now, backlog, in_flight, failed, pause_ms, nodes = self._run("look", self._ttl_us)

@@ -1,4 +1,4 @@
-"""What ExecutionQueue and JobRecords are made of: scripts over keys, run by one of two clients."""
+"""What ExecutionQueue, JobRecords and Counts are made of: scripts over keys, run by one of two clients."""
 
 from collections.abc import Callable
 from typing import Any

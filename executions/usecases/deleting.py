@@ -1,14 +1,18 @@
-"""Delete executions, with their tasks and their history."""
+"""Delete executions, with their tasks, their jobs and their history."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from django.db import transaction
 
-from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.errors import QueueUnavailable
+from executions.models import Execution, Job, Quarantine, StatusChange, Task
+from executions.queue import job_records
+from executions.status import FINAL_CODE
 
 
 def delete(execution_ids: Iterable[int]) -> int:
-    """Delete them, set by set; returns how many there were.
+    """Delete them, set by set; returns how many there were. Their jobs are not begun any more, and asked to stop.
 
     Rows are locked as everywhere: executions before tasks, each in id order.
 
@@ -16,6 +20,7 @@ def delete(execution_ids: Iterable[int]) -> int:
     the row's lock ends first; one that comes later finds nothing.
     """
     ids = list(execution_ids)
+    _stop_jobs_of(ids)
     with transaction.atomic():
         locked = list(
             Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
@@ -23,7 +28,15 @@ def delete(execution_ids: Iterable[int]) -> int:
         tasks = Task.objects.select_for_update().filter(execution_id__in=locked).order_by("pk")
         for _ in tasks.values_list("pk").iterator():
             pass
+        Job.objects.filter(task__execution_id__in=locked)._raw_delete(using="default")
         for model in (Task, StatusChange, Quarantine):
             model._default_manager.filter(execution_id__in=locked)._raw_delete(using="default")
         Execution.objects.filter(pk__in=locked)._raw_delete(using="default")
     return len(locked)
+
+
+def _stop_jobs_of(execution_ids: list[int]) -> None:
+    """Without Redis they run to their end, and what they report is of tasks that are not there."""
+    unfinished = Job.objects.filter(task__execution_id__in=execution_ids, task__status_code__lt=FINAL_CODE)
+    with suppress(QueueUnavailable):
+        job_records().stop(unfinished.values_list("task__job_id", flat=True).iterator())

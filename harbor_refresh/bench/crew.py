@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,18 +21,26 @@ STOP_SECONDS = 15
 class Crew:
     """Not started yet; as a context manager it is started on entry and stopped at the end.
 
-    `environ` is what they have over the ground's environment. Each crew logs to files of its own.
+    `include` are modules with tasks beside the product's; `environ` is what they have over the ground's
+    environment. Each crew logs to files of its own.
     """
 
+    #: Where they find the Celery app.
+    app = "harbor_refresh"
     _crews = 0
 
-    def __init__(self, ground: Ground, workers: int, concurrency: int, **environ: str) -> None:
+    def __init__(
+        self, ground: Ground, workers: int, concurrency: int, *, include: Sequence[str] = (), **environ: str
+    ) -> None:
         Crew._crews += 1
         self._directory = ground.directory / f"crew{Crew._crews}"
         self._directory.mkdir()
         self._environ = ground.environ | environ
         self._commands = {"beat": ["beat", "--loglevel=INFO", "--pidfile="]} | {
-            f"worker{n}": ["worker", f"-c{concurrency}", "-n", f"worker{n}@%h", "--loglevel=INFO"]
+            f"worker{n}": [
+                *("worker", f"-c{concurrency}", "-n", f"worker{n}@%h", "--loglevel=INFO"),
+                *(f"--include={module}" for module in include),
+            ]
             for n in range(1, workers + 1)
         }
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -53,7 +62,7 @@ class Crew:
         """Start these, or all."""
         for name in names or self._commands:
             self._running[name] = spawn(
-                [sys.executable, "-m", "celery", "-A", "harbor_refresh", *self._commands[name]],
+                [sys.executable, "-m", "celery", "-A", self.app, *self._commands[name]],
                 log=self._log(name),
                 death_signal=signal.SIGTERM,
                 cwd=ROOT,

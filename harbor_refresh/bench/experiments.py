@@ -18,6 +18,7 @@ EXPERIMENTS = {
     "hot": "harbor_refresh.bench.hot",
     "progress": "harbor_refresh.bench.progress",
     "reports": "harbor_refresh.bench.reports",
+    "jobs": "harbor_refresh.bench.jobs",
 }
 
 

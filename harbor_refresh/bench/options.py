@@ -13,6 +13,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "freshness": {"processes": 2},
     "hot": {"processes": 8, "batches": [1, 10]},
     "reports": {"processes": 2, "batches": [1, 10, 500]},
+    "progress": {"rounds": 200},
+    "jobs": {"rounds": 100},
 }
 
 
@@ -41,10 +43,14 @@ def arguments(parser: ArgumentParser) -> None:
     add("--seconds", type=seconds, default=20.0, metavar="S", help=text)
     text = "freshness: between two ticks when there is no wake-up; default: 5"
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
-    text = "hot, progress: tasks of the one execution; default: 10,000"
+    text = "hot, progress, jobs: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
-    text = "progress: how often ours is asked; default: 200"
-    add("--rounds", type=count(1, 100_000), default=200, metavar="N", help=text)
+    text = "progress, jobs: how often ours is asked; default: 200, jobs: 100"
+    add("--rounds", type=count(1, 100_000), metavar="N", help=text)
+    text = "jobs: how many that do nothing one worker runs, in each pass; default: 5,000"
+    add("--jobs", type=count(1, 1_000_000), default=5_000, metavar="N", help=text)
+    text = "jobs: how many passes of each kind, in turns; default: 3"
+    add("--passes", type=count(1, 100), default=3, metavar="N", help=text)
     text = "freshness, hot, reports: that report at once; default: 2, hot: 8"
     add("--processes", type=count(1, 64), metavar="N", help=text)
     text = "hot, reports: reports a call, one run each; default: 1,10 and for reports 1,10,500"

@@ -8,17 +8,18 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 
-from executions.admin.counts import task_counts
 from executions.usecases import Report, report
 from harbor_refresh.bench.errors import BenchError
 from harbor_refresh.bench.ground import Ground
 from harbor_refresh.bench.group import Group
 from harbor_refresh.bench.meters import RedisMeter
 from harbor_refresh.bench.noop import FIRST, REST
+from harbor_refresh.bench.options import chosen
 from harbor_refresh.bench.percentiles import percentile
 from harbor_refresh.bench.prepared import prepare
 from harbor_refresh.bench.rows import Row
 from harbor_refresh.bench.screen import Column, Screen
+from tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (
     ("way", "way"),
@@ -37,16 +38,17 @@ GROUP_ROUNDS = 5
 
 
 def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
+    options = chosen("progress", options)
     half = options.tasks // 2
     stages = (0, half, options.tasks)
     rows = []
     with screen.stage(f"Ours, {options.tasks:,} tasks", len(stages)) as show:
         pairs = prepare(1, options.tasks)
-        execution, tasks = pairs[0][0], [task for _, task in pairs]
+        execution, tasks = TrackedExecution.objects.get(pk=pairs[0][0]), [task for _, task in pairs]
         for number, done in enumerate(stages):
             _succeed(tasks[stages[max(0, number - 1)] : done])
             expected = {"Pending": options.tasks - done, "Success": done}
-            times = _times(lambda: task_counts([execution])[execution], _without_zeros(expected), options.rounds)
+            times = asked(lambda: execution.progress().counts, _without_zeros(expected), options.rounds)
             rows.append(_row(OURS, options, done, times))
             screen.keep(rows[-1])
             show(number + 1)
@@ -56,7 +58,7 @@ def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
         for number, (done, queue) in enumerate(zip(stages, ("", FIRST, REST), strict=True)):
             if queue and done:
                 theirs.carry_out(queue, done, options.budget)
-            times = _times(theirs.completed, done, GROUP_ROUNDS, meter)
+            times = asked(theirs.completed, done, GROUP_ROUNDS, meter)
             gets = meter.commands_by_kind.get("get", 0) // GROUP_ROUNDS
             rows.append(_row(THEIRS, options, done, times, gets))
             screen.keep(rows[-1])
@@ -65,7 +67,7 @@ def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
     return rows
 
 
-def _times(
+def asked(
     ask: Callable[[], object], expected: object, rounds: int, meter: RedisMeter | None = None
 ) -> list[float]:
     """Milliseconds of each question, after one that is not counted. A wrong answer is no measurement."""

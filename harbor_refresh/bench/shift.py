@@ -2,7 +2,7 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,14 +17,9 @@ DEFAULT_INTERVAL = 30.0
 
 
 class SleepingCrew(Crew):
-    """Its workers wake nobody. The last `-A` counts."""
+    """Its workers wake nobody."""
 
-    def __init__(self, ground: Ground, workers: int, concurrency: int, **environ: str) -> None:
-        super().__init__(ground, workers, concurrency, **environ)
-        self._commands = {
-            name: words if name == "beat" else ["-A", "harbor_refresh.bench.asleep", *words]
-            for name, words in self._commands.items()
-        }
+    app = "harbor_refresh.bench.asleep"
 
 
 @dataclass(frozen=True)
@@ -40,14 +35,20 @@ class Shift:
 
 @contextmanager
 def shift(
-    ground: Ground, options: Namespace, *, wake_up: bool = True, interval: float = DEFAULT_INTERVAL
+    ground: Ground,
+    options: Namespace,
+    *,
+    wake_up: bool = True,
+    interval: float = DEFAULT_INTERVAL,
+    include: Sequence[str] = (),
 ) -> Iterator[Shift]:
     """Workers and a beat that are ready. `interval` counts only without the wake-up."""
     kind = Crew if wake_up else SleepingCrew
     every = DEFAULT_INTERVAL if wake_up else interval
     environ = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": f"{every:g}"}
     before = set(execution_queue().stats().nodes)  # of an earlier crew, not yet taken for dead
-    with running_schedule(), kind(ground, options.workers, options.concurrency, **environ) as crew:
+    everyone = kind(ground, options.workers, options.concurrency, include=include, **environ)
+    with running_schedule(), everyone as crew:
         at_work = Shift(crew, wake_up, every)
         deadline = time.monotonic() + READY_SECONDS
         while len(set(execution_queue().stats().nodes) - before) < options.workers * options.concurrency:

@@ -23,8 +23,9 @@ class Service:
 
 
 def services(web_port: int, flower_port: int) -> list[Service]:
-    """Web, two workers, beat, Flower and the demo, in the order they are started."""
+    """Web, two workers, one more for the example's jobs, beat, Flower, the demo and its mirrors, in that order."""
     celery = ("-m", "celery", "-A", "harbor_refresh")
+    jobs = ("-Q", "examples", "--include", "examples.mirror")
     return [
         Service(
             "web",
@@ -39,11 +40,11 @@ def services(web_port: int, flower_port: int) -> list[Service]:
         # next start runs them again.
         *(
             Service(
-                f"worker{number}",
-                (*celery, "worker", "-E", "-n", f"worker{number}@%h", "--concurrency", "2"),
+                name,
+                (*celery, "worker", "-E", "-n", f"{name}@%h", "--concurrency", "2", *words),
                 death_signal=signal.SIGKILL,
             )
-            for number in (1, 2)
+            for name, words in (("worker1", ()), ("worker2", ()), ("jobs", jobs))
         ),
         Service("beat", (*celery, "beat", "--pidfile=")),
         Service(
@@ -52,4 +53,5 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             environ={"FLOWER_READ_ONLY": "True"},
         ),
         Service("demo", ("manage.py", "simulate", "--demo")),
+        Service("mirrors", ("-m", "examples.traffic")),
     ]

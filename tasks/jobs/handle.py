@@ -1,8 +1,11 @@
 """The job as its own code sees it: the first argument of a tracked job."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from executions.queue import job_records, this_node
+from executions.errors import QueueUnavailable
+from executions.queue import Run, job_records
+from executions.text import made_storable
 
 if TYPE_CHECKING:
     from celery import Task
@@ -11,37 +14,40 @@ if TYPE_CHECKING:
 class Handle:
     """One run of a job."""
 
-    def __init__(self, task: "Task[Any, Any]", job: str, task_id: int, revision: int) -> None:
+    def __init__(self, task: "Task[Any, Any]", run: Run, *, is_followed: bool = False) -> None:
         self._task = task
-        self.id = job
-        self.task_id = task_id
-        self.revision = revision
+        self.run = run
+        self.is_followed = is_followed
         self.was_told_to_stop = False
+        self.waits_for_another_try = False
         self.reason = ""
 
     def check_in(self, message: str = "") -> None:
         """It goes on, and how far it is. Whoever is not heard of for REFRESH_JOB_HOURS is taken for lost."""
-        self._hear(job_records().check_in(self.id, this_node.name, self.revision, message))
+        self._say(made_storable(message))
 
     def should_stop(self) -> bool:
         """Somebody has stopped the execution, or this run was taken for dead and given to another. A job that
         returns after that was stopped."""
-        self._hear(job_records().check_in(self.id, this_node.name, self.revision))
+        self._say()
         return self.was_told_to_stop
 
     def retry(self, **options: Any) -> NoReturn:
         """Run again later, as `Task.retry`; the execution goes on meanwhile."""
         raise self._task.retry(**options)
 
-    def _hear(self, should_stop: bool) -> None:
-        self.was_told_to_stop = self.was_told_to_stop or should_stop
+    def _say(self, message: str = "") -> None:
+        """A Redis that is away is no reason for a job to fail."""
+        with suppress(QueueUnavailable):
+            should_stop = job_records().check_in(self.run, message)
+            self.was_told_to_stop = self.was_told_to_stop or should_stop
 
 
 class Untracked(Handle):
     """For a job that was called like any function, or sent without an execution: nobody follows it."""
 
     def __init__(self, task: "Task[Any, Any]") -> None:
-        super().__init__(task, "", 0, 0)
+        super().__init__(task, Run("", 0, "", 0, 0, 0))
 
     def check_in(self, message: str = "") -> None:
         pass

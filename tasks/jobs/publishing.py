@@ -13,19 +13,25 @@ from tasks.jobs import header
 log = logging.getLogger("harbor_refresh")
 
 
-def publish(messages: Sequence[Message]) -> None:
+def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
+    """In one go to the broker. What a message cannot be made of is told by a TypeError or a ValueError."""
+    impossible: list[tuple[Message, str]] = []
     with current_app.producer_or_acquire() as producer, producer.batch():
         for message in messages:
-            current_app.send_task(
-                message.name,
-                args=message.args,
-                kwargs=message.kwargs,
-                task_id=message.job,
-                headers=header.of(message),
-                producer=producer,
-                retry=False,
-                **message.options,
-            )
+            try:
+                current_app.send_task(
+                    message.name,
+                    args=message.args,
+                    kwargs=message.kwargs,
+                    task_id=message.job,
+                    headers=header.of(message),
+                    producer=producer,
+                    retry=False,
+                    **message.options,
+                )
+            except (TypeError, ValueError) as exc:
+                impossible.append((message, f"{type(exc).__name__}: {exc}"))
+    return impossible
 
 
 def publish_what_was_recorded(**which: Any) -> None:

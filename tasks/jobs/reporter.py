@@ -6,8 +6,8 @@ What it holds is in Redis as well, so nothing is lost with it: whoever recovers 
 import logging
 import os
 import threading
-import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
@@ -17,69 +17,87 @@ from executions.usecases.jobs import Turn, land
 
 log = logging.getLogger("harbor_refresh")
 
-#: Turns of so many seconds share a report.
-MOMENT = 0.05
+#: After a transaction the reporter waits for so many seconds, and longer the more turns it had: a transaction
+#: costs as much as ten jobs that do nothing, whatever is in it.
+MOMENT, EACH, LONGEST = 0.1, 0.005, 0.5
 TOGETHER = 500
-#: Beyond it the oldest are left to recovery.
+#: What is beyond it is left to recovery.
 MOST = 20_000
 PAUSE = 1.0
 STOP_SECONDS = 5.0
 
 
 class Reporter:
+    """Begins with its process's first turn."""
+
     def __init__(self) -> None:
+        self.pid = os.getpid()
         self._turns: deque[Turn] = deque(maxlen=MOST)
-        self._lock = threading.Lock()
         self._come = threading.Event()
         self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._pid = 0
+        self._is_told = False
+        self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
+        self._thread.start()
 
     def put(self, turn: Turn) -> None:
-        """The thread begins with the first turn; a child of a fork has one of its own."""
-        with self._lock:
-            if self._pid != os.getpid():
-                self.__init__()  # type: ignore[misc]
-                self._pid = os.getpid()
-                self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
-                self._thread.start()
         self._turns.append(turn)
         self._come.set()
 
     def stop(self) -> None:
         """Make what is left, within a few seconds."""
-        thread = self._thread
-        if thread and self._pid == os.getpid():
-            self._ending.set()
-            self._come.set()
-            thread.join(STOP_SECONDS)
+        self._ending.set()
+        self._come.set()
+        self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        told = False
-        while not (self._ending.is_set() and not self._turns):
+        """The first turn after a pause at once; those that come meanwhile, and a moment longer, together."""
+        while self._turns or not self._ending.is_set():
             self._come.wait()
             self._come.clear()
-            if not self._ending.is_set():
-                time.sleep(MOMENT)
             while self._turns:
                 batch = [self._turns.popleft() for _ in range(min(TOGETHER, len(self._turns)))]
-                try:
-                    land(batch)
-                    told = False
-                except RefreshError as exc:
-                    if not told:
-                        log.warning("%d turns of jobs cannot be reported, trying again: %s", len(batch), exc)
-                    told = True
-                    self._turns.extendleft(reversed(batch))
-                    if self._ending.wait(PAUSE):
-                        return
-                except Exception:
-                    log.error("%d turns of jobs cannot be reported; recovery will try", len(batch), exc_info=True)
+                is_made = self._make(batch)
+                if not is_made and self._ending.wait(PAUSE):
+                    return
+                if is_made and len(self._turns) < TOGETHER:
+                    self._ending.wait(min(MOMENT + EACH * len(batch), LONGEST))
         connection.close()
 
+    def _make(self, batch: Sequence[Turn]) -> bool:
+        """False if some of them have to wait. A turn that the database refuses is left to recovery."""
+        try:
+            landed = land(batch)
+        except RefreshError as exc:
+            self._wait_with(batch, str(exc))
+            self._turns.extendleft(reversed(batch))
+            return False
+        except Exception:
+            log.error("%d turns of jobs cannot be reported; recovery will try", len(batch), exc_info=True)
+            return True
+        self._wait_with(landed.left, landed.why_left)
+        self._turns.extend(landed.left)
+        return not landed.left
 
-reporter = Reporter()
+    def _wait_with(self, left: Sequence[Turn], why: str) -> None:
+        """Told once, until there is nothing to wait with."""
+        if left and not self._is_told:
+            log.warning("%d turns of jobs cannot be reported, trying again: %s", len(left), why)
+        self._is_told = bool(left)
+
+
+_lock = threading.Lock()
+_reporter: Reporter | None = None
+
+
+def put(turn: Turn) -> None:
+    """A child of a fork has a reporter of its own."""
+    global _reporter  # noqa: PLW0603
+    with _lock:
+        if _reporter is None or _reporter.pid != os.getpid():
+            _reporter = Reporter()
+    _reporter.put(turn)
 
 
 def end(**_: Any) -> None:
-    reporter.stop()
+    if _reporter and _reporter.pid == os.getpid():
+        _reporter.stop()

@@ -10,17 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from celery import Task
-from celery.exceptions import Ignore, Reject, Retry
+from celery.exceptions import Ignore, Reject, TimeLimitExceeded
 
-from executions.errors import DatabaseAway, QueueUnavailable
-from executions.queue import MAX_MESSAGE, Offer, Verdict, job_records, this_node
+from executions.errors import DatabaseAway, QueueUnavailable, TooSoon
+from executions.queue import MAX_MESSAGE, Offer, Run, Verdict, job_records, this_node
 from executions.status import Status
+from executions.text import json_text, made_storable
 from executions.usecases.jobs import RESULT, Turn, known
-from tasks.jobs import header
+from tasks.jobs import dropped, header, reporter, underway
 from tasks.jobs.handle import Handle, Untracked
-from tasks.jobs.reporter import reporter
 
 MAX_RESULT = 60_000
+#: Where a run that is under way has its handle, among what Celery keeps of its request.
+HANDLE = "harbor_handle"
 #: A message that goes back comes again at once.
 PAUSE_SECONDS = 1.0
 
@@ -37,83 +39,97 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     typing = False
     max_attempts = 5
     unique = False
+    # Whatever the app's settings say: a message that is acknowledged before its job has ended is lost with it.
+    acks_late = True
+    reject_on_worker_lost = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Begin the run if it may run here and now; run it; record how it ended, and report that.
 
         What if the process dies on any line: the record says that it runs here, the node falls silent, and
-        the job is given back. What if Redis is away at the beginning: the message goes back. At the end: the
-        report goes to the database all the same, which is what counts.
+        the job is given back. What if Redis is away at the beginning: the message goes back, and this node starts
+        a new life, for it cannot know whether the run was recorded. At the end: the report goes to the database
+        all the same, which is what counts.
         """
         told = self.request.get(header.NAME)
         if self.request.called_directly or told is None:
             return self.run(Untracked(self), *args, **kwargs)
-        run = self._begin(told)
+        job = Handle(self, self._begin(told), is_followed=told["followed"])
+        self.request.update(**{HANDLE: job})
+        underway.begin(job.run)
         try:
-            result = self.run(run, *args, **kwargs)
-        except (Retry, Ignore, Reject):
+            result = self.run(job, *args, **kwargs)
+        except Exception as exc:
+            if not job.waits_for_another_try:
+                self._end(job, Status.ERROR, f"{type(exc).__name__}: {exc}")
             raise
-        except BaseException as exc:
-            if isinstance(exc, Exception):
-                self._end(run, Status.ERROR, f"{type(exc).__name__}: {exc}")
-            raise
-        if run.was_told_to_stop:
-            self._end(run, Status.STOPPED, "it was asked to stop, and did")
-        elif told["followed"]:
-            self._hand_on(run, result)
         else:
-            self._end(run, Status.SUCCESS)
+            self._end_well(job, result)
+        finally:
+            underway.end(job.run)
         return result
 
-    def _begin(self, told: dict[str, Any]) -> Handle:
+    def _begin(self, told: dict[str, Any]) -> Run:
         info = self.request.delivery_info or {}
         offer = header.offer(str(self.request.id), told, redelivered=bool(info.get("redelivered")))
         try:
-            verdict, revision = job_records().begin(offer, this_node.name)
+            verdict, run = job_records().begin(offer, this_node.name)
             if verdict == Verdict.ASK:
-                verdict, revision = _after_asking(offer)
-        except (QueueUnavailable, DatabaseAway) as exc:
-            this_node.renew()
+                verdict, run = _after_asking(offer, run)
+        except (QueueUnavailable, DatabaseAway, TooSoon) as exc:
+            if isinstance(exc, QueueUnavailable):
+                this_node.renew()
             time.sleep(PAUSE_SECONDS)
             raise Reject(str(exc), requeue=True) from exc
-        run = Handle(self, offer.job, offer.task_id, revision)
-        self.request.update(harbor_run=run)
-        if verdict == Verdict.GO:
-            reporter.put(Turn(run.id, run.task_id, revision, Status.RUNNING))
-            return run
-        if verdict == Verdict.STOPPED:
-            reporter.put(Turn(run.id, run.task_id, revision, Status.STOPPED, "it was stopped before it began"))
-        elif verdict == Verdict.EXHAUSTED:
-            reporter.put(Turn(run.id, run.task_id, revision, Status.ERROR, f"it has begun {offer.most} times"))
-        raise Ignore
+        if turn := _turn_of(verdict, run, offer):
+            reporter.put(turn)
+        if verdict != Verdict.GO:
+            raise Ignore
+        return run
 
-    def _hand_on(self, run: Handle, result: Any) -> None:
+    def _end_well(self, job: Handle, result: Any) -> None:
+        if job.was_told_to_stop:
+            self._end(job, Status.STOPPED, "it was asked to stop, and did")
+        elif job.is_followed:
+            self._hand_on(job, result)
+        else:
+            self._end(job, Status.SUCCESS)
+
+    def _hand_on(self, job: Handle, result: Any) -> None:
         try:
-            text = json.dumps(result)
+            text = json_text(result)
         except (TypeError, ValueError) as exc:
-            self._end(run, Status.ERROR, f"a chain hands on JSON, and it returned something else: {exc}")
+            self._end(job, Status.ERROR, f"a chain hands on JSON, and it returned something else: {exc}")
             return
         if len(text) > MAX_RESULT:
-            self._end(run, Status.ERROR, f"it returned {len(text):,} characters, a chain hands on {MAX_RESULT:,}")
+            self._end(job, Status.ERROR, f"it returned {len(text):,} characters, a chain hands on {MAX_RESULT:,}")
         else:
-            self._end(run, Status.SUCCESS, result=text)
+            self._end(job, Status.SUCCESS, result=text)
 
-    def _end(self, run: Handle, status: str, message: str = "", result: str | None = None) -> None:
-        message = message[:MAX_MESSAGE]
+    def _end(self, job: Handle, status: str, message: str = "", result: str | None = None) -> None:
+        run, message = job.run, made_storable(message)[:MAX_MESSAGE]
         try:
             kept = message if result is None else RESULT + result
-            now = job_records().settle(run.id, this_node.name, run.revision, status, kept)
+            revision = job_records().settle(run, status, kept)
         except QueueUnavailable:
-            now = run.revision
-        if now is not None:
-            reporter.put(Turn(run.id, run.task_id, now, status, message, result and json.loads(result)))
+            revision = run.revision
+        if revision is not None:
+            handed_on = result and json.loads(result)
+            turn = Turn(run.job, run.task_id, revision, status, message, handed_on, is_followed=job.is_followed)
+            reporter.put(turn)
+
+    def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        """In the worker's main process, of a run that its hard limit has ended. Others have ended themselves."""
+        if isinstance(exc, TimeLimitExceeded):
+            dropped.end_run(task_id, f"{type(exc).__name__}: {exc}")
 
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
     ) -> Any:
         """As Celery's, of a tracked job with the reason in the status message of its task."""
-        if run := self.request.get("harbor_run"):
-            run.reason = f"{type(exc).__name__}: {exc}" if exc else "it asked for another try"
+        if job := self.request.get(HANDLE):
+            why = f"{type(exc).__name__}: {exc}" if exc else "it asked for another try"
+            job.reason = made_storable(why)[:MAX_MESSAGE]
         return super().retry(args, kwargs, exc, **options)
 
     def apply_async(  # type: ignore[override]  # celery-types knows each of Celery's options by name
@@ -121,25 +137,45 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     ) -> Any:
         """A message of its own for another try is a turn, too: it waits, in a new revision, and its record says
         so before the message can be anywhere."""
-        run = self.request.get("harbor_run")
-        if run and task_id == run.id:
-            self._wait_for_another_try(run, float(options.get("countdown") or 0))
+        job = self.request.get(HANDLE)
+        if job and task_id == job.run.job:
+            self._wait_for_another_try(job, float(options.get("countdown") or 0))
             told = {header.NAME: self.request.get(header.NAME)}
             options["headers"] = {**(options.get("headers") or {}), **told}
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
-    def _wait_for_another_try(self, run: Handle, delay: float) -> None:
-        revision = job_records().settle(
-            run.id, this_node.name, run.revision, Status.SCHEDULED, run.reason, delay=delay
-        )
+    def _wait_for_another_try(self, job: Handle, delay: float) -> None:
+        """If Redis is away this node starts a new life, and what the old one was running is given back."""
+        run = job.run
+        job.waits_for_another_try = True
+        try:
+            revision = job_records().settle(run, Status.SCHEDULED, job.reason, delay=delay)
+        except QueueUnavailable as exc:
+            this_node.renew()
+            raise Ignore from exc
         if revision is None:
             raise Ignore
-        reporter.put(Turn(run.id, run.task_id, revision, Status.SCHEDULED, run.reason))
+        reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason))
 
 
-def _after_asking(offer: Offer) -> tuple[Verdict, int]:
+def _turn_of(verdict: Verdict, run: Run, offer: Offer) -> Turn | None:
+    """What is to be reported of a message that has come; nothing of one that came twice."""
+    turns = {
+        Verdict.GO: (Status.RUNNING, ""),
+        Verdict.STOPPED: (Status.STOPPED, "it was stopped before it began"),
+        Verdict.EXHAUSTED: (Status.ERROR, offer.why_exhausted),
+    }
+    if verdict not in turns:
+        return None
+    status, message = turns[verdict]
+    return Turn(run.job, run.task_id, run.revision, status, message)
+
+
+def _after_asking(offer: Offer, run: Run) -> tuple[Verdict, Run]:
     found = known(offer.task_id)
     if found.is_over:
-        return Verdict.OVER, offer.revision
+        return Verdict.OVER, run
+    if found.is_running and job_records().memory().is_fresh:
+        raise TooSoon
     asked = replace(offer, revision=found.revision, runs=found.runs, published=0)
-    return job_records().begin(asked, this_node.name)
+    return job_records().begin(asked, run.node)

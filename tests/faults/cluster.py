@@ -70,6 +70,8 @@ class Cluster:
         name: str = "worker",
         *,
         concurrency: int = 2,
+        pool: str = "prefork",
+        queues: Sequence[str] = (),
         sabotage: dict[str, Any] | None = None,
         include: Sequence[str] = (),
         **env: str,
@@ -78,8 +80,9 @@ class Cluster:
         if sabotage:
             env["SABOTAGE"] = json.dumps(sabotage)
         member = self._spawn(
-            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "--without-gossip", "-E"]
-            + [f"--include={module}" for module in include],
+            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "-P", pool, "--without-gossip", "-E"]
+            + [f"--include={module}" for module in include]
+            + [f"--queues={','.join(queues)}"] * bool(queues),
             app,
             env,
         )

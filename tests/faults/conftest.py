@@ -10,6 +10,7 @@ from executions import points
 from executions.invariants import set_aside, violations
 from executions.models import Execution, Task
 from executions.usecases import NewExecution, NewTask, Report, create_many, report
+from tasks.queues import JOBS, WORK
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
@@ -24,6 +25,8 @@ EXPECTED = (
     b"cache:execution:refresh:stops",
     b"cache:execution:refresh:doubts",
     b"cache:execution:refresh:since",
+    b"cache:execution:refresh:seen",
+    b"cache:execution:refresh:counts",
     b"_kombu.binding",
     b"unacked_mutex",
     b"harbor_refresh.ticks",
@@ -43,7 +46,7 @@ def holds(redis: Redis) -> Callable[..., None]:
     """Wait until everything is drained, then check K1 to K5."""
 
     def broker() -> int:
-        return redis.llen("harbor_refresh") + redis.hlen("unacked")
+        return redis.llen(WORK) + redis.llen(JOBS) + redis.hlen("unacked")
 
     def check(seconds: float = 40, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []

@@ -5,6 +5,7 @@ the file that JOBS_LOG names: that is its side effect, which tests count.
 """
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,37 @@ def only_one(job: Handle, name: str, seconds: float = 0.0) -> None:
 def joined(job: Handle, before: str, name: str) -> str:
     note("joined", before, name)
     return f"{before}+{name}"
+
+
+@app.task(base=TrackedJob, name="tests.timed")
+def timed(job: Handle, name: str, seconds: float) -> None:
+    note("timed", name, time.time())
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        job.check_in(f"{until - time.monotonic():.1f} s to go")
+        time.sleep(0.2)
+
+
+def hold(name: str) -> None:
+    """Until somebody opens the gate of this run: the file NAME.NUMBER beside the log, counted from 1."""
+    log = Path(os.environ["JOBS_LOG"])
+    note("held", name, os.getpid())
+    number = sum(line.startswith(f"held {name} ") for line in log.read_text().splitlines())
+    while not log.with_name(f"{name}.{number}").exists():
+        time.sleep(0.02)
+
+
+@app.task(base=TrackedJob, name="tests.held")
+def held(job: Handle, name: str) -> None:
+    hold(name)
+
+
+@app.task(base=TrackedJob, name="tests.only_held", unique=True)
+def only_held(job: Handle, name: str) -> None:
+    hold(name)
+
+
+@app.task(base=TrackedJob, name="tests.kills_its_process", max_attempts=3)
+def kills_its_process(job: Handle, name: str) -> None:
+    note("kills", name)
+    os.kill(os.getpid(), signal.SIGKILL)

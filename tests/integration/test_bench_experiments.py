@@ -14,9 +14,12 @@ from executions import usecases
 from executions.models import Execution, Task
 from executions.queue import execution_queue
 from executions.usecases import refresh
-from harbor_refresh.bench import backlog, freshness, hot, progress, reports
+from harbor_refresh.bench import backlog, freshness, hot, jobs, progress, reports
 from harbor_refresh.bench.errors import BenchError
 from harbor_refresh.bench.ground import Ground, environment
+from harbor_refresh.bench.meters import RedisMeter
+from harbor_refresh.bench.nothing import QUEUE
+from harbor_refresh.bench.passes import Passes
 from harbor_refresh.bench.prepared import prepare
 from harbor_refresh.bench.reporter import Job, carry_out
 from harbor_refresh.bench.reporters import reporting
@@ -30,7 +33,7 @@ from tests.waiting import wait_for
 OPTIONS: dict[str, Any] = {
     **{"executions": 20, "tasks_per_execution": 3, "nodes": 1, "workers": 1, "concurrency": 1, "budget": 60.0},
     **{"processes": None, "batches": None, "tasks": 100, "rounds": 5, "strategies": ["claim"], "sizes": [40, 80]},
-    **{"rates": [20], "seconds": 1.0, "interval": 2.0},
+    **{"rates": [20], "seconds": 1.0, "interval": 2.0, "jobs": 20, "passes": 2},
 }
 
 Run = Callable[..., list[dict[str, Any]]]
@@ -125,7 +128,34 @@ def test_progress_is_one_statement_for_us_and_a_command_a_task_for_celery(run: R
 
 def test_a_wrong_answer_is_no_measurement() -> None:
     with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
-        progress._times(lambda: 2, 3, rounds=1)
+        progress.asked(lambda: 2, 3, rounds=1)
+
+
+@pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
+def test_jobs_are_run_tracked_and_plain_and_both_tell_how_far_they_are(run: Run, ground: Ground) -> None:
+    rows = run(jobs, tasks=30)
+    assert [(row["what"], row["jobs"], row["times"]) for row in rows] == [
+        *(("running", 20, 2), ("running", 20, 2)),
+        *(("starting", 30, 1), ("starting", 30, 1), ("starting", 30, 1)),
+        *(("progress", 30, 5), ("progress", 30, 5)),
+    ]
+    assert all(0 < row["least"] <= row["seconds"] + 1e-5 <= row["most"] + 2e-5 for row in rows)
+    tracked, plain, recorded, published, *_ = rows
+    assert tracked["overhead_percent"] == pytest.approx(100 * (tracked["seconds"] / plain["seconds"] - 1), abs=0.1)
+    for counted in ("redis_commands_each", "sql_each", "cpu_ms_each"):
+        assert tracked[counted] > plain[counted], counted
+    assert recorded["seconds"] < published["seconds"]
+    assert Task.objects.filter(status="Success").count() == 20 + 2 * 20 + 30, "the first pass warms up"
+    assert not Execution.objects.exclude(status="Success").exists()
+    (log,) = ground.directory.glob("crew*/worker1.log")
+    assert log.read_text().count("Task bench.plain[") == 2 * (20 + 2 * 20), "received, succeeded"
+
+
+def test_jobs_that_nobody_takes_are_told_when_the_budget_ends(ground: Ground, redis: Redis) -> None:
+    redis.lpush(QUEUE, "one", "two")
+    nobody: Any = Namespace(look=lambda: None)
+    with pytest.raises(BenchError, match="2 of 2 jobs are left after 0 s"):
+        Passes(ground, Namespace(budget=0.0), nobody)._wait(2, None, RedisMeter(ground.redis_url), print)
 
 
 def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> None:

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from executions.queue import Claim, Token
+from executions.queue import Claim, Sign, Token
 from executions.queue import queue as queue_module
 from tests.integration.state import (
     CLOCK,
@@ -77,6 +77,7 @@ class Model:
         self.cursor: str | None = None
         self.wake: str | None = None
         self.marks: dict[str, int] = {}
+        self.since: int | None = None
         self.pause = False
 
     def live(self, now: int) -> set[str]:
@@ -140,6 +141,7 @@ class Model:
             "wake": self.wake,
             "marks": {m: str(times) for m, times in self.marks.items()},
             "pause": "1" if self.pause else None,
+            "since": self.since and str(self.since),
         }
         return {key: value for key, value in state.items() if value}
 
@@ -194,11 +196,12 @@ class Queue(RuleBasedStateMachine):
 
     @rule(node=nodes)
     def sign_of_life(self, node: str) -> None:
-        live = self.queue.sign_of_life(node)
+        sign = self.queue.sign_of_life(node)
         self.model.nodes[node] = self.clock.now
-        alive = self.model.live(self.clock.now)
+        self.model.since = self.model.since or self.clock.now
+        alive, all_there_were = self.model.live(self.clock.now), len(self.model.nodes)
         self.model.nodes = {one: self.model.nodes[one] for one in alive}
-        assert live == len(alive)
+        assert sign == Sign(len(alive), all_there_were - len(alive), self.model.since)
 
     @rule(target=claims, node=nodes, count=st.integers(1, 9))
     def claim(self, node: str, count: int) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from django.dispatch import Signal
 
 from executions import signals
-from executions.management.commands.refresh_queue import VERBS
+from executions.management.commands import refresh_jobs, refresh_queue
 from executions.queue import keys
 from executions.usecases.quarantining import LOST
 
@@ -144,12 +144,13 @@ def test_every_check_is_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     folders = [ROOT / package / "management/commands" for package in ("executions", "harbor_refresh")]
-    there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", "refresh_queue"}
-    there |= {f"refresh_queue {verb}" for verb in VERBS}
+    families = {"refresh_queue": refresh_queue.VERBS, "refresh_jobs": refresh_jobs.VERBS}
+    there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}
+    there |= {f"{family} {verb}" for family, verbs in families.items() for verb in verbs}
     documented = set()
     for words in first_cells(section("Commands")):
         command, *rest = words.split()
-        documented.add(f"{command} {rest[0]}" if command == "refresh_queue" else command)
+        documented.add(f"{command} {rest[0]}" if command in families else command)
     assert documented == there
 
 

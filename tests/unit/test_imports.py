@@ -1,6 +1,7 @@
 """Imports run one way: harbor_refresh → tasks → executions; inside executions, from the screens down."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ PACKAGES = ("executions", "tasks", "harbor_refresh", "settings")
 FLOORS = (
     ("admin", "management", "simulation", "checks", "apps"),
     ("usecases", "strategies", "invariants"),
-    ("queue", "database", "sql", "models", "narrator"),
+    ("queue", "database", "sql", "models", "hook", "narrator"),
     ("status", "text", "conf", "errors", "signals", "points"),
 )
 
@@ -96,6 +97,14 @@ def test_settings_are_imported_by_nobody() -> None:
         "harbor_refresh.bench.ground imports settings.env",
         "harbor_refresh.local.startup imports settings.env",
     ]
+
+
+def test_examples_import_what_a_project_of_its_own_would_and_nobody_imports_them() -> None:
+    public = ("django", "harbor_refresh.celery", "tasks.jobs", "examples", *sys.stdlib_module_names)
+    imported = {module for path in modules("examples") for module in imports(path)}
+    assert {module for module in imported if not is_in(module, public)} == set()
+    assert not {module for module in imported if module.startswith("tasks.jobs.")}
+    assert forbidden(modules(*PACKAGES), "examples") == []
 
 
 def test_settings_import_nothing_of_ours() -> None:

@@ -8,6 +8,7 @@ from django.dispatch import Signal
 
 from executions import narrator, signals
 from executions.queue import Claim
+from executions.usecases.jobs import Reaped, Recovered
 from executions.usecases.reconciling import Reconciled
 from executions.usecases.refreshing import Refreshed
 from executions.usecases.reporting import Refusal, Report
@@ -108,6 +109,23 @@ def test_a_reconcile_that_found_nothing_is_not_worth_a_line(
     outcome = Reconciled(looked_at=5, drifted=3, waiting=2, marked=1)
     assert lines(caplog, signals.reconciled, outcome=outcome) == [
         ("WARNING", "Reconcile found 1 drifted executions and marked them")
+    ]
+
+
+def test_a_pass_over_the_jobs_that_found_nothing_is_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert lines(caplog, signals.reaped, outcome=Reaped()) == []
+    assert lines(caplog, signals.jobs_recovered, outcome=Recovered()) == []
+    assert lines(caplog, signals.reaped, outcome=Reaped(reported=1, lost=2)) == [
+        (
+            "WARNING",
+            "Reaped jobs: 1 reported again, 0 forgotten, 0 failed for silence, 0 brought to what has landed, "
+            "2 lost, 0 to be sent again",
+        )
+    ]
+    assert lines(caplog, signals.jobs_recovered, outcome=Recovered(given_back=3, sent=4)) == [
+        ("WARNING", "Recovered jobs: 3 given back by dead nodes, 0 reported again, 4 sent")
     ]
 
 

@@ -1,1 +1,1 @@
-"""What `manage.py refresh_queue` can do, one verb a module: HELP, arguments() and answer()."""
+"""What `manage.py refresh_queue` can do, one verb a module (management/family.py). `refresh_jobs`: jobs/."""

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
 from executions.management.output import Answer, Misused, plural
-from executions.management.verbs.numbers import at_least_one
+from executions.management.verbs.numbers import at_least_one, some
 from executions.models import Execution
 from executions.queue import execution_queue, member
 from executions.queue.sets import pages
@@ -18,7 +18,6 @@ from executions.usecases import mark
 HELP = "put executions on the queue, by id or by what they are"
 
 PAGE = 10_000
-SHOWN = 20
 
 
 def arguments(parser: CommandParser) -> None:
@@ -40,7 +39,7 @@ def answer(options: dict[str, Any]) -> Answer:
         execution_queue().stats()  # Redis being away is told here, once, before anything is done
     found, unknown = _mark_ids(ids) if ids else (_mark_all(_chosen(options)), [])
     shown = [f"Marked {plural(found, 'execution')}."]
-    failure = f"there is no execution {_some(unknown)}" if unknown else ""
+    failure = f"there is no execution {some(unknown)}" if unknown else ""
     return Answer({"marked": found, "unknown": unknown}, shown, failure)
 
 
@@ -71,8 +70,3 @@ def _mark_all(members: Iterator[str]) -> int:
 def _mark(members: Sequence[str]) -> None:
     if not mark(members):
         raise QueueUnavailable("Redis went away meanwhile, some executions are not marked")
-
-
-def _some(ids: Sequence[int]) -> str:
-    more = len(ids) - SHOWN
-    return ", ".join(map(str, ids[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")

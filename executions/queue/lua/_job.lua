@@ -25,6 +25,25 @@ local function write_record(jobs, job, r)
     }, '|'))
 end
 
+-- The record of the run that ARGV[1..6] tell: job, task, node, revision, runs so far, begun (us). Second: whether
+-- this Redis has no record of the job at all. It may have been emptied since the run began: then the run goes on, and
+-- its record is as it was at its beginning. Else the run is over, and was forgotten.
+local function run_of(jobs, since_key)
+    local job, task, node, revision = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+    local runs, begun = tonumber(ARGV[5]), tonumber(ARGV[6])
+    local record = record_of(jobs, job)
+    if record then
+        return record.node == node and record.revision == revision and record or nil, false
+    end
+    if remembers_since(since_key) <= begun then
+        return nil, true
+    end
+    return {
+        revision = revision, status = 'Running', code = 2, runs = runs, checked_in = text(now_us()), node = node,
+        task = task, acknowledged = '', sent = '1', message = '',
+    }, true
+end
+
 -- Whether a node gave a sign of life within `ttl`.
 local function is_live(nodes, node, ttl)
     local last = tonumber(redis.call('ZSCORE', nodes, node) or nil)

@@ -1,4 +1,5 @@
--- Put before every script: Redis's own clock in microseconds, stamps, and which tokens are live.
+-- Put before every script: Redis's own clock in microseconds, stamps, which tokens are live, and since when Redis
+-- remembers.
 
 -- Lua would write a large number as 1.7e+15.
 local function text(number)
@@ -73,4 +74,14 @@ local function live_members(processing, suffix, first)
         end
     end
     return members, some
+end
+
+-- Since when this Redis remembers (us). It was empty then.
+local function remembers_since(since_key)
+    local since = redis.call('GET', since_key)
+    if not since then
+        since = text(now_us())
+        redis.call('SET', since_key, since)
+    end
+    return tonumber(since)
 end

@@ -13,7 +13,8 @@
 -- ARGV[8] when its message was published, us; 0 if the database has been asked; 1 for a message that may be a
 --         second one, which is always asked for
 -- ARGV[9] for how long stops and doubts are remembered, us
--- returns {verdict, revision}
+-- ARGV[10] the message of a job that has run too often
+-- returns {verdict, revision, runs, now (us)}
 --
 --   go         it runs now, in this revision
 --   ask        it has no record, and this Redis may have forgotten one: ask the database, and come again
@@ -22,36 +23,42 @@
 --   stopped    it was stopped before it began
 --   exhausted  it has run too often: its final status is Error, in this revision
 --
--- What if the process dies after this: the node falls silent, and the job is given back.
+-- What if the process dies after this: the node falls silent, and the job is given back. What if somebody has tried a
+-- job again whose end has not been acknowledged yet: its message is of a newer revision, and the end is of the past.
 local jobs, nodes, stops, doubts, since_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local job, task, node, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local revision, runs, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local published, memory = tonumber(ARGV[8]), tonumber(ARGV[9])
+local published, memory, why_exhausted = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 
-local now = now_us()
-redis.call('SET', since_key, text(now), 'NX')
+local now, since = now_us(), remembers_since(since_key)
 sign_of_life(nodes, node)
+
+local function answer(verdict)
+    return { verdict, revision, runs, text(now) }
+end
 
 local known = record_of(jobs, job)
 if known and known.code == 3 then
-    return { 'over', known.revision }
+    if known.revision >= revision then
+        revision = known.revision
+        return answer('over')
+    end
+    known = nil
 end
 if redis.call('ZSCORE', stops, job) then
-    return { 'stopped', known and known.revision or revision }
+    revision = known and known.revision or revision
+    return answer('stopped')
 end
 if known then
     revision, runs = known.revision, known.runs
     if known.status == 'Running' then
         if is_live(nodes, known.node, ttl) then
-            return { 'alive', revision }
+            return answer('alive')
         end
         revision = revision + 1
     end
-elseif published > 0 then
-    local since = tonumber(redis.call('GET', since_key))
-    if published < math.max(since, now - memory) or redis.call('ZSCORE', doubts, job) then
-        return { 'ask', revision }
-    end
+elseif published > 0 and (published < math.max(since, now - memory) or redis.call('ZSCORE', doubts, job)) then
+    return answer('ask')
 end
 
 local record = {
@@ -60,8 +67,8 @@ local record = {
 }
 local verdict = 'go'
 if runs >= most then
-    verdict, record.status, record.runs = 'exhausted', 'Error', runs
-    record.message = string.format('it has run %d times, and its worker died each time or it asked for another try', runs)
+    verdict, record.status, record.runs, record.message = 'exhausted', 'Error', runs, why_exhausted
 end
+runs = record.runs
 write_record(jobs, job, record)
-return { verdict, record.revision }
+return answer(verdict)

@@ -10,10 +10,10 @@
 local doubts, since_key = KEYS[1], KEYS[2]
 local memory, now = tonumber(ARGV[1]), now_us()
 
-redis.call('SET', since_key, text(now), 'NX')
+local since = remembers_since(since_key)
 for i = 2, #ARGV do
     redis.call('ZADD', doubts, text(now), ARGV[i])
 end
 redis.call('ZREMRANGEBYSCORE', doubts, '-inf', text(now - memory))
 redis.call('PEXPIRE', doubts, text(memory / 1000))
-return { text(now), redis.call('GET', since_key) }
+return { text(now), text(since) }

@@ -6,25 +6,44 @@ report, and is acknowledged in Redis when the report has landed.
 """
 
 from executions.usecases.jobs.asking import known
-from executions.usecases.jobs.landing import RESULT, Turn, land
+from executions.usecases.jobs.choosing import Chosen, choose, executions_with_jobs
+from executions.usecases.jobs.counting import Counted, Passes, counted
+from executions.usecases.jobs.ending import end_running, end_waiting
+from executions.usecases.jobs.landing import Landed, land
+from executions.usecases.jobs.looking import Look, Seen, look, look_at
 from executions.usecases.jobs.progress import Progress, progress
 from executions.usecases.jobs.publishing import Message, publish_recorded
 from executions.usecases.jobs.reaping import Reaped, reap
-from executions.usecases.jobs.recovering import recover_jobs
+from executions.usecases.jobs.recovering import Recovered, recover_jobs
 from executions.usecases.jobs.retrying import retry_failed
 from executions.usecases.jobs.starting import NewJob, Started, start
 from executions.usecases.jobs.stopping import stop_jobs
+from executions.usecases.jobs.turn import RESULT, Turn
 
 __all__ = [
     "RESULT",
+    "Chosen",
+    "Counted",
+    "Landed",
+    "Look",
     "Message",
     "NewJob",
+    "Passes",
     "Progress",
     "Reaped",
+    "Recovered",
+    "Seen",
     "Started",
     "Turn",
+    "choose",
+    "counted",
+    "end_running",
+    "end_waiting",
+    "executions_with_jobs",
     "known",
     "land",
+    "look",
+    "look_at",
     "progress",
     "publish_recorded",
     "reap",

@@ -10,6 +10,7 @@ from executions.status import Status
 @dataclass(frozen=True)
 class Known:
     is_over: bool
+    is_running: bool = False
     revision: int = 0
     runs: int = 0
 
@@ -22,4 +23,4 @@ def known(task_id: int) -> Known:
     if task is None or Status(task.status).is_final:
         return Known(is_over=True)
     has_begun = task.status == Status.RUNNING
-    return Known(False, task.status_revision + has_begun, task.run_count + has_begun)
+    return Known(False, has_begun, task.status_revision + has_begun, task.run_count + has_begun)

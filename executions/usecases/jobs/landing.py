@@ -1,66 +1,97 @@
 """Land: the turns that jobs have taken become reports, and are acknowledged."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from executions import signals
+from executions.conf import refresh_settings
 from executions.database import absence_translated, run
 from executions.models import Job
-from executions.queue import JobRecord, job_records
-from executions.status import Status, is_final
-from executions.usecases.reporting import Report, report
-
-#: What a job hands on to the next of its chain is the last message of its record: this, and JSON.
-RESULT = "result: "
+from executions.queue import job_records
+from executions.status import Status
+from executions.usecases.jobs.turn import Turn, end_of_each_run
+from executions.usecases.reporting import Refusal, report
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A job has this status in this revision. `result` is for the job that follows it, if one wants it."""
+@dataclass
+class Landed:
+    """How many; `left` have not landed, for the hook did not take them: whoever has them comes again. `refused`
+    have not, for the database has something against them: recovery comes again."""
 
-    job: str
-    task_id: int
-    revision: int
-    status: str
-    message: str = ""
-    result: Any = None
-
-    @classmethod
-    def of(cls, record: JobRecord) -> "Turn":
-        message, result = record.message, None
-        if message.startswith(RESULT) and record.status == Status.SUCCESS:
-            message, result = "", json.loads(message.removeprefix(RESULT))
-        return cls(record.job, record.task_id, record.revision, record.status, message, result)
+    count: int = 0
+    left: Sequence[Turn] = ()
+    why_left: str = ""
+    refused: Sequence[Turn] = ()
 
 
-def land(turns: Sequence[Turn]) -> None:
+def land(turns: Sequence[Turn]) -> Landed:
     """Report these turns, see to those who follow, and acknowledge.
 
-    1. In one transaction: the reports; results for the next of a chain; and the rest of a chain that was
-       broken is stopped, for its turn will never come.
-    2. After the commit, acknowledge. A job that has ended is forgotten by Redis now.
-    3. Ask for the messages of those whose turn it is.
+    1. Reports go over the hook if there is one; else they are applied here, in the transaction of 2.
+    2. In one transaction: results for the next of a chain; and the rest of a chain that was broken is stopped,
+       for its turn will never come.
+    3. After the commit, acknowledge what has landed. A job that has ended is forgotten by Redis now.
+    4. Ask for the messages of those whose turn it is.
 
-    What if the process dies between 1 and 2: it is reported again, which changes nothing. Between 2 and 3:
-    whoever repairs publishes them. Raises DatabaseAway, and then nothing has happened.
+    If the database refuses, halve and try each half, until the turn that cannot land stands alone.
+
+    What if the process dies between 1 and 3: it is reported again, which changes nothing. Between 3 and 4:
+    whoever repairs publishes them. Raises DatabaseAway, and then nothing is acknowledged.
     """
-    ended = {turn.task_id: turn for turn in turns if is_final(turn.status)}
-    with absence_translated(), transaction.atomic():
-        report(Report(turn.task_id, turn.status, turn.revision, turn.message or None) for turn in turns)
-        succeeded = _hand_on(ended)
+    hooked = bool(refresh_settings().report_url)
+    done, reported = _over_the_hook(turns) if hooked else (Landed(), end_of_each_run(turns))
+    done.refused = _land(reported, is_reported=hooked)
+    done.count = len(reported) - len(done.refused)
+    return done
+
+
+def _land(turns: Sequence[Turn], *, is_reported: bool) -> list[Turn]:
+    """Those that the database refuses."""
+    if not turns:
+        return []
+    ended = {turn.task_id: turn for turn in turns if turn.is_final and turn.is_followed}
+    try:
+        with absence_translated():
+            succeeded = _apply(() if is_reported else turns, ended)
+    except DatabaseError as exc:
+        if len(turns) == 1:
+            signals.troubled.send(sender=land, error=str(exc).strip().splitlines()[0])
+            return list(turns)
+        middle = len(turns) // 2
+        halves = (turns[:middle], turns[middle:])
+        return [turn for half in halves for turn in _land(half, is_reported=is_reported)]
     job_records().acknowledge((turn.job, turn.revision, turn.status) for turn in turns)
     if succeeded:
         signals.recorded.send(sender=land, after=succeeded)
+    return []
+
+
+def _apply(turns: Sequence[Turn], ended: dict[int, Turn]) -> list[int]:
+    """In one transaction, which is that of the reports if nobody follows."""
+    if not ended:
+        report(turn.report for turn in turns)
+        return []
+    with transaction.atomic():
+        report(turn.report for turn in turns)
+        return _hand_on(ended)
+
+
+def _over_the_hook(turns: Sequence[Turn]) -> tuple[Landed, Sequence[Turn]]:
+    """What nobody wants has landed as far as it ever will."""
+    from executions.hook import hook  # whoever has no hook need not load what it is made of
+
+    delivered = hook().deliver(turns)
+    unwanted = [Refusal(position, turn.report, why) for position, (turn, why) in enumerate(delivered.unwanted)]
+    if unwanted:
+        signals.refused.send(sender=land, refusals=unwanted)
+    landed = [*delivered.landed, *(turn for turn, _ in delivered.unwanted)]
+    return Landed(left=delivered.left, why_left=delivered.why_left), landed
 
 
 def _hand_on(ended: dict[int, Turn]) -> list[int]:
     """Which of these have succeeded and are followed."""
-    if not ended:
-        return []
     followers = [(job, ended[job.follows_id]) for job in Job.objects.filter(follows__in=ended) if job.follows_id]
     broken = [job.pk for job, before in followers if before.status != Status.SUCCESS]
     if broken:

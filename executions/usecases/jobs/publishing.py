@@ -2,17 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
 
+from executions.conf import refresh_settings
 from executions.models import Job
 from executions.queue import job_records
 from executions.status import FINAL_CODE, Status
+from executions.usecases.jobs.landing import land
+from executions.usecases.jobs.turn import Turn
 
 PAGE = 500
+#: The option of a message that is not for now. It is for the first run of a job.
+LATER = "countdown"
 
 
 @dataclass(frozen=True)
@@ -40,16 +46,19 @@ class Message:
             name=job.name,
             args=job.args,
             kwargs=job.kwargs,
-            options=job.options,
+            options={
+                name: value for name, value in job.options.items() if name != LATER or not task.status_revision
+            },
             revision=task.status_revision,
             runs=task.run_count,
-            max_attempts=job.max_attempts,
+            max_attempts=job.may_begin,
             has_followers=job.has_followers,  # type: ignore[attr-defined]  # of `publishable`
             published=published,
         )
 
 
-Publish = Callable[[Sequence[Message]], None]
+#: Sends messages. Returns those that cannot be made, and why; the others are sent. Raises if the broker is away.
+Publish = Callable[[Sequence[Message]], Sequence[tuple[Message, str]]]
 
 
 def publish_recorded(
@@ -59,13 +68,14 @@ def publish_recorded(
     after: Sequence[int] | None = None,
     doubtful: bool = False,
 ) -> int:
-    """Publish what has no message: of one execution, of those that follow these tasks, or all there is.
+    """Publish what has no message: of one execution, of those that follow these tasks, or all there is, but for
+    what was recorded a moment ago: whoever recorded that is publishing it.
 
     Page by page: lock, publish, note that it was, commit. Those that somebody else is publishing are passed over.
 
     What if the process dies after it has published and before the commit: the page is published again. Whoever
     publishes what may have been published before says so (`doubtful`), and each message of such a job asks the
-    database before it runs. Returns how many messages went out.
+    database before it runs; so does one of a job that was tried before. Returns how many messages went out.
     """
     count, last = 0, 0
     while True:
@@ -73,18 +83,27 @@ def publish_recorded(
             jobs = list(_unpublished(execution_id, after, last))
             if not jobs:
                 return count
-            published = send(publish, jobs, doubtful=doubtful)
+            published, turns = send(publish, jobs, doubtful=doubtful)
             last = jobs[-1].pk
             Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(published))
+        land(turns)
         count += len(jobs)
 
 
-def send(publish: Publish, jobs: Sequence[Job], *, doubtful: bool) -> int:
-    """The messages of these jobs, which are `publishable`. Returns when, in microseconds of Redis's clock."""
-    names = [job.task.job_id for job in jobs]
-    published, _ = job_records().clock(names if doubtful else ())
-    publish([Message.of(job, published) for job in jobs])
-    return published
+def send(publish: Publish, jobs: Sequence[Job], *, doubtful: bool) -> tuple[int, list[Turn]]:
+    """The messages of these jobs, which are `publishable`. Returns when, in microseconds of Redis's clock, and the
+    turns that follow: whose message says "later" is Scheduled, and who can have no message has failed."""
+    doubts = [job.task.job_id for job in jobs if doubtful or job.task.status_revision > 0]
+    published, _ = job_records().clock(doubts)
+    messages = [Message.of(job, published) for job in jobs]
+    turns = [
+        Turn(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
+    ]
+    turns += [
+        Turn(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
+        for one, why in publish(messages) or ()
+    ]
+    return published, turns
 
 
 def at(microseconds: int) -> datetime:
@@ -98,12 +117,21 @@ def publishable() -> Any:
     return Job.objects.select_related("task").annotate(has_followers=Exists(followers)).order_by("pk")
 
 
+def unpublished() -> Any:
+    """What has no message and is not over."""
+    return publishable().filter(published_at=None, task__status_code__lt=FINAL_CODE)
+
+
+#: Of a chain only the job whose turn it is.
+ITS_TURN = Q(follows=None) | Q(follows__task__status=Status.SUCCESS)
+
+
 def _unpublished(execution_id: int | None, after: Sequence[int] | None, last: int) -> Any:
-    """Of a chain only the job whose turn it is."""
-    jobs = publishable().filter(published_at=None, task__status_code__lt=FINAL_CODE, pk__gt=last)
-    jobs = jobs.filter(Q(follows=None) | Q(follows__task__status=Status.SUCCESS))
+    jobs = unpublished().filter(ITS_TURN, pk__gt=last)
     if execution_id is not None:
         jobs = jobs.filter(task__execution_id=execution_id)
     if after is not None:
         jobs = jobs.filter(follows__in=after)
+    if execution_id is None and after is None:
+        jobs = jobs.filter(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
     return jobs.select_for_update(of=("self",), skip_locked=True)[:PAGE]

@@ -1,28 +1,26 @@
 """Reap: compare what Redis knows of jobs in progress with what the database has acknowledged, and settle it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
-
-from django.db import DatabaseError
 
 from executions import signals
 from executions.conf import refresh_settings
 from executions.models import Job
 from executions.queue import JobRecord, job_records
 from executions.status import FINAL_CODE, Status
-from executions.usecases.jobs.landing import Turn, land
+from executions.usecases.jobs.landing import land
 from executions.usecases.jobs.publishing import at
 from executions.usecases.jobs.reading import Page, readable
-from executions.usecases.reporting import Report, report
+from executions.usecases.jobs.tally import Tally, guarded
+from executions.usecases.jobs.turn import Turn, shuffled
 
 PAGE = 500
 LOST = "lost: it had begun, and nothing is known of it any more"
 
 
 @dataclass
-class Reaped:
+class Reaped(Tally):
     """What a pass did, by what it found."""
 
     reported: int = 0
@@ -31,11 +29,6 @@ class Reaped:
     taken: int = 0
     lost: int = 0
     unsent: int = 0
-    unreadable: int = 0
-    troubled: int = 0
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, one.name) for one in fields(self))
 
 
 def reap() -> Reaped:
@@ -47,19 +40,25 @@ def reap() -> Reaped:
     | as it has landed, and final                               | it is forgotten                            |
     | as it has landed, not final, and silent for too long      | it fails, with that reason                 |
     | behind what has landed                                    | it is brought to what has landed           |
-    | gone, and the job had begun                               | its task becomes Error, "lost"             |
+    | gone, and the job was running                             | its task becomes Error, "lost"             |
     | gone, and its message was sent before Redis was emptied   | the message is sent again (recovering.py)  |
 
     "Ahead" and "behind" are by revision, then status code, then check-in. Every change is made only to the
-    record that was seen, so a job that moves on meanwhile is left alone.
+    record that was seen, so a job that moves on meanwhile is left alone. Nobody is lost a moment after Redis was
+    emptied: first, whatever runs tells it so again.
     """
     total = Reaped()
-    now, since = job_records().clock()
-    for page in job_records().all():
-        _guarded(total, _settle, page, now)
-    for jobs in _published():
-        _guarded(total, _look_for, jobs, at(max(since, now - _silence())))
-    if total:
+    records = job_records()
+    now, since = records.clock()
+    memory = records.memory()
+    try:
+        for page in records.all():
+            guarded(total, _settle, page, now)
+        for jobs in _published():
+            guarded(total, _look_for, jobs, at(max(since, now - _silence())), not memory.is_fresh)
+        if not memory.is_fresh:
+            records.memory(looked_up=memory.since)
+    finally:
         signals.reaped.send(sender=reap, outcome=total)
     return total
 
@@ -88,36 +87,30 @@ def _settle(total: Reaped, page: Page, now: int) -> None:
             total.failed += 1
     done = job_records().replace(changes)
     outdone = {old.job for (old, _), is_done in zip(changes, done, strict=True) if not is_done}
-    land([Turn.of(one) for one in ahead if one.job not in outdone])
-    total.reported += len(ahead)
+    turns = [Turn.of(one) for one in ahead if one.job not in outdone]
+    made = land(shuffled(turns))
+    total.reported += made.count
+    total.troubled += len(made.refused)
 
 
-def _look_for(total: Reaped, jobs: Sequence[Job], oldest: datetime) -> None:
-    """Jobs that must have a record, if they have begun, or a message, if they have not: one that was sent
-    before the oldest moment is lost, or may be."""
+def _look_for(total: Reaped, jobs: Sequence[Job], oldest: datetime, some_are_lost: bool) -> None:
+    """Jobs that must have a record, if they run, or a message, if they wait: one that was sent before the oldest
+    moment is lost, or may be."""
     known = job_records().of([job.task.job_id for job in jobs])
     gone = [job for job in jobs if job.task.job_id not in known]
-    begun = [job.task for job in gone if job.task.status != Status.PENDING]
-    if begun:
-        report(Report(task.pk, Status.ERROR, task.status_revision, LOST) for task in begun)
-        total.lost += len(begun)
-    waiting = [job.pk for job in gone if job.task.status == Status.PENDING]
-    still = Job.objects.filter(pk__in=waiting, task__status=Status.PENDING)
+    running = [job.task for job in gone if job.task.status == Status.RUNNING]
+    if some_are_lost:
+        made = land([Turn(one.job_id, one.pk, one.status_revision, Status.ERROR, LOST) for one in running])
+        total.lost += made.count
+        total.troubled += len(made.refused)
+    waiting = [job.pk for job in gone if job.task.status != Status.RUNNING]
+    still = Job.objects.filter(pk__in=waiting, task__status_code__lt=Status.RUNNING.code)
     total.unsent += still.filter(published_at__lt=oldest).update(published_at=None)
 
 
 def _silence() -> int:
     """For so long a job in progress may be silent, in microseconds."""
     return round(refresh_settings().job_hours * 3600 * 1_000_000)
-
-
-def _guarded(total: Reaped, settle: Callable[..., None], *what: Any) -> None:
-    """What the database refuses of one page is no reason to leave the others. One that is away is."""
-    try:
-        settle(total, *what)
-    except DatabaseError as exc:
-        total.troubled += 1
-        signals.troubled.send(sender=reap, error=str(exc).strip().splitlines()[0])
 
 
 def _published() -> Iterator[Sequence[Job]]:

@@ -15,7 +15,9 @@ from executions import signals
 from executions.database import run
 from executions.errors import AlreadyUnderWay, Refused
 from executions.models import Execution, Job
+from executions.text import json_text
 from executions.usecases.creating import BATCH, NewExecution, NewTask, create
+from executions.usecases.setting import mark_done
 
 #: So often two who start the same unique job at once may collide before one of them gives up.
 TRIES = 3
@@ -61,7 +63,7 @@ def start(vendor_type: str, chains: Sequence[Chain], *, vendor_id: int = 0, trig
     1. Leave out chains with a unique job that is queued or running. A key is held by its job until its task
        is final; nothing has to free it, so no crash can leave it taken.
     2. Write execution, tasks and jobs in one transaction.
-    3. After the commit, ask for the messages.
+    3. After the commit, ask for the messages. Without any job there is nothing to wait for: it has succeeded.
 
     What if the process dies before the commit: nothing happened. After it: whoever repairs publishes what was
     recorded and has no message (publishing.py).
@@ -111,6 +113,8 @@ def _record(vendor_type: str, chains: Sequence[Chain], vendor_id: int, trigger: 
             rows.append(row)
             before = row
     Job.objects.bulk_create(rows, batch_size=BATCH)
+    if not rows:
+        mark_done(execution.pk, "it had no jobs")
     transaction.on_commit(partial(signals.recorded.send, sender=start, execution_id=execution.pk))
     return Started(execution, left_out)
 
@@ -126,7 +130,7 @@ def _taken(keys: set[Any]) -> set[Any]:
 def _refuse_what_cannot_be_sent(jobs: Sequence[NewJob]) -> None:
     for job in jobs:
         try:
-            json.dumps([list(job.args), job.kwargs, job.options])
+            json_text([list(job.args), job.kwargs, job.options])
         except (TypeError, ValueError) as exc:
             raise Refused(f"job {job.name}: takes arguments that are JSON, and got others: {exc}") from exc
         if job.max_attempts < 1:

@@ -1,11 +1,12 @@
 """The table of the reaper, every row, over a real Redis and a real database."""
 
+from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 
 from executions.models import Execution, Job, Task
 from executions.queue import job_records
@@ -16,6 +17,14 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 JOBS = "cache:execution:refresh:jobs"
 HOUR = 3600 * 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def since(redis: Redis) -> int:
+    """Redis remembers since yesterday."""
+    now, _ = job_records().clock()
+    redis.set("cache:execution:refresh:since", now - 24 * HOUR)
+    return now - 24 * HOUR
 
 
 @pytest.fixture
@@ -127,9 +136,28 @@ def test_a_record_that_nobody_can_read_is_dropped(redis: Redis, task: Task) -> N
     assert redis.hlen(JOBS) == 0
 
 
-def test_a_page_that_cannot_be_settled_starves_no_other(redis: Redis, settings: Settings) -> None:
+def test_a_job_that_waits_for_another_try_and_has_no_record_is_not_lost(task: Task) -> None:
+    Task.objects.filter(pk=task.pk).update(status="Scheduled", status_code=1, status_revision=1)
+    assert reap() == Reaped()
+    Job.objects.update(published_at=task.creation_time - timedelta(days=2))
+    assert reap() == Reaped(unsent=1)
+
+
+def test_nobody_is_lost_before_all_who_are_alive_have_told_a_redis_that_was_emptied(
+    redis: Redis, task: Task
+) -> None:
+    Task.objects.filter(pk=task.pk).update(status="Running", status_code=2)
+    redis.flushall()
+    assert reap() == Reaped()
+    assert not job_records().memory().is_complete
+    redis.set("cache:execution:refresh:since", job_records().memory().since - 11_000_000)
+    assert reap() == Reaped(lost=1)
+    assert job_records().memory().is_complete
+
+
+def test_a_record_that_cannot_be_settled_starves_no_other(redis: Redis) -> None:
     """One task's row refuses every report; it is on a page with others, and there are other pages."""
-    execution = start("SCAN", [[NewJob("a.job", job_id=f"j{number}")] for number in range(1500)]).execution
+    execution = start("SCAN", [[NewJob("a.job", job_id=f"j{number}")] for number in range(1200)]).execution
     tasks = list(execution.tasks.order_by("pk"))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -139,8 +167,7 @@ def test_a_page_that_cannot_be_settled_starves_no_other(redis: Redis, settings: 
         )
     now, _ = job_records().clock()
     redis.hset(JOBS, mapping={one.job_id: record(one, 0, "Success", "n", at=now) for one in tasks})
-    outcome = reap()
-    assert outcome.troubled >= 1
-    assert redis.hlen(JOBS) < 1500
-    statuses = set(Execution.objects.get(pk=execution.pk).tasks.values_list("status", flat=True))
-    assert statuses == {"Pending", "Success"}
+    assert reap() == Reaped(reported=1199, troubled=1)
+    assert redis.hkeys(JOBS) == [b"j0"]
+    statuses = Counter(Execution.objects.get(pk=execution.pk).tasks.values_list("status", flat=True))
+    assert statuses == {"Pending": 1, "Success": 1199}

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from executions.conf import refresh_settings
-from executions.queue import JobRecord, JobRecords, Offer, Verdict
+from executions.queue import JobRecord, JobRecords, Offer, Run, Verdict
+from executions.queue.job_records import Memory
 from tests.integration.state import Clock, Redis, source_with_clock_of_test, whole_redis
 
 NOW = 1_000_000_000_000
@@ -107,6 +108,20 @@ BEGIN = {
         4,
     ),
     "one that has ended is over": unchanged("over", 2, SINCE | {"jobs": {"j": record(2, "Error", node="x")}}),
+    "but not if its message is of a newer revision: somebody has tried it again": Begin(
+        SINCE | {"jobs": {"j": record(2, "Error", runs=9, node="x", acknowledged="1 Running 5")}},
+        SINCE | ME | {"jobs": {"j": record(3, runs=4)}},
+        "go",
+        3,
+        replace(OFFER, revision=3, runs=3),
+    ),
+    "which asks like any other": Begin(
+        SINCE | {"jobs": {"j": record(2, "Error")}, "doubts": {"j": NOW}},
+        SINCE | {"jobs": {"j": record(2, "Error")}, "doubts": {"j": NOW}} | ME,
+        "ask",
+        3,
+        replace(OFFER, revision=3, runs=3),
+    ),
     "one that was stopped does not begin": unchanged("stopped", 0, SINCE | {"stops": {"j": NOW - 5}}),
     "one that has begun too often ends as Error": Begin(
         SINCE | {"jobs": {"j": record(4, "Pending", runs=5, node="")}},
@@ -118,7 +133,7 @@ BEGIN = {
                     4,
                     "Error",
                     runs=5,
-                    message="it has run 5 times, and its worker died each time or it asked for another try",
+                    message=OFFER.why_exhausted,
                 )
             }
         },
@@ -135,67 +150,101 @@ BEGIN = {
 def test_begin(name: str, redis: Redis, faked: Faked) -> None:
     case = BEGIN[name]
     given(redis, case.before)
-    assert faked[0].begin(case.offer, "me") == (Verdict(case.verdict), case.revision)
+    verdict, run = faked[0].begin(case.offer, "me")
+    assert (verdict, run.revision) == (Verdict(case.verdict), case.revision)
     assert whole_redis(redis) == case.after
+    if verdict == Verdict.GO:
+        written = JobRecord.read("j", case.after["jobs"]["j"])
+        assert written
+        assert run == Run("j", 7, "me", written.revision, written.runs, NOW)
+
+
+#: The run that all of these are about. It began a while ago.
+RUN = Run("j", 7, "me", revision=2, runs=1, begun=NOW - 60 * SECOND)
+#: Redis was emptied while it ran.
+EMPTIED = {"since": str(NOW - 30 * SECOND)}
 
 
 @dataclass(frozen=True)
 class Settle:
-    before: str
-    after: str
+    before: dict[str, Any]
+    after: dict[str, Any]
     now: int | None
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
+def settled(before: str, after: str, now: int | None, **arguments: Any) -> Settle:
+    return Settle({"jobs": {"j": before}}, {"jobs": {"j": after}}, now, arguments)
+
+
 RAN = record(2, at=NOW - 9, message="layer 3")
+ENDED = record(2, "Success", at=NOW - 5, message="done")
+TRY_AGAIN = record(3, "Scheduled", at=NOW + 30 * SECOND, node="", sent=0, message="done")
 SETTLE = {
-    "a run ends with its status and its message": Settle(RAN, record(2, "Success", message="done"), 2),
-    "to end it twice is to end it once": Settle(
-        record(2, "Success", at=NOW - 5, message="done"), record(2, "Success", at=NOW - 5, message="done"), 2
+    "a run ends with its status and its message": settled(RAN, record(2, "Success", message="done"), 2),
+    "to end it twice is to end it once": settled(ENDED, ENDED, 2),
+    "but not otherwise than it has ended": settled(record(2, "Error"), record(2, "Error"), None),
+    "a run of another revision changes nothing": settled(record(3), record(3), None),
+    "nor does a run that another node has now": settled(record(2, node="other"), record(2, node="other"), None),
+    "another try waits in a new revision, and is not sent yet": settled(
+        RAN, TRY_AGAIN, 3, status="Scheduled", delay=30.0
     ),
-    "but not otherwise than it has ended": Settle(record(2, "Error"), record(2, "Error"), None),
-    "a run of another revision changes nothing": Settle(record(3), record(3), None),
-    "nor does a run that another node has now": Settle(record(2, node="other"), record(2, node="other"), None),
-    "another try waits in a new revision, and is not sent yet": Settle(
-        RAN,
-        record(3, "Scheduled", at=NOW + 30 * SECOND, node="", sent=0, message="done"),
-        3,
-        {"status": "Scheduled", "delay": 30.0},
+    "a run that Redis has forgotten since ends as if it had not": Settle(
+        EMPTIED, EMPTIED | {"jobs": {"j": record(2, "Success", message="done")}}, 2
     ),
+    "and tries again as if it had not": Settle(
+        EMPTIED, EMPTIED | {"jobs": {"j": TRY_AGAIN}}, 3, {"status": "Scheduled", "delay": 30.0}
+    ),
+    "of a run that is over, as far as Redis knows, the database decides": Settle(SINCE, SINCE, 2),
+    "but it does not run again": Settle(SINCE, SINCE, None, {"status": "Scheduled", "delay": 30.0}),
 }
 
 
 @pytest.mark.parametrize("name", SETTLE)
 def test_settle(name: str, redis: Redis, faked: Faked) -> None:
     case = SETTLE[name]
-    given(redis, {"jobs": {"j": case.before}})
+    given(redis, case.before)
     arguments = {"status": "Success", "message": "done"} | case.arguments
-    assert faked[0].settle("j", "me", 2, **arguments) == case.now
-    assert whole_redis(redis) == {"jobs": {"j": case.after}}
-
-
-def test_a_run_that_nobody_knows_of_settles_nothing(redis: Redis, faked: Faked) -> None:
-    assert faked[0].settle("j", "me", 0, "Success", "") is None
-    assert whole_redis(redis) == {}
+    assert faked[0].settle(RUN, **arguments) == case.now
+    assert whole_redis(redis) == case.after
 
 
 def test_to_check_in_tells_that_it_goes_on_and_whether_it_should_stop(redis: Redis, faked: Faked) -> None:
     records, clock = faked
     given(redis, {"jobs": {"j": record(2, message="layer 1")}})
     clock.move(1)
-    assert records.check_in("j", "me", 2) is False
+    assert records.check_in(RUN) is False
     assert whole_redis(redis) == {"jobs": {"j": record(2, at=NOW + SECOND, message="layer 1")}}
     given(redis, {"stops": {"j": NOW}})
-    assert records.check_in("j", "me", 2, "layer 2") is True
+    assert records.check_in(RUN, "layer 2") is True
     assert whole_redis(redis)["jobs"] == {"j": record(2, at=NOW + SECOND, message="layer 2")}
 
 
 @pytest.mark.parametrize("kept", [record(3), record(2, node="other"), record(2, "Error"), None])
 def test_a_run_that_is_not_its_nodes_any_more_should_stop(kept: str | None, redis: Redis, faked: Faked) -> None:
-    state = {"jobs": {"j": kept}} if kept else {}
+    state = SINCE | ({"jobs": {"j": kept}} if kept else {})
     given(redis, state)
-    assert faked[0].check_in("j", "me", 2, "late") is True
+    assert faked[0].check_in(RUN, "late") is True
     assert whole_redis(redis) == state
+
+
+def test_a_run_that_redis_has_forgotten_is_known_again_when_it_checks_in(redis: Redis, faked: Faked) -> None:
+    assert faked[0].check_in(RUN) is False
+    assert whole_redis(redis) == {"since": str(NOW), "jobs": {"j": record(2)}}
+
+
+def test_an_emptied_redis_knows_all_again_once_it_was_looked_up(redis: Redis, faked: Faked) -> None:
+    records, clock = faked
+    assert records.memory() == Memory(NOW, is_fresh=True, is_complete=False)
+    clock.move(10)
+    assert records.memory() == Memory(NOW, is_fresh=True, is_complete=False)
+    clock.move(0.000001)
+    assert records.memory() == Memory(NOW, is_fresh=False, is_complete=False)
+    assert records.memory(looked_up=NOW) == Memory(NOW, is_fresh=False, is_complete=True)
+    assert records.memory() == Memory(NOW, is_fresh=False, is_complete=True)
+    redis.delete(PREFIX + "since")
+    assert records.memory() == Memory(clock.now, is_fresh=True, is_complete=False)
+    assert whole_redis(redis) == {"since": str(clock.now), "seen": str(NOW)}
 
 
 def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Redis, faked: Faked) -> None:
@@ -238,14 +287,20 @@ def test_to_stop_is_remembered_for_who_waits_and_told_to_who_runs(redis: Redis, 
     assert 0 < redis.pttl(PREFIX + "stops") <= DAY // 1000
 
 
+def test_stops_are_forgotten_of_those_that_are_to_run_again(redis: Redis, faked: Faked) -> None:
+    given(redis, {"stops": {"a": NOW, "b": NOW, "c": NOW}})
+    faked[0].forget_stops(["a", "c", "unknown"])
+    assert whole_redis(redis) == {"stops": {"b": NOW}}
+
+
 def test_a_record_is_replaced_only_if_it_is_what_was_seen(redis: Redis, faked: Faked) -> None:
     records, _ = faked
     given(redis, {"jobs": {"same": record(), "other": record(2), "gone over": record(3, "Error")}})
     seen = {job: one for page in records.all() for job, one in page if one}
     given(redis, {"jobs": {"other": record(5)}})
     changes: list[tuple[JobRecord, JobRecord | None]] = [
-        (seen["same"], seen["same"].given_back()),
-        (seen["other"], seen["other"].given_back()),
+        (seen["same"], seen["same"].given_back(NOW)),
+        (seen["other"], seen["other"].given_back(NOW)),
         (seen["gone over"], None),
     ]
     assert records.replace(changes) == [True, False, True]

@@ -1,0 +1,28 @@
+"""What `stop` and `retry` have in common: executions are named, and some of them cannot be meant."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.management.verbs.numbers import at_least_one, some
+from executions.usecases.jobs import Chosen
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument("ids", nargs="+", type=at_least_one, metavar="EXECUTION_ID", help="these executions")
+
+
+def as_data(chosen: Chosen) -> dict[str, Any]:
+    return {"without_jobs": list(chosen.without_jobs), "unknown": list(chosen.unknown)}
+
+
+def failure(chosen: Chosen) -> str:
+    """The others have been seen to."""
+    return "; ".join(
+        f"{what} {some(ids)}"
+        for what, ids in (
+            ("there is no execution", chosen.unknown),
+            ("no jobs belong to execution", chosen.without_jobs),
+        )
+        if ids
+    )

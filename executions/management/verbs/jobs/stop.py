@@ -1,0 +1,23 @@
+"""Stop the jobs of executions: what waits is not begun any more, what runs is asked to stop."""
+
+from typing import Any
+
+from executions.management.output import Answer, plural
+from executions.management.verbs.jobs import chosen as these
+from executions.management.verbs.numbers import some
+from executions.usecases.jobs import choose, stop_jobs
+
+HELP = "stop the jobs of executions"
+
+arguments = these.arguments
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    chosen = choose(options["ids"])
+    asked = sum(stop_jobs(pk) for pk in chosen.going)
+    data = {"stopped": list(chosen.going), "asked": asked, "ended": list(chosen.ended), **these.as_data(chosen)}
+    running = f"{plural(asked, 'job runs and was', 'jobs run and were')} asked to stop"
+    shown = [f"Stopped {plural(len(chosen.going), 'execution')}; {running}."]
+    if chosen.ended:
+        shown.append(f"Had ended before: {some(chosen.ended)}.")
+    return Answer(data, shown, these.failure(chosen))

@@ -1,0 +1,17 @@
+-- Adds up what passes over the jobs have done, and notes that one more has ended, and when.
+--
+-- KEYS[1] counts  hash  KIND.WHAT -> how often; KIND.passes; KIND.last: when the last one ended (us); since (us)
+-- ARGV[1] kind of pass
+-- ARGV[2..] pairs: what was done, how often
+-- returns how many passes of this kind have been counted
+--
+-- Its fields are those of the kinds there are, so it does not grow.
+local counts, kind = KEYS[1], ARGV[1]
+local now = text(now_us())
+
+redis.call('HSETNX', counts, 'since', now)
+for i = 2, #ARGV, 2 do
+    redis.call('HINCRBY', counts, kind .. '.' .. ARGV[i], ARGV[i + 1])
+end
+redis.call('HSET', counts, kind .. '.last', now)
+return redis.call('HINCRBY', counts, kind .. '.passes', 1)

@@ -1,0 +1,35 @@
+"""End: a job that somebody outside of it has ended, before it began or while it ran.
+
+It is recorded, for recovery to report: whoever hears of it is no process that talks to the database.
+"""
+
+from dataclasses import replace
+
+from executions.queue import JobRecord, job_records
+from executions.status import Status
+
+
+def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str) -> bool:
+    """Its message was dropped. A run that is under way had another message, and goes on. The revision is that of
+    the message; a record knows better. Returns whether it was ended."""
+    records = job_records()
+    now, _ = records.clock()
+    known = records.of([job]).get(job)
+    if known is None:
+        return records.add(JobRecord(job, revision, status, 0, now, "", task_id, None, sent=True, message=why))
+    return not known.is_running and _end(known, status, why, now)
+
+
+def end_running(job: str, status: Status, why: str) -> bool:
+    """Its run was ended from outside. Returns whether there was one."""
+    records = job_records()
+    now, _ = records.clock()
+    known = records.of([job]).get(job)
+    return known is not None and known.is_running and _end(known, status, why, now)
+
+
+def _end(known: JobRecord, status: Status, why: str, now: int) -> bool:
+    if known.is_final:
+        return False
+    ended = replace(known, status=status, checked_in=now, node="", message=why)
+    return job_records().replace([(known, ended)]) == [True]

@@ -1,0 +1,60 @@
+"""A turn of a job: what becomes a report."""
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from executions.queue import JobRecord
+from executions.status import CODES, Status, is_final
+from executions.usecases.reporting import Report
+
+#: What a job hands on to the next of its chain is the last message of its record: this, and JSON.
+RESULT = "result: "
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A job has this status in this revision. `result` is for the job that follows it, if one wants it;
+    `is_followed` is False only if it is known that none does."""
+
+    job: str
+    task_id: int
+    revision: int
+    status: str
+    message: str = ""
+    result: Any = None
+    is_followed: bool = True
+
+    @classmethod
+    def of(cls, record: JobRecord) -> Self:
+        message, result = record.message, None
+        if message.startswith(RESULT) and record.status == Status.SUCCESS:
+            message, result = "", json.loads(message.removeprefix(RESULT))
+        return cls(record.job, record.task_id, record.revision, record.status, message, result)
+
+    @property
+    def is_final(self) -> bool:
+        return is_final(self.status)
+
+    @property
+    def report(self) -> Report:
+        return Report(self.task_id, self.status, self.revision, self.message or None)
+
+
+def shuffled(turns: Iterable[Turn]) -> list[Turn]:
+    """One of each job, in any order: a hook that answers slowly, or not, is asked about other ones each time."""
+    turns = list(turns)
+    random.shuffle(turns)
+    return turns
+
+
+def end_of_each_run(turns: Sequence[Turn]) -> list[Turn]:
+    """As far as its task is concerned, a run that has ended has begun: to report the end is to report both."""
+    furthest: dict[tuple[str, int], Turn] = {}
+    for turn in turns:
+        known = furthest.setdefault((turn.job, turn.revision), turn)
+        if CODES[turn.status] > CODES[known.status]:
+            furthest[turn.job, turn.revision] = turn
+    return list(furthest.values())

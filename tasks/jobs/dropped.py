@@ -1,0 +1,55 @@
+"""What Celery drops: a message that was revoked, has expired or that no task is known for, and a run that took
+longer than its hard limit. None of them gets to the code of a job, so each is told to Redis here, in the worker's
+main process.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from celery import signals
+
+from executions.errors import QueueUnavailable
+from executions.status import Status
+from executions.usecases import jobs
+from tasks.jobs import header
+
+log = logging.getLogger("harbor_refresh")
+
+
+def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
+    if terminated:
+        end_run(request.id, "it was revoked while it ran", Status.STOPPED)
+    else:
+        why = "it expired before it began" if expired else "it was revoked"
+        end_message(request.id, request.get(header.NAME), Status.STOPPED, why)
+
+
+def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
+    why = f"the worker that got it knows no task {name!r}"
+    end_message(id, message.headers.get(header.NAME), Status.ERROR, why)
+
+
+def end_message(job: str, told: dict[str, Any] | None, status: Status, why: str) -> None:
+    if told:
+        with _without_redis_told(job, why):
+            jobs.end_waiting(job, told["task"], told["revision"], status, why)
+
+
+def end_run(job: str, why: str, status: Status = Status.ERROR) -> None:
+    with _without_redis_told(job, why):
+        jobs.end_running(job, status, why)
+
+
+@contextmanager
+def _without_redis_told(job: str, why: str) -> Iterator[None]:
+    try:
+        yield
+    except QueueUnavailable as exc:
+        log.warning("Could not record of job %s that %s: %s", job, why, exc)
+
+
+def connect() -> None:
+    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.dropped.revoked")
+    signals.task_unknown.connect(on_unknown, dispatch_uid="tasks.jobs.dropped.unknown")

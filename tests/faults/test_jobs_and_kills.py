@@ -1,0 +1,131 @@
+"""SIGKILL of a worker that runs as many jobs as it can, again and again, at a moment that a seed decides.
+
+KILLS and SEED in the environment say how often and which; REAL=1 takes the heartbeats of production, and then
+tells what a kill costs:
+
+    KILLS=50 SEED=7 REAL=1 make test ARGS="-s tests/faults/test_jobs_and_kills.py"
+"""
+
+import os
+import random
+import socket
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from executions.models import Execution, Task
+from harbor_refresh.bench.percentiles import summary
+from harbor_refresh.celery import app
+from tasks.jobs import start
+from tasks.queues import JOBS, TICKS, WORK
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
+from tests.waiting import wait_for
+
+KILLS = int(os.environ.get("KILLS", "2"))
+SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 10**6)
+REAL = os.environ.get("REAL") == "1"
+#: What a kill may cost: the heartbeats of production are in its issue, those of the tests are ten times as quick.
+P99_SECONDS = 15.0 if REAL else 6.0
+HEARTBEATS = ("REFRESH_HEARTBEAT_SECONDS", "REFRESH_NODE_TTL_SECONDS", "REFRESH_RECOVER_INTERVAL_SECONDS")
+
+
+class Log:
+    """What each job has done: when each of its runs began, by the clock of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def begun(self) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = defaultdict(list)
+        for line in self.path.read_text().splitlines():
+            _, job, at = line.split()
+            found[job].append(float(at))
+        return found
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path / "jobs.txt")
+
+
+@pytest.fixture
+def worker(cluster: Cluster, log: Log) -> Callable[..., Member]:
+    if REAL:
+        for name in HEARTBEATS:
+            del cluster.env[name]
+
+    def begin(name: str, pool: str, size: int, **options: Any) -> Member:
+        return cluster.worker(
+            name, pool=pool, concurrency=size, include=["tests.faults.jobs"], JOBS_LOG=str(log.path), **options
+        )
+
+    cluster.beat()
+    return begin
+
+
+@pytest.mark.parametrize(("pool", "size"), [("threads", 50), ("prefork", 10)])
+def test_whatever_is_killed_every_job_is_done_and_none_after_its_end(  # noqa: PLR0917
+    pool: str,
+    size: int,
+    worker: Callable[..., Member],
+    holds: Callable[..., None],
+    redis: Redis,
+    log: Log,
+) -> None:
+    chance = random.Random(SEED)
+    seed = f"SEED={SEED}"
+    costs: list[float] = []
+    current = worker("first", pool, size)
+    for number in range(KILLS):
+        heir = worker(f"heir{number}", pool, size, queues=[TICKS, WORK])  # no jobs until the kill
+        names = [f"{number}-{one}" for one in range(size)]
+        execution = start("SCAN", jobs=[team.timed.s(name, chance.uniform(0.2, 3)) for name in names])
+        enough = chance.randrange(0, size)
+        wait_for(lambda: sum(name in log.begun() for name in names) >= enough, seed, log=current.log)  # noqa: B023
+        time.sleep(chance.uniform(0, 1))  # the moment of the kill is what chance decides
+        killed = time.time()
+        current.kill()
+        before = log.begun()
+        app.control.add_consumer(JOBS, destination=[f"heir{number}@{socket.gethostname()}"])
+        current = heir
+        wait_for(lambda: _status(execution) == "Success", seed, seconds=90, log=current.log)  # noqa: B023
+        costs += [
+            runs[len(before[name])] - killed
+            for name, runs in log.begun().items()
+            if name in names and name in before and len(runs) > len(before[name])
+        ]
+        tell(f"kill {number + 1} of {KILLS}: {len(costs)} run again, slowest {max(costs, default=0):.1f} s")
+    holds()
+    begun = log.begun()
+    late = [
+        (name, at)
+        for task in Task.objects.select_related("job")
+        for name in [task.job.args[0]]
+        for at in begun[name]
+        if task.end_time and at > task.end_time.timestamp()
+    ]
+    assert late == [], seed
+    assert len(begun) == KILLS * size, seed
+    assert max(map(len, begun.values())) <= team.timed.max_attempts, seed
+    assert set(Task.objects.values_list("status", flat=True)) == {"Success"}, seed
+    assert redis.hlen("cache:execution:refresh:jobs") == 0, seed
+    cost = summary(costs, 1)
+    tell(f"{seed}: {len(costs)} of {KILLS * size} run again, after the kill {cost}")
+    assert (cost["p99"] or 0) <= P99_SECONDS, seed
+
+
+def tell(line: str) -> None:
+    if REAL:
+        print(line)  # noqa: T201
+
+
+def _status(execution: Execution) -> str:
+    execution.refresh_from_db()
+    return execution.status

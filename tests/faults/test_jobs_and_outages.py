@@ -1,0 +1,168 @@
+"""What jobs report to is away while they end: PostgreSQL, or the target of the hook. They go on; it comes true.
+
+JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks for
+
+    JOBS=1000 AWAY=60 make test ARGS="-s tests/faults/test_jobs_and_outages.py"
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+from redis import Redis
+
+from executions.models import Execution
+from executions.usecases import Report, report
+from tasks.jobs import start
+from tests import servers
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
+from tests.waiting import wait_for
+
+JOBS = int(os.environ.get("JOBS", "200"))
+AWAY_SECONDS = float(os.environ.get("AWAY", "4"))
+#: In a minute all is right again.
+SOON_SECONDS = 60
+RECORDS = "cache:execution:refresh:jobs"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.txt"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def workers(cluster: Cluster, log: Path) -> Callable[..., list[Member]]:
+    def begin(**env: str) -> list[Member]:
+        cluster.beat()
+        return [cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **env) for name in "ab"]
+
+    return begin
+
+
+@pytest.fixture
+def postgres_runs_again() -> Iterator[None]:
+    yield
+    if not servers.postgres.running:
+        servers.postgres.start()
+
+
+class Target(ThreadingHTTPServer):
+    """The hook's other side: it applies what it gets, as an intake would; or says what it was told to."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Intake)
+        self.answer = 200
+        self.answers: Counter[int] = Counter()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Workers that are killed at the end of a test hang up in the middle of a line."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/service/notifications/tasks"
+
+
+class Intake(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Target
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = self.server.answer
+        if answer == 200:
+            told = body["status"], body["metadata"]["revision"], body.get("status_message")
+            report([Report(int(self.path.rsplit("/", 1)[1]), *told)])
+        self.server.answers[answer] += 1
+        self.send_response(answer)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def finish(self) -> None:
+        connections.close_all()
+        super().finish()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def target(database: str) -> Iterator[Target]:
+    target = Target()
+    threading.Thread(target=target.serve_forever, daemon=True).start()
+    yield target
+    target.shutdown()
+    target.server_close()
+
+
+def done(log: Path) -> int:
+    return log.read_text().count("\n")
+
+
+def all_right_again(execution: Execution, log: Path, redis: Redis, began: float) -> None:
+    """Soon after `began`; each job was done once; nothing of it is left."""
+
+    def is_right() -> bool:
+        execution.refresh_from_db()
+        return execution.status == "Success"
+
+    left = SOON_SECONDS - (time.monotonic() - began)
+    wait_for(is_right, "the execution to be Success", seconds=left)
+    assert Counter(execution.tasks.values_list("status", "run_count")) == {("Success", 0): JOBS}
+    assert Counter(log.read_text().splitlines()) == Counter(f"copy {number}" for number in range(JOBS))
+    wait_for(lambda: not redis.exists(RECORDS), "every record to be forgotten")
+    print(f"{JOBS} jobs, away {AWAY_SECONDS:g} s: right {time.monotonic() - began:.1f} s after it is back")  # noqa: T201
+
+
+def test_jobs_end_while_postgresql_is_away_and_none_is_run_again_for_it(
+    workers: Callable[..., list[Member]],
+    holds: Callable[..., None],
+    redis: Redis,
+    log: Path,
+    postgres_runs_again: None,
+) -> None:
+    execution = start("SCAN", jobs=[team.copy.s(str(number)) for number in range(JOBS)])
+    first, _ = workers()
+    wait_for(lambda: done(log) > JOBS / 10, "some to be done", log=first.log)
+    connection.close()
+    servers.postgres.stop(immediate=True)
+    stopped = time.monotonic()
+    assert done(log) < JOBS, "they were too quick: make it more"
+    wait_for(lambda: done(log) == JOBS, "all to be done without it", seconds=AWAY_SECONDS + 60, log=first.log)
+    wait_for(
+        lambda: time.monotonic() - stopped > AWAY_SECONDS, "it to be away for as long", seconds=AWAY_SECONDS + 1
+    )
+    servers.postgres.start()
+    all_right_again(execution, log, redis, time.monotonic())
+    holds()
+
+
+def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
+    workers: Callable[..., list[Member]], holds: Callable[..., None], redis: Redis, log: Path, target: Target
+) -> None:
+    execution = start("SCAN", jobs=[team.copy.s(str(number)) for number in range(JOBS)])
+    first, _ = workers(REFRESH_REPORT_URL=target.url)
+    wait_for(lambda: target.answers[200], "some to be reported", log=first.log)
+    target.answer = 500
+    broke = time.monotonic()
+    wait_for(lambda: done(log) == JOBS, "all to be done without it", seconds=AWAY_SECONDS + 60, log=first.log)
+    wait_for(lambda: time.monotonic() - broke > AWAY_SECONDS, "it to be so for as long", seconds=AWAY_SECONDS + 1)
+    assert target.answers[500] > 0
+    target.answer = 200
+    all_right_again(execution, log, redis, time.monotonic())
+    holds()

@@ -1,0 +1,247 @@
+"""Whatever makes a job come twice, or not at all: it runs once at a time, and its last word is right."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from executions import signals
+from executions.errors import AlreadyUnderWay
+from executions.models import Execution, Job
+from executions.queue import JobRecord
+from executions.usecases.jobs import NewJob
+from executions.usecases.jobs import start as record
+from harbor_refresh.celery import app
+from tasks.jobs import start
+from tasks.jobs.publishing import publish_what_was_recorded
+from tasks.queues import JOBS, TICKS, WORK
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
+from tests.waiting import wait_for
+
+RECORDS = "cache:execution:refresh:jobs"
+Start = Callable[..., Member]
+#: What is told of a task: status, revision, run count, message.
+Row = tuple[str, int, int, str]
+
+
+class Log:
+    """What jobs have done, a line each; and the gates that those which hold wait for."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "jobs.txt"
+        self.path.touch()
+
+    def lines(self) -> list[str]:
+        return self.path.read_text().splitlines()
+
+    def pids(self, name: str) -> list[int]:
+        """Of the processes of each run of a job that holds, so far."""
+        return [int(line.split()[2]) for line in self.lines() if line.startswith(f"held {name} ")]
+
+    def open(self, name: str, number: int = 1) -> None:
+        self.path.with_name(f"{name}.{number}").touch()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path)
+
+
+@pytest.fixture
+def worker(cluster: Cluster, log: Log) -> Start:
+    """With a beat, as in production: recovery is what these are about."""
+
+    def begin(name: str = "worker", **options: object) -> Member:
+        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log.path), **options)  # type: ignore[arg-type]
+
+    cluster.beat()
+    return begin
+
+
+@pytest.fixture(autouse=True)
+def all_is_well(worker: Start, holds: Callable[..., None], redis: Redis) -> Iterator[None]:
+    """After each test K1 to K5, and no job is left in progress."""
+    yield
+    holds()
+    assert redis.hlen(RECORDS) == 0
+
+
+def rows(*executions: Execution) -> dict[str, Row]:
+    """What has become of each job, by the first of its arguments."""
+    jobs = Job.objects.filter(task__execution__in=executions).select_related("task")
+    return {
+        str(job.args[0]): (job.task.status, job.task.status_revision, job.task.run_count, job.task.status_message)
+        for job in jobs
+    }
+
+
+def running(redis: Redis) -> list[tuple[str, int, str]]:
+    """The runs that Redis knows of: job, revision, node."""
+    found = (JobRecord.read(job.decode(), text.decode()) for job, text in redis.hgetall(RECORDS).items())
+    return [(one.job, one.revision, one.node) for one in found if one and one.is_running]
+
+
+def ends(execution: Execution, expected: str, member: Member) -> None:
+    def has_ended() -> bool:
+        execution.refresh_from_db()
+        return execution.status == expected
+
+    wait_for(has_ended, f"{execution} to be {expected}", log=member.log)
+
+
+def history(execution: Execution) -> list[str]:
+    return list(execution.history.order_by("revision").values_list("to_status", flat=True))
+
+
+def test_a_job_that_takes_longer_than_the_visibility_timeout_runs_once(worker: Start, log: Log) -> None:
+    """Its message comes again after three seconds, to the worker that is free."""
+    one = worker("one", concurrency=1)
+    execution = start("SCAN", jobs=[team.copy.s("a", 8)])
+    (job,) = execution.tasks.values_list("job_id", flat=True)
+    two = worker("two", concurrency=1)
+    ends(execution, "Success", one)
+    assert log.lines() == ["copy a"]
+    assert rows(execution) == {"a": ("Success", 0, 0, "")}
+    received = (one.text() + two.text()).count(f"Task tests.copy[{job}] received")
+    assert received > 1, "its message did not come again: nothing was tried"
+
+
+def test_a_run_that_was_taken_for_dead_and_comes_back_changes_nothing(
+    worker: Start, redis: Redis, log: Log
+) -> None:
+    sleeper = worker("sleeper", concurrency=1, queues=[WORK, TICKS, JOBS, "sleeper"])
+    execution = start("SCAN", jobs=[team.held.s("a")])
+    wait_for(lambda: log.pids("a"), "the job to run", log=sleeper.log)
+    wait_for(lambda: rows(execution)["a"][0] == "Running", "that to be known", log=sleeper.log)
+    sleeper.signal(signal.SIGSTOP)
+    heir = worker("heir")
+    wait_for(lambda: len(log.pids("a")) == 2, "the heir to run it", log=heir.log)
+    wait_for(lambda: rows(execution)["a"] == ("Running", 1, 1, ""), "that to be known", log=heir.log)
+    second = running(redis)
+    log.open("a", 1)
+    sleeper.signal(signal.SIGCONT)
+    after = start("SCAN", jobs=[team.copy.s("after").set(queue="sleeper")])
+    wait_for(lambda: rows(after)["after"][0] == "Success", "what came behind the late end", log=sleeper.log)
+    wait_for(lambda: redis.hlen(RECORDS) == 1, "that to be forgotten", log=sleeper.log)
+    assert rows(execution) == {"a": ("Running", 1, 1, "")}
+    assert running(redis) == second
+    assert len(log.pids("a")) == 2
+    log.open("a", 2)
+    ends(execution, "Success", heir)
+    assert rows(execution) == {"a": ("Success", 1, 1, "")}
+    assert [status for status in history(execution) if status != "Running"] == ["Success"]
+    assert len(log.pids("a")) == 2
+
+
+def test_a_child_that_is_killed_costs_its_own_job_a_run_and_no_other(worker: Start, log: Log) -> None:
+    member = worker(concurrency=3)
+    execution = start("SCAN", jobs=[team.held.s("a"), team.held.s("b")])
+    wait_for(lambda: log.pids("a") and log.pids("b"), "both to run", log=member.log)
+    os.kill(log.pids("a")[0], signal.SIGKILL)
+    wait_for(lambda: len(log.pids("a")) == 2, "it to run again", log=member.log)
+    log.open("a", 2)
+    log.open("b")
+    ends(execution, "Success", member)
+    assert not member.died()
+    assert rows(execution) == {"a": ("Success", 1, 1, ""), "b": ("Success", 0, 0, "")}
+    assert (len(log.pids("a")), len(log.pids("b"))) == (2, 1)
+
+
+def test_a_redis_that_is_emptied_while_jobs_run_and_wait_makes_none_run_twice(
+    worker: Start, redis: Redis, log: Log
+) -> None:
+    ticks = worker("ticks", concurrency=1, queues=[TICKS])
+    member = worker(concurrency=2, queues=[WORK, JOBS])
+    waiting = [str(number) for number in range(10)]
+    execution = start("SCAN", jobs=[team.held.s("a"), team.held.s("b"), *map(team.copy.s, waiting)])
+    wait_for(lambda: log.pids("a") and log.pids("b"), "two to run", log=member.log)
+    running = {"a": ("Running", 0, 0, ""), "b": ("Running", 0, 0, "")}
+    wait_for(lambda: rows(execution).items() >= running.items(), "that to be known", log=member.log)
+    redis.flushall()
+    wait_for(lambda: redis.llen(JOBS) >= len(waiting), "their messages to be sent again", log=ticks.log)
+    assert redis.hlen(RECORDS) == 2, "what runs was told again"
+    log.open("a")
+    log.open("b")
+    ends(execution, "Success", member)
+    assert rows(execution) == dict.fromkeys(["a", "b", *waiting], ("Success", 0, 0, ""))
+    done = Counter(" ".join(line.split()[:2]) for line in log.lines())
+    assert done == Counter(["held a", "held b", *(f"copy {name}" for name in waiting)])
+
+
+def test_a_job_that_kills_its_process_each_time_ends_as_error_after_max_attempts(worker: Start, log: Log) -> None:
+    member = worker()
+    execution = start("SCAN", jobs=[team.kills_its_process.s("a"), team.copy.s("b")])
+    ends(execution, "Error", member)
+    why = "it has begun 3 times, which is as often as it may: see max_attempts"
+    assert rows(execution) == {"a": ("Error", 3, 3, why), "b": ("Success", 0, 0, "")}
+    assert Counter(log.lines()) == {"kills a": 3, "copy b": 1}
+    assert not member.died()
+
+
+def test_what_celery_drops_ends_as_what_it_is_and_says_why(worker: Start, log: Log) -> None:
+    member = worker(concurrency=1)
+    first = start("SCAN", jobs=[team.held.s("is terminated")])
+    wait_for(lambda: "held is" in log.path.read_text(), "the first to run", log=member.log)
+    others = start(
+        "SCAN",
+        jobs=[
+            team.copy.s("is revoked"),
+            team.copy.s("expires").set(expires=0.01),
+            team.copy.s("takes too long", 60).set(time_limit=1),
+        ],
+    )
+    unknown = record("SCAN", [[NewJob("tests.nobody", ["is unknown"])]]).execution
+    jobs = {job.args[0]: job.task.job_id for job in Job.objects.select_related("task")}
+    app.control.revoke(jobs["is revoked"])
+    app.control.revoke(jobs["is terminated"], terminate=True)
+    for execution, status in ((first, "Stopped"), (others, "Error"), (unknown, "Error")):
+        ends(execution, status, member)
+    assert rows(first, others, unknown) == {
+        "is terminated": ("Stopped", 0, 0, "it was revoked while it ran"),
+        "is revoked": ("Stopped", 0, 0, "it was revoked"),
+        "expires": ("Stopped", 0, 0, "it expired before it began"),
+        "takes too long": ("Error", 0, 0, "TimeLimitExceeded: TimeLimitExceeded(1,)"),
+        "is unknown": ("Error", 0, 0, "the worker that got it knows no task 'tests.nobody'"),
+    }
+    assert [line.rpartition(" ")[0] for line in log.lines()] == ["held is terminated", "copy takes too"]
+    assert not member.died()
+
+
+def test_jobs_whose_starter_died_before_it_could_publish_run_once(worker: Start, redis: Redis, log: Log) -> None:
+    names = [str(number) for number in range(30)]
+    uid = "tasks.jobs.publishing"
+    assert signals.recorded.disconnect(dispatch_uid=uid)
+    try:
+        execution = start("SCAN", jobs=[team.copy.s(name) for name in names])
+    finally:
+        signals.recorded.connect(publish_what_was_recorded, dispatch_uid=uid)
+    assert redis.llen(JOBS) == 0
+    member = worker()
+    ends(execution, "Success", member)
+    assert rows(execution) == dict.fromkeys(names, ("Success", 0, 0, ""))
+    assert Counter(log.lines()) == Counter(f"copy {name}" for name in names)
+
+
+def test_the_key_of_a_unique_job_outlives_its_worker_and_dies_with_the_job(worker: Start, log: Log) -> None:
+    victim = worker("victim", concurrency=1)
+    first = start("SCAN", jobs=[team.only_held.s("a")])
+    wait_for(lambda: log.pids("a"), "it to run", log=victim.log)
+    victim.kill()
+    with pytest.raises(AlreadyUnderWay):
+        start("SCAN", jobs=[team.only_held.s("a")])
+    heir = worker("heir", concurrency=1)
+    wait_for(lambda: len(log.pids("a")) == 2, "the heir to run it", log=heir.log)
+    with pytest.raises(AlreadyUnderWay):
+        start("SCAN", jobs=[team.only_held.s("a")])
+    log.open("a", 2)
+    wait_for(lambda: rows(first)["a"][0] == "Success", "it to end", log=heir.log)
+    log.open("a", 3)
+    again = start("SCAN", jobs=[team.only_held.s("a")])
+    ends(again, "Success", heir)
+    assert (rows(first)["a"][1:3], rows(again)["a"][1:3]) == ((1, 1), (0, 0))
+    assert len(log.pids("a")) == 3

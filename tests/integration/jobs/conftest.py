@@ -1,0 +1,45 @@
+"""What tests of jobs may ask for: time that stands still, and an outbox in the place of the broker."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from executions import signals
+from executions.conf import refresh_settings
+from executions.queue import execution_queue, job_records
+from tasks.jobs.publishing import publish_what_was_recorded
+from tests.integration.jobs.situations import DAY, NOW, PREFIX, SECOND, Outbox
+from tests.integration.state import Clock, Redis, source_with_clock_of_test
+
+
+@pytest.fixture
+def clock(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Of all that the use cases ask Redis about jobs. A node may be silent for 10 s. Redis remembers since
+    yesterday, and that has been looked up."""
+    conf = replace(refresh_settings(), node_ttl=10)
+    for verbs in (job_records(), execution_queue()):
+        made: Any = type(verbs)(conf, redis, redis, source_with_clock_of_test)
+        for name in ("conf", "_redis", "_patient", "_single", "_ttl_us"):
+            monkeypatch.setattr(verbs, name, getattr(made, name))
+    for name in ("since", "seen"):
+        redis.set(PREFIX + name, NOW - DAY * SECOND)
+    return Clock(redis, NOW)
+
+
+@pytest.fixture
+def nodes(redis: Redis, clock: Clock) -> None:
+    """One that is alive, one whose last sign of life is as old as it may be, and one that is dead."""
+    limit = NOW - 10 * SECOND
+    redis.zadd(f"{PREFIX}nodes", {"live": NOW, "old": limit, "dead": limit - 1})
+
+
+@pytest.fixture
+def outbox() -> Iterator[Outbox]:
+    box, uid = Outbox(), "tasks.jobs.publishing"
+    assert signals.recorded.disconnect(dispatch_uid=uid)
+    signals.recorded.connect(box.on_recorded, weak=False, dispatch_uid="outbox")
+    yield box
+    signals.recorded.disconnect(dispatch_uid="outbox")
+    signals.recorded.connect(publish_what_was_recorded, dispatch_uid=uid)

@@ -1,0 +1,73 @@
+"""A target of the hook: a real HTTP server in a thread, that answers what it is told to."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+OK = 200
+
+
+@dataclass(frozen=True)
+class Request:
+    path: str
+    authorization: str | None
+    content_type: str | None
+    body: Any
+
+
+@dataclass
+class Target:
+    """`answers` by the last word of the path, which is the id of a task. `delay` is what each answer takes; one
+    that `hangs` never comes."""
+
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    answers: dict[str, int] = field(default_factory=dict)
+    delay: float = 0.0
+    hangs: str = ""
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def asked(self) -> list[int]:
+        """Of which tasks it has heard, in order."""
+        return [int(one.path.rpartition("/")[2]) for one in self.requests]
+
+
+@contextmanager
+def target() -> Iterator[Target]:
+    told = Target()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            headers = self.headers
+            told.requests.append(
+                Request(self.path, headers.get("Authorization"), headers.get("Content-Type"), body)
+            )
+            word = self.path.rpartition("/")[2]
+            if told.ended.wait(60 if word == told.hangs else told.delay):
+                self.close_connection = True
+                return
+            self.send_response(told.answers.get(word, OK))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = False
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        told.url = f"http://127.0.0.1:{server.server_port}/service/notifications/tasks/"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield told
+        told.ended.set()
+        server.shutdown()
+        thread.join()

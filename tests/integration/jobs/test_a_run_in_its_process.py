@@ -1,0 +1,167 @@
+"""A run as the process of a worker has it: what a job returns, raises and says, and what is away meanwhile."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.exceptions import Ignore, Reject
+
+from executions.conf import refresh_settings
+from executions.models import Task
+from executions.queue import JobRecords, job_records, this_node
+from executions.usecases.jobs import Message, NewJob, Turn, land, start
+from tasks.jobs import Handle, TrackedJob, handle, header, reporter, tracked
+from tests.integration.jobs.situations import Outbox, alive, database_port, known
+from tests.integration.state import Clock, Redis, absent_redis
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+Work = Callable[[Handle], Any]
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[Turn]:
+    """What would be reported."""
+    made: list[Turn] = []
+    monkeypatch.setattr(reporter, "put", made.append)
+    monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
+    return made
+
+
+@pytest.fixture
+def no_redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Redis is away for what the job itself says, from the moment this is called."""
+    lonely = absent_redis()
+    gone = JobRecords(refresh_settings(), lonely, lonely)
+    yield lambda: monkeypatch.setattr(handle, "job_records", lambda: gone)
+    lonely.close()
+
+
+def delivered(message: Message, work: Work, *, redelivered: bool = False) -> Any:
+    """The message comes to a worker of an app of its own."""
+
+    def carry_out(job: Handle) -> Any:
+        return work(job)
+
+    app = Celery("a team", set_as_current=False)
+    task = app.task(base=TrackedJob, name=message.name)(carry_out)
+    task.push_request(
+        id=message.job,
+        called_directly=False,
+        delivery_info={"redelivered": redelivered},
+        **header.of(message),
+    )
+    try:
+        return task()
+    finally:
+        task.pop_request()
+
+
+def chain_of_two(outbox: Outbox) -> Message:
+    start("SCAN", [[NewJob("a.job", job_id="a"), NewJob("b.job", job_id="b", takes_result=True)]])
+    return outbox.messages.pop()
+
+
+def one(outbox: Outbox, job: str = "a") -> Message:
+    start("SCAN", [[NewJob("a.job", job_id=job)]])
+    return outbox.messages.pop()
+
+
+def test_a_run_is_recorded_begun_and_ended_and_nothing_is_left_of_it(
+    redis: Redis, outbox: Outbox, turns: list[Turn]
+) -> None:
+    message = one(outbox)
+    pk = Task.objects.get().pk
+    assert delivered(message, lambda job: 7) == 7
+    begun, ended = Turn("a", pk, 0, "Running"), Turn("a", pk, 0, "Success", is_followed=False)
+    assert turns == [begun, ended]
+    land(turns)
+    assert (known(redis)["tasks"], known(redis)["records"]) == ({"a": ("Success", 0, 0, "")}, {})
+
+
+@pytest.mark.parametrize("message", ["a\x00b", "half a \ud800 pair", "x" * 5_000, "", "a|b|c\nd"])
+def test_whatever_a_job_raises_its_task_ends_as_error(
+    message: str, redis: Redis, outbox: Outbox, turns: list[Turn]
+) -> None:
+    def fail(job: Handle) -> None:
+        raise ValueError(message)
+
+    offered = one(outbox)
+    with pytest.raises(ValueError):
+        delivered(offered, fail)
+    land(turns)
+    assert Task.objects.get().status == "Error"
+    assert Task.objects.get().status_message.startswith("ValueError: ")
+    assert known(redis)["records"] == {}
+
+
+@pytest.mark.parametrize("result", [float("nan"), float("inf"), "a\x00b", "half a \ud800 pair", {1: 2}, object()])
+def test_whatever_a_job_of_a_chain_returns_its_task_ends(
+    result: Any, redis: Redis, outbox: Outbox, turns: list[Turn]
+) -> None:
+    delivered(chain_of_two(outbox), lambda job: result)
+    land(turns)
+    first = Task.objects.get(job_id="a")
+    assert first.status in ("Success", "Error"), "it runs for ever"
+    assert known(redis)["records"] == {}
+    taken = [json.loads(json.dumps(one.args)) for one in outbox.messages]
+    assert len(taken) == (first.status == "Success")
+
+
+@pytest.mark.parametrize("result", [None, "", "a \\u0000 b", "ä|\n", [1, {"deep": [True, None]}], 10**30])
+def test_what_is_json_is_handed_on_as_it_is(result: Any, outbox: Outbox, turns: list[Turn]) -> None:
+    delivered(chain_of_two(outbox), lambda job: result)
+    land(turns)
+    assert [one.args for one in outbox.messages] == [[result]]
+
+
+def test_a_job_that_checks_in_while_redis_is_away_goes_on(
+    outbox: Outbox, turns: list[Turn], no_redis: Callable[[], None]
+) -> None:
+    def work(job: Handle) -> str:
+        no_redis()
+        job.check_in("layer 1")
+        return "stopped" if job.should_stop() else "done"
+
+    assert delivered(one(outbox), work) == "done"
+    assert [turn.status for turn in turns] == ["Running", "Success"]
+
+
+def test_a_message_that_cannot_be_asked_about_ends_no_other_run_of_its_process(
+    outbox: Outbox, turns: list[Turn]
+) -> None:
+    """In a pool of threads a process has many runs. Their node is alive for as long as it says so by its name."""
+    running, doubtful = one(outbox, "runs"), one(outbox, "is asked about")
+
+    def work(job: Handle) -> None:
+        with database_port() as port:
+            port.away()
+            with pytest.raises(Reject):
+                delivered(doubtful, lambda _: None, redelivered=True)
+        assert job_records().of(["runs"])["runs"].node == this_node.name
+
+    delivered(running, work)
+    assert [(turn.job, turn.status) for turn in turns] == [("runs", "Running"), ("runs", "Success")]
+
+
+def test_a_message_that_comes_again_to_a_redis_that_was_just_emptied_begins_no_second_run(
+    redis: Redis, outbox: Outbox, turns: list[Turn], clock: Clock
+) -> None:
+    """The first goes on, on a node that is alive. Not all who are have told Redis again what they run."""
+    message = one(outbox)
+    runs: list[str] = []
+
+    def work(job: Handle) -> None:
+        runs.append("first")
+        land(turns)
+        redis.flushall()
+        clock.move(1)
+        alive(redis, this_node.name, clock)
+        with suppress(Ignore, Reject):
+            delivered(message, lambda _: runs.append("second"), redelivered=True)
+
+    delivered(message, work)
+    assert runs == ["first"]

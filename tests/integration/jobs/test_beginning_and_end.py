@@ -1,0 +1,39 @@
+"""Where the life of an execution of jobs begins, and what is left of it when it is deleted."""
+
+import pytest
+
+from executions import usecases
+from executions.models import Execution, Job, Task
+from executions.queue import Offer, Verdict, job_records
+from executions.usecases.jobs import NewJob, start
+from tests.integration.state import Redis, rows
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+@pytest.mark.parametrize("chains", [[], [[]]])
+def test_an_execution_of_no_jobs_has_succeeded(chains: list[list[NewJob]]) -> None:
+    execution = start("SCAN", chains).execution
+    execution.refresh_from_db()
+    assert (execution.status, execution.status_message) == ("Success", "it had no jobs")
+    assert execution.end_time is not None
+
+
+def offer(task: Task, published: int) -> Offer:
+    return Offer(task.job_id, task.pk, revision=0, runs=0, most=5, published=published)
+
+
+def test_a_deleted_execution_takes_its_jobs_with_it_and_none_of_them_begins_any_more(redis: Redis) -> None:
+    execution = start("SCAN", [[NewJob("a"), NewJob("b")], [NewJob("c")]]).execution
+    other = start("SCAN", [[NewJob("d")]]).execution
+    running, follower, waiting = execution.tasks.order_by("pk")
+    now, _ = job_records().clock()
+    verdict, run = job_records().begin(offer(running, now), "node")
+    assert verdict == Verdict.GO
+    assert usecases.delete([execution.pk]) == 1
+    assert set(rows(Execution)) == {other.pk}
+    assert set(Job.objects.values_list("name", flat=True)) == {"d"}
+    assert job_records().check_in(run), "it is asked to stop"
+    for task in (follower, waiting):
+        assert job_records().begin(offer(task, now), "node")[0] == Verdict.STOPPED
+    assert job_records().begin(offer(other.tasks.get(), now), "node")[0] == Verdict.GO

@@ -1,0 +1,134 @@
+"""end_waiting, end_running: a job that somebody outside of it has ended, as a table over its record."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from executions.queue import JobRecord
+from executions.status import Status
+from executions.usecases.jobs import Recovered, end_running, end_waiting, recover_jobs
+from tests.integration.jobs.situations import (
+    TOO_LONG,
+    Outbox,
+    alive,
+    known,
+    record,
+    recorded,
+    stands,
+    state,
+    write,
+)
+from tests.integration.state import Clock, Redis
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+RUNS: dict[str, Any] = {"revision": 2, "node": "n", "ago": 60, "landed": (2, "Running"), "message": "layer 3"}
+WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 2, "ago": -60, "sent": False, "message": "OSError"}
+OVER: dict[str, Any] = {"status": "Success", "revision": 2, "node": "n", "ago": 60}
+ENDED: dict[str, Any] = {"status": "Stopped", "node": "", "ago": 0, "message": "it was revoked"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """The parts of the record before and after; None if there is none."""
+
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+    @property
+    def is_ended(self) -> bool:
+        return self.before != self.after
+
+
+WAITING = {
+    "a job that nobody has heard of ends in the revision of its message": Case(
+        None, ENDED | {"revision": 1, "runs": 0}
+    ),
+    "one that waits ends in the revision that it waits in": Case(WAITS, WAITS | ENDED),
+    "one that waits to be run again after its node has died": Case(
+        WAITS | {"status": "Pending", "landed": (2, "Pending", 30)},
+        WAITS | ENDED | {"landed": (2, "Pending", 30)},
+    ),
+    "one that runs had another message, and goes on": Case(RUNS, RUNS),
+    "one that is over is over": Case(OVER, OVER),
+    "one that was ended before it began is over": Case(OVER | {"node": ""}, OVER | {"node": ""}),
+}
+
+RUNNING = {
+    "one that runs ends": Case(RUNS, RUNS | ENDED | {"landed": (2, "Running", 60)}),
+    "one that waits had no run to be ended": Case(WAITS, WAITS),
+    "one that is over is over": Case(OVER, OVER),
+    "one that nobody knows anything of is left to the database": Case(None, None),
+}
+
+
+def seen(parts: dict[str, Any] | None) -> list[JobRecord]:
+    return [] if parts is None else [record(**parts)]
+
+
+def given(redis: Redis, outbox: Outbox, case: Case) -> int:
+    execution = recorded("j")
+    outbox.taken()
+    if case.before is not None:
+        write(redis, record(**case.before))
+    return execution.tasks.get().pk
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_end_waiting(name: str, redis: Redis, outbox: Outbox) -> None:
+    case = WAITING[name]
+    pk = given(redis, outbox, case)
+    assert end_waiting("j", pk, 1, Status.STOPPED, "it was revoked") is case.is_ended
+    assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
+    assert end_waiting("j", pk, 1, Status.ERROR, "again") is False
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_end_running(name: str, redis: Redis, outbox: Outbox) -> None:
+    case = RUNNING[name]
+    given(redis, outbox, case)
+    assert end_running("j", Status.STOPPED, "it was revoked") is case.is_ended
+    assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
+    assert end_running("j", Status.ERROR, "again") is False
+
+
+@pytest.mark.parametrize("before", [None, WAITS, RUNS])
+def test_recovery_reports_the_end_and_no_message_is_sent(
+    before: dict[str, Any] | None, redis: Redis, outbox: Outbox, clock: Clock
+) -> None:
+    revision = before["revision"] if before else 1
+    pk = given(redis, outbox, Case(before, None))
+    stands("j", "Running" if before == RUNS else "Pending", revision, 1)
+    if before == RUNS:
+        assert end_running("j", Status.STOPPED, "it was revoked")
+    else:
+        assert end_waiting("j", pk, 1, Status.STOPPED, "it was revoked")
+    assert recover_jobs(outbox.publish) == Recovered()
+    clock.move(TOO_LONG)
+    alive(redis, "n", clock)
+    assert recover_jobs(outbox.publish) == Recovered(landed=1)
+    assert known(redis) == state({"j": ("Stopped", revision, 1, "it was revoked")})
+    assert outbox.taken() == []
+
+
+def test_a_run_that_goes_on_while_it_is_being_ended_keeps_what_it_has_said(
+    redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends between the look and the change: its own end stands."""
+    from executions.queue import job_records
+
+    pk = given(redis, outbox, Case(RUNS, None))
+    records, ended = job_records(), record(**RUNS | {"status": "Success"})
+    look = records.of
+
+    def look_and_let_it_end(jobs: Any) -> Any:
+        found = look(jobs)
+        write(redis, ended)
+        return found
+
+    monkeypatch.setattr(records, "of", look_and_let_it_end)
+    assert end_running("j", Status.ERROR, "TimeLimitExceeded") is False
+    write(redis, record(**WAITS))
+    assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked") is False
+    assert known(redis)["records"] == {"j": ended}

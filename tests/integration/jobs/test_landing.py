@@ -1,0 +1,222 @@
+"""Turns of jobs land in the database: reported, acknowledged, and those who follow in a chain seen to."""
+
+from typing import Any
+
+import pytest
+
+from executions.errors import DatabaseAway, QueueUnavailable
+from executions.models import Job, Task
+from executions.queue import job_records
+from executions.usecases.jobs import Landed, Turn, land
+from tests.integration.jobs.situations import (
+    Outbox,
+    chained,
+    database_port,
+    known,
+    record,
+    recorded,
+    stands,
+    state,
+    tasks_refuse,
+    write,
+)
+from tests.integration.state import Redis
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+
+def turn(job: str, status: str, revision: int = 0, message: str = "", result: Any = None) -> Turn:
+    return Turn(job, Task.objects.get(job_id=job).pk, revision, status, message, result)
+
+
+def all_of(count: int) -> Landed:
+    return Landed(count, refused=[])
+
+
+def args_of(*jobs: str) -> list[tuple[list[Any], bool]]:
+    rows = Job.objects.filter(task__job_id__in=jobs).order_by("pk")
+    return [(row.args, row.takes_result) for row in rows]
+
+
+def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Redis, outbox: Outbox) -> None:
+    recorded("begins", "ends", "tries again", "fails", "waits")
+    stands("ends", "Running")
+    ran = (0, "Running")
+    gone: dict[str, Any] = {"node": "n", "landed": ran}
+    scheduled = record("tries again", "Scheduled", 1, ago=-30, sent=False)
+    write(redis, record("begins", node="n"), record("ends", "Success", **gone), record("fails", "Error", **gone))
+    write(redis, scheduled)
+    turns = [
+        turn("begins", "Running"),
+        turn("ends", "Success"),
+        turn("tries again", "Scheduled", 1, "OSError: not yet"),
+        turn("fails", "Error", 0, "ValueError: broken"),
+    ]
+    assert land(turns) == all_of(4)
+    assert known(redis) == state(
+        {
+            "begins": ("Running", 0, 0, ""),
+            "ends": ("Success", 0, 0, ""),
+            "tries again": ("Scheduled", 1, 1, "OSError: not yet"),
+            "fails": ("Error", 0, 0, "ValueError: broken"),
+            "waits": ("Pending", 0, 0, ""),
+        },
+        [
+            record("begins", node="n", landed=ran),
+            record("tries again", "Scheduled", 1, ago=-30, sent=False, landed=(1, "Scheduled")),
+        ],
+    )
+
+
+def test_turns_that_come_together_leave_what_they_would_have_left_one_by_one(redis: Redis, outbox: Outbox) -> None:
+    """The first end of a run stands, and each run counts."""
+    recorded("ends", "ends twice", "tries again", "is over")
+    write(redis, record("tries again", "Running", 1, node="n"))
+    turns = [
+        turn("ends", "Running"),
+        turn("ends twice", "Running"),
+        turn("tries again", "Running"),
+        turn("ends", "Success"),
+        turn("ends twice", "Error", 0, "ValueError: broken"),
+        turn("ends twice", "Success"),
+        turn("tries again", "Scheduled", 1),
+        turn("is over", "Stopped", 0, "it was revoked"),
+        turn("tries again", "Running", 1),
+        turn("is over", "Running"),
+    ]
+    landed = land(turns)
+    assert (landed.left, landed.refused) == ((), [])
+    assert known(redis) == state(
+        {
+            "ends": ("Success", 0, 0, ""),
+            "ends twice": ("Error", 0, 0, "ValueError: broken"),
+            "tries again": ("Running", 1, 1, ""),
+            "is over": ("Stopped", 0, 0, "it was revoked"),
+        },
+        [record("tries again", "Running", 1, node="n", landed=(1, "Running"))],
+    )
+
+
+def test_a_turn_that_comes_late_changes_no_task_and_lands_all_the_same(redis: Redis, outbox: Outbox) -> None:
+    recorded("j")
+    stands("j", "Stopped", 2, 2)
+    write(redis, record(status="Success", revision=1))
+    assert land([turn("j", "Success", 1)]) == all_of(1)
+    assert known(redis) == state({"j": ("Stopped", 2, 2, "")})
+
+
+def test_nothing_is_landed_without_a_query() -> None:
+    with database_port() as port:
+        port.away()
+        assert land([]) == all_of(0)
+
+
+def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
+    redis: Redis, outbox: Outbox
+) -> None:
+    jobs = [f"j{number}" for number in range(9)]
+    recorded(*jobs)
+    write(redis, *(record(job, "Success", node="n") for job in jobs))
+    tasks_refuse(f"OLD.id = {Task.objects.get(job_id='j4').pk}")
+    turns = [turn(job, "Success") for job in jobs]
+    assert land(turns) == Landed(8, refused=[turns[4]])
+    tasks = dict.fromkeys(jobs, ("Success", 0, 0, "")) | {"j4": ("Pending", 0, 0, "")}
+    assert known(redis) == state(tasks, [record("j4", "Success", node="n")])
+
+
+def test_a_database_that_is_away_acknowledges_nothing(redis: Redis, outbox: Outbox) -> None:
+    recorded("a", "b")
+    write(redis, record("a", "Success", node="n"), record("b", "Success", node="n"))
+    before, turns = known(redis), [turn("a", "Success"), turn("b", "Success")]
+    with database_port() as port:
+        port.away()
+        with pytest.raises(DatabaseAway):
+            land(turns)
+    assert known(redis) == before
+    assert land(turns) == all_of(2)
+
+
+def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Redis, outbox: Outbox) -> None:
+    chained("a", "b", "c")
+    assert outbox.taken() == [("a", 0, 0)]
+    write(redis, record("a", "Success", node="n"))
+    assert land([turn("a", "Success", result={"layers": 7})]) == all_of(1)
+    assert outbox.taken() == [("b", 0, 0)]
+    assert args_of("a", "b", "c") == [(["a"], False), ([{"layers": 7}, "b"], False), (["c"], True)]
+    tasks = {job: ("Success" if job == "a" else "Pending", 0, 0, "") for job in "abc"}
+    assert known(redis) == state(tasks, unpublished=["c"])
+
+
+def test_what_takes_no_result_gets_none(outbox: Outbox) -> None:
+    chained("a", "b", takes_result=False)
+    land([turn("a", "Success", result=7)])
+    assert args_of("a", "b") == [(["a"], False), (["b"], False)]
+    assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
+
+
+def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
+    chained("a", "b")
+    land([turn("a", "Running"), turn("a", "Scheduled", 1)])
+    assert outbox.taken() == [("a", 0, 0)]
+    assert args_of("b") == [(["b"], True)]
+
+
+@pytest.mark.parametrize("status", ["Error", "Stopped"])
+def test_all_that_is_left_of_a_broken_chain_is_stopped(status: str, redis: Redis, outbox: Outbox) -> None:
+    chained("a", "b", "c")
+    chained("other a", "other b")
+    assert land([turn("a", status, message="why")]) == all_of(1)
+    assert outbox.taken() == [("a", 0, 0), ("other a", 0, 0)]
+    stopped = ("Stopped", 0, 0, "a job before it in its chain did not succeed")
+    waits = ("Pending", 0, 0, "")
+    tasks = {"a": (status, 0, 0, "why"), "b": stopped, "c": stopped, "other a": waits, "other b": waits}
+    assert known(redis) == state(tasks, unpublished=["b", "c", "other b"])
+
+
+@pytest.mark.parametrize("status", ["Success", "Error"])
+def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_and_nothing_changes(
+    status: str, redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chained("a", "b")
+    outbox.taken()
+    write(redis, record("a", status, node="n"))
+    turns = [turn("a", status, message="why", result=7)]
+
+    def die(_: Any) -> None:
+        raise QueueUnavailable("Redis: gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(job_records(), "acknowledge", die)
+        with pytest.raises(QueueUnavailable):
+            land(turns)
+    between, rows = known(redis), args_of("a", "b")
+    assert (between["tasks"]["a"], outbox.taken()) == ((status, 0, 0, "why"), [])
+    assert land(turns) == all_of(1)
+    assert known(redis) == between | {
+        "records": {},
+        "published": {"a", "b"} if status == "Success" else {"a"},
+    }
+    assert args_of("a", "b") == rows
+    assert outbox.taken() == ([("b", 0, 0)] if status == "Success" else [])
+
+
+def test_an_end_that_comes_again_when_its_chain_has_gone_on_changes_nothing(redis: Redis, outbox: Outbox) -> None:
+    chained("a", "b", "c")
+    land([turn("a", "Success", result=1)])
+    land([turn("b", "Success", result=2)])
+    before, rows = known(redis), args_of("a", "b", "c")
+    outbox.taken()
+    assert land([turn("a", "Success", result=1), turn("b", "Success", result=2)]) == all_of(2)
+    assert (known(redis), args_of("a", "b", "c"), outbox.taken()) == (before, rows, [])
+
+
+def test_many_ends_at_once_hand_on_each_its_own_result(outbox: Outbox) -> None:
+    firsts = [f"{number} first" for number in range(30)]
+    for job in firsts:
+        chained(job, job.replace("first", "then"))
+    outbox.taken()
+    turns = [turn(job, "Success", result=job) for job in firsts]
+    assert land(turns) == all_of(30)
+    thens = Job.objects.filter(takes_result=False, follows__isnull=False).values_list("args", flat=True)
+    assert sorted(thens) == sorted([job, job.replace("first", "then")] for job in firsts)
+    assert len(outbox.taken()) == 30

@@ -1,0 +1,197 @@
+"""Turns of jobs go over the hook: what is sent to a real HTTP server, and what its answer means."""
+
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from executions import hook as over_http
+from executions.models import Job, Task
+from executions.usecases.jobs import Turn, land
+from tests.integration.jobs.situations import Outbox, chained, known, record, recorded, write
+from tests.integration.jobs.target import Request, Target, target
+from tests.integration.state import Redis
+
+pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
+
+
+@pytest.fixture
+def core(settings: Settings) -> Iterator[Target]:
+    with target() as told:
+        settings.REFRESH_REPORT_URL = told.url
+        settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
+        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 5
+        over_http.hook.cache_clear()
+        yield told
+        over_http.hook()._client.close()
+        over_http.hook.cache_clear()
+
+
+@pytest.fixture
+def turns(redis: Redis, outbox: Outbox) -> list[Turn]:
+    """The ends of five jobs, each with its record."""
+    execution = recorded("a", "b", "c", "d", "e")
+    tasks = execution.tasks.order_by("pk")
+    write(redis, *(record(task.job_id, "Success", node="n", task_id=task.pk) for task in tasks))
+    return [Turn(task.job_id, task.pk, 0, "Success") for task in tasks]
+
+
+def in_progress(redis: Redis) -> list[str]:
+    return sorted(known(redis)["records"])
+
+
+def jobs(turns: Sequence[Turn]) -> list[str]:
+    return [turn.job for turn in turns]
+
+
+def ids(turns: Sequence[Turn]) -> list[int]:
+    return [turn.task_id for turn in turns]
+
+
+def ours(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.name == "harbor_refresh"]
+
+
+def answer(core: Target, turn: Turn, status: int) -> None:
+    core.answers[str(turn.task_id)] = status
+
+
+def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_written_here(
+    core: Target, redis: Redis
+) -> None:
+    recorded("ends", "fails")
+    ends, fails = Task.objects.order_by("pk")
+    write(redis, record("ends", "Success", node="n"), record("fails", "Error", 3, node="n"))
+    before = known(redis)["tasks"]
+    turns = [Turn("ends", ends.pk, 0, "Success"), Turn("fails", fails.pk, 3, "Error", "ValueError: no")]
+    landed = land(turns)
+    assert (landed.count, landed.left, landed.refused) == (2, [], [])
+
+    def request(task: Task, body: dict[str, Any]) -> Request:
+        path = f"/service/notifications/tasks/{task.pk}"
+        return Request(path, "Harbor-Secret abc", "application/json", body)
+
+    def body(job: str, status: str, revision: int) -> dict[str, Any]:
+        metadata = {"id": job, "status": status, "revision": revision}
+        return {"job_id": job, "status": status, "metadata": metadata}
+
+    assert core.requests == [
+        request(ends, body("ends", "Success", 0)),
+        request(fails, body("fails", "Error", 3) | {"status_message": "ValueError: no"}),
+    ]
+    assert known(redis)["tasks"] == before, "the other side has applied them"
+    assert in_progress(redis) == []
+
+
+def test_without_a_secret_no_authorization_is_sent(core: Target, settings: Settings, turns: list[Turn]) -> None:
+    over_http.hook()._client.close()
+    settings.REFRESH_REPORT_AUTHORIZATION = ""
+    over_http.hook.cache_clear()
+    land(turns[:1])
+    assert [one.authorization for one in core.requests] == [None]
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+def test_what_was_taken_is_acknowledged(status: int, core: Target, redis: Redis, turns: list[Turn]) -> None:
+    answer(core, turns[2], status)
+    landed = land(turns)
+    assert (landed.count, jobs(landed.left), core.asked()) == (5, [], ids(turns))
+    assert in_progress(redis) == []
+
+
+@pytest.mark.parametrize("status", [302, 401, 403, 408, 425, 429, 500, 502, 503])
+def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
+    status: int, core: Target, redis: Redis, turns: list[Turn]
+) -> None:
+    for number in (0, 2):
+        answer(core, turns[number], status)
+    landed = land(turns)
+    assert (landed.count, jobs(landed.left), landed.why_left) == (3, ["a", "c"], f"it answered {status}")
+    assert core.asked() == ids(turns)
+    assert in_progress(redis) == ["a", "c"]
+    core.answers.clear()
+    assert land(landed.left).count == 2
+    assert in_progress(redis) == []
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 422])
+def test_what_nobody_wants_is_told_and_acknowledged(
+    status: int, core: Target, redis: Redis, turns: list[Turn], caplog: pytest.LogCaptureFixture
+) -> None:
+    answer(core, turns[1], status)
+    landed = land(turns)
+    assert (landed.count, jobs(landed.left), jobs(landed.refused)) == (5, [], [])
+    assert in_progress(redis) == []
+    assert ours(caplog) == [f"Refused report 0 of a batch: the hook answered {status}"]
+
+
+def test_a_change_that_lands_is_no_line_in_the_log(
+    core: Target, turns: list[Turn], caplog: pytest.LogCaptureFixture
+) -> None:
+    """There are two for each job."""
+    assert land(turns).count == 5
+    assert caplog.messages == []
+
+
+def test_a_target_that_is_not_there_is_asked_once_and_all_are_left_the_first_of_them_last(
+    core: Target, settings: Settings, redis: Redis, turns: list[Turn]
+) -> None:
+    over_http.hook()._client.close()
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        settings.REFRESH_REPORT_URL = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+        over_http.hook.cache_clear()
+        landed = land(turns)
+    assert (landed.count, jobs(landed.left)) == (0, ["b", "c", "d", "e", "a"])
+    assert landed.why_left.startswith("ConnectError: ")
+    assert in_progress(redis) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_one_comes_last(
+    core: Target, settings: Settings, redis: Redis, turns: list[Turn]
+) -> None:
+    over_http.hook()._client.close()
+    settings.REFRESH_REPORT_TIMEOUT_SECONDS = 0.3
+    over_http.hook.cache_clear()
+    answer(core, turns[0], 500)
+    core.hangs = str(turns[2].task_id)
+    landed = land(turns)
+    assert (landed.count, jobs(landed.left)) == (1, ["d", "e", "a", "c"])
+    assert landed.why_left.startswith("ReadTimeout: ")
+    assert core.asked() == ids(turns[:3])
+    assert in_progress(redis) == ["a", "c", "d", "e"]
+
+
+def test_a_slow_target_takes_no_longer_than_a_call_may_and_keeps_what_it_has_taken(
+    core: Target, redis: Redis, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(over_http, "SECONDS", 0.3)
+    core.delay = 0.2
+    answer(core, turns[0], 500)
+    begun = time.monotonic()
+    landed = land(turns)
+    assert time.monotonic() - begun >= 0.2
+    asked = len(core.requests)
+    assert asked in (1, 2), "none is sent once the time is over"
+    assert landed.count == asked - 1
+    assert (jobs(landed.left), landed.why_left) == (jobs([*turns[asked:], turns[0]]), "it answers too slowly")
+    assert in_progress(redis) == sorted(jobs(landed.left))
+
+
+def test_what_the_hook_has_taken_moves_its_chain(core: Target, redis: Redis, outbox: Outbox) -> None:
+    chained("a", "b")
+    first = Task.objects.get(job_id="a")
+    outbox.taken()
+    write(redis, record("a", "Success", node="n"))
+    answer(core, Turn("a", first.pk, 0, "Success"), 500)
+    turn = Turn("a", first.pk, 0, "Success", result=7)
+    assert land([turn]).count == 0
+    assert outbox.taken() == []
+    Task.objects.filter(pk=first.pk).update(status="Success", status_code=3, end_time=first.creation_time)
+    core.answers.clear()
+    assert land([turn]).count == 1
+    assert outbox.taken() == [("b", 0, 0)]
+    assert Job.objects.get(task__job_id="b").args == [7, "b"]

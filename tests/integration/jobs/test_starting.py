@@ -1,0 +1,61 @@
+"""start: jobs are recorded with the transaction they are started in, and published only when it is committed."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from executions.errors import Refused
+from executions.models import Execution, Job, Task
+from executions.usecases.jobs import NewJob, start
+from tests.integration.jobs.situations import Outbox, known, recorded, state
+from tests.integration.state import Redis, at_once
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+
+def test_messages_are_sent_after_the_commit_and_not_before(redis: Redis, outbox: Outbox) -> None:
+    with transaction.atomic():
+        recorded("a", "b")
+        assert outbox.taken() == []
+    assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
+    pending = ("Pending", 0, 0, "")
+    assert known(redis) == state({"a": pending, "b": pending})
+
+
+def test_what_is_rolled_back_leaves_nothing_and_sends_nothing(redis: Redis, outbox: Outbox) -> None:
+    with transaction.atomic():
+        recorded("a")
+        transaction.set_rollback(True)
+    assert (outbox.taken(), known(redis)) == ([], state({}))
+    assert not Execution.objects.exists()
+
+
+def test_a_start_that_breaks_in_the_middle_leaves_nothing(outbox: Outbox) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE execution_job ADD CONSTRAINT cursed CHECK (name <> 'bad')")
+    with pytest.raises(Exception, match="cursed"):
+        start("SCAN", [[NewJob("good")], [NewJob("bad")]])
+    for model in (Execution, Task, Job):
+        assert not model.objects.exists()
+    assert outbox.taken() == []
+
+
+@pytest.mark.parametrize("argument", [object(), float("nan"), "a\x00b", "half a \ud800 pair"])
+def test_arguments_that_cannot_be_kept_as_json_are_refused_before_anything_is_written(
+    argument: Any, outbox: Outbox
+) -> None:
+    with pytest.raises(Refused, match=r"^job bad: takes arguments that are JSON"):
+        start("SCAN", [[NewJob("good")], [NewJob("bad", [argument])]])
+    assert not Execution.objects.exists()
+
+
+def test_of_a_unique_job_that_many_start_at_once_one_is_recorded(outbox: Outbox) -> None:
+    def start_it() -> int:
+        unique = [NewJob("a.job", ["same"], is_unique=True), NewJob("after")]
+        return len(start("SCAN", [unique, [NewJob("other")]]).left_out)
+
+    assert sum(at_once(*[start_it] * 8)) == 7
+    assert Counter(Job.objects.values_list("name", flat=True)) == {"a.job": 1, "after": 1, "other": 8}
+    assert len(outbox.taken()) == 9

@@ -1,0 +1,226 @@
+"""`manage.py refresh_jobs`: what it tells of the jobs, and what it does with those of an execution."""
+
+from typing import Any
+
+import pytest
+
+from executions import usecases
+from executions.models import Execution, Job, Task
+from executions.queue import ExecutionQueue, JobRecord, JobRecords, job_records
+from executions.queue.counts import Counts
+from executions.queue.job_record import Acknowledged
+from executions.usecases import NewExecution, NewTask, Report
+from executions.usecases.jobs import NewJob, counting, looking, reaping, start, stopping
+from executions.usecases.jobs.counting import MEANINGS
+from tests.integration.state import Redis, absent_redis, whole_redis
+from tests.integration.test_commands import data, failing, manage, said
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+NOTHING: dict[str, Any] = {
+    "in_progress": {"Pending": 0, "Scheduled": 0, "Running": 0, "Stopped": 0, "Error": 0, "Success": 0},
+    "not_landed": 0,
+    "unreadable": 0,
+    "unsent": 0,
+    "in_chains": 0,
+    "nodes": [],
+    "counted_since": None,
+    **{kind: {"passes": 0, "last": None, **dict.fromkeys(what, 0)} for kind, what in MEANINGS.items()},
+}
+
+
+def started(*jobs: str, vendor: str = "SCAN") -> Execution:
+    return start(vendor, [[NewJob("a.job", job_id=job)] for job in jobs]).execution
+
+
+def written(
+    redis: Redis, job: str, status: str, node: str = "", *, landed: bool = False, message: str = "", later: int = 0
+) -> None:
+    """The record of a job in progress, heard of now or (if it is to run later) in so many seconds."""
+    task = Task.objects.filter(job_id=job).first()
+    now, _ = job_records().clock()
+    known = Acknowledged(0, status, now) if landed else None
+    at = now + later * 1_000_000
+    record = JobRecord(job, 0, status, 1, at, node, task.pk if task else 1, known, True, message)
+    redis.hset("cache:execution:refresh:jobs", job, record.text)
+
+
+def statuses(execution: Execution) -> tuple[str, dict[str, str]]:
+    execution.refresh_from_db()
+    return execution.status, dict(execution.tasks.values_list("job_id", "status"))
+
+
+def failed(execution: Execution, *jobs: str) -> None:
+    for task in execution.tasks.filter(job_id__in=jobs):
+        usecases.report([Report(task.pk, "Error", task.status_revision)])
+
+
+def test_stats_of_nothing_are_all_there() -> None:
+    assert data("refresh_jobs", "stats") == NOTHING
+    assert said("refresh_jobs", "stats").splitlines()[:2] == [
+        "            jobs",
+        "pending        0  wait to be run again",
+    ]
+
+
+def test_stats_tell_what_runs_where_what_waits_and_what_has_not_landed(
+    queue: ExecutionQueue, redis: Redis
+) -> None:
+    started("a", "b", "c", "d")
+    start("SCAN", [[NewJob("a.job", job_id=job) for job in ("first", "then", "last")]])
+    Job.objects.filter(task__job_id="d").update(published_at=None)
+    queue.sign_of_life("live")
+    written(redis, "a", "Running", "live", landed=True)
+    written(redis, "b", "Running", "live")
+    written(redis, "c", "Running", "dead")
+    written(redis, "e", "Scheduled")
+    written(redis, "f", "Success", "live")
+    redis.hset("cache:execution:refresh:jobs", "x", "nonsense")
+
+    assert data("refresh_jobs", "stats") == NOTHING | {
+        "in_progress": NOTHING["in_progress"] | {"Scheduled": 1, "Running": 3, "Success": 1},
+        "not_landed": 4,
+        "unreadable": 1,
+        "unsent": 1,
+        "in_chains": 2,
+        "nodes": [{"node": "live", "jobs": 2, "alive": True}, {"node": "dead", "jobs": 1, "alive": False}],
+    }
+    lines = said("refresh_jobs", "stats").splitlines()
+    assert lines[:17] == [
+        "            jobs",
+        "pending        0  wait to be run again",
+        "scheduled      1  are to run later",
+        "running        3  run",
+        "stopped        0  were stopped, to be acknowledged",
+        "error          0  failed, to be acknowledged",
+        "success        1  done, to be acknowledged",
+        "not landed     4  of these, the database does not know their last turn",
+        "unsent         1  recorded, and their message is still to be sent",
+        "in chains      2  wait for the job before them",
+        "unreadable     1  records nobody can read; the reaper drops them",
+        "",
+        "node           runs",
+        "live              2",
+        "dead (silent)     1",
+        "",
+        "reaper: 0 passes, none yet",
+    ]
+
+
+def test_reap_runs_a_pass_tells_what_it_did_and_stats_count_it(redis: Redis) -> None:
+    execution = started("a", "b")
+    written(redis, "a", "Success", "live")
+    redis.hset("cache:execution:refresh:jobs", "x", "nonsense")
+    nothing = dict.fromkeys(MEANINGS["reaper"], 0)
+
+    assert data("refresh_jobs", "reap") == nothing | {"reported": 1, "unreadable": 1}
+    assert statuses(execution)[1] == {"a": "Success", "b": "Pending"}
+    assert said("refresh_jobs", "reap") == "Nothing to settle."
+
+    told = data("refresh_jobs", "stats")["reaper"]
+    assert told == nothing | {"reported": 1, "unreadable": 1, "passes": 2, "last": told["last"]}
+    written(redis, "b", "Error", "live")
+    assert said("refresh_jobs", "reap").splitlines() == [
+        "          jobs",
+        "reported     1  ahead of what had landed, or nothing had: reported again",
+    ]
+
+
+def test_stop_ends_what_waits_and_asks_what_runs(redis: Redis) -> None:
+    execution, other = started("waits", "runs"), started("other")
+    written(redis, "runs", "Running", "live")
+
+    assert data("refresh_jobs", "stop", execution.pk) == {
+        "stopped": [execution.pk],
+        "asked": 1,
+        "ended": [],
+        "without_jobs": [],
+        "unknown": [],
+    }
+    assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
+    assert statuses(other) == ("Running", {"other": "Pending"})
+    assert set(whole_redis(redis)["stops"]) == {"waits", "runs"}
+    assert said("refresh_jobs", "stop", execution.pk, other.pk).splitlines() == [
+        "Stopped 1 execution; 0 jobs run and were asked to stop.",
+        f"Had ended before: {execution.pk}.",
+    ]
+
+
+def test_retry_runs_once_more_what_failed_and_waits_for_no_worker(redis: Redis) -> None:
+    execution, other = started("a", "b", "c"), started("fine")
+    failed(execution, "a", "b")
+
+    assert data("refresh_jobs", "retry", execution.pk, other.pk) == {
+        "jobs": 2,
+        "executions": [execution.pk],
+        "without_jobs": [],
+        "unknown": [],
+    }
+    assert statuses(execution)[1] == {"a": "Pending", "b": "Pending", "c": "Pending"}
+    assert set(execution.tasks.values_list("job_id", "status_revision")) == {("a", 1), ("b", 1), ("c", 0)}
+    assert said("refresh_jobs", "retry", execution.pk) == "No job of these has failed."
+    failed(execution, "c")
+    assert said("refresh_jobs", "retry", execution.pk) == "1 job of 1 execution will be tried again."
+
+
+@pytest.mark.parametrize(
+    ("verb", "done"),
+    [
+        ("stop", "Stopped 1 execution; 0 jobs run and were asked to stop."),
+        ("retry", "1 job of 1 execution will be tried again."),
+    ],
+)
+def test_executions_that_cannot_be_meant_are_named_and_the_others_are_seen_to(verb: str, done: str) -> None:
+    known = started("a", "b")
+    failed(known, "a")
+    reported = usecases.create(NewExecution("SCAN", tasks=[NewTask(job_id="of somebody else")]))
+
+    printed, failure = failing("refresh_jobs", verb, 99_998, known.pk, reported.pk, 99_999)
+
+    assert printed == f"{done}\n"
+    assert failure == f"there is no execution 99998, 99999; no jobs belong to execution {reported.pk}"
+    assert statuses(reported) == ("Running", {"of somebody else": "Pending"})
+
+
+@pytest.fixture
+def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
+    lonely = absent_redis()
+    from executions.conf import refresh_settings
+
+    gone = JobRecords(refresh_settings(), lonely, lonely)
+    for module in (looking, reaping, stopping):
+        monkeypatch.setattr(module, "job_records", lambda: gone)
+    monkeypatch.setattr(counting, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
+    yield
+    lonely.close()
+
+
+@pytest.mark.usefixtures("redis_away")
+@pytest.mark.parametrize("verb", ["stats", "reap", "stop"])
+def test_redis_being_away_is_one_clear_line_and_stops_nothing(verb: str) -> None:
+    execution = started("a")
+    ids = [execution.pk] if verb == "stop" else []
+
+    printed, failure = failing("refresh_jobs", verb, *ids)
+
+    assert printed == ""
+    assert failure.startswith("Redis: ConnectionError")
+    assert "Redis is away" in failure
+    assert "\n" not in failure
+    assert statuses(execution) == ("Running", {"a": "Pending"})
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["refresh_jobs"], "the following arguments are required: VERB"),
+        (["refresh_jobs", "stop"], "the following arguments are required: EXECUTION_ID"),
+        (["refresh_jobs", "retry", "x"], "argument EXECUTION_ID: 'x' is not a whole number from 1"),
+        (["refresh_jobs", "delete"], "argument VERB: invalid choice: 'delete'"),
+    ],
+)
+def test_a_misused_command_ends_with_2(words: list[str], line: str) -> None:
+    done = manage(*words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line in done.stderr

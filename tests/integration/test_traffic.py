@@ -1,0 +1,80 @@
+"""The traffic of the example: what it starts, and what it keeps."""
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from examples import mirror, traffic
+from executions.models import Job, Task
+from executions.usecases import Report, report
+from tasks.jobs import TrackedExecution, start
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+@pytest.fixture(autouse=True)
+def refreshed_at_once(settings: Settings) -> None:
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+
+
+@pytest.fixture
+def no_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What it waits for is over at once."""
+    traffic.ended.set()
+    yield
+    traffic.ended.clear()
+
+
+def finish(execution: TrackedExecution, status: str = "Success") -> None:
+    tasks = execution.tasks.values_list("pk", flat=True)
+    report([Report(pk, status, 1) for pk in tasks])
+
+
+def test_a_mirror_is_a_replication_whose_jobs_go_to_their_own_queue() -> None:
+    execution = traffic.mirror()
+    execution.refresh_from_db()
+    assert (execution.vendor_type, execution.trigger, execution.status) == ("REPLICATION", "SCHEDULE", "Running")
+    assert execution.extra_attrs == traffic.MARK
+    jobs = Job.objects.filter(task__execution=execution)
+    assert jobs.count() in traffic.SIZES
+    assert {(job.name, job.options["queue"]) for job in jobs} == {("examples.replicate", "examples")}
+    assert not jobs.filter(published_at=None).exists()
+
+
+def test_the_oldest_that_have_ended_are_forgotten_with_their_jobs_and_nobody_elses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(traffic, "KEEP", 2)
+    theirs = start("REPLICATION", jobs=[mirror.replicate.s("library/alpine", "1.0")])
+    unfinished, *others, last = (traffic.mirror() for _ in range(5))
+    for execution in (theirs, *others, last):
+        finish(execution)
+    traffic.forget_the_oldest()
+    left = {theirs.pk, unfinished.pk, last.pk}
+    assert set(TrackedExecution.objects.values_list("pk", flat=True)) == left
+    assert set(Task.objects.values_list("execution", flat=True)) == left
+    assert Job.objects.count() == Task.objects.count()
+
+
+def test_none_is_started_while_three_are_unfinished() -> None:
+    for _ in range(traffic.UNFINISHED):
+        traffic.mirror()
+    traffic.go_on()
+    assert traffic.ours().count() == traffic.UNFINISHED
+
+
+def test_now_and_then_one_is_stopped_on_its_way(no_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.random", lambda: 0.05)
+    traffic.go_on()
+    assert traffic.ours().get().status == "Stopped"
+
+
+def test_now_and_then_the_last_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = traffic.mirror()
+    finish(failed, "Error")
+    assert traffic.ours().get().status == "Error"
+    monkeypatch.setattr("random.random", lambda: 0.2)
+    traffic.go_on()
+    assert [one.status for one in traffic.ours()] == ["Running", "Running"]
+    assert Job.objects.filter(task__execution=failed, task__status="Pending", task__status_revision=2).exists()

@@ -1,0 +1,170 @@
+"""The heartbeat: who is silent is recovered at once, who forgot is told again, trouble is told and not raised."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from executions.errors import QueueUnavailable
+from executions.queue import Run, Sign, this_node
+from tasks import heartbeat
+from tasks.jobs import underway
+from tasks.reap import reap
+from tasks.recover_stale import recover_stale
+from tests.waiting import wait_for
+
+
+class Queue:
+    """Answers each sign of life in turn, the last of them for ever."""
+
+    def __init__(self, *answers: Sign | QueueUnavailable) -> None:
+        self.answers = list(answers)
+        self.beats: list[str] = []
+
+    def sign_of_life(self, node: str) -> Sign:
+        answer = self.answers.pop(0) if self.answers else None
+        self.beats.append(node)
+        if not self.answers:
+            heartbeat._stop.set()
+        assert answer is not None
+        if isinstance(answer, QueueUnavailable):
+            raise answer
+        return answer
+
+
+def sign(*, silent: int = 0, since: int = 7) -> Sign:
+    return Sign(live=2, silent=silent, since=since)
+
+
+@pytest.fixture(autouse=True)
+def quick(settings: Settings) -> Iterator[None]:
+    settings.REFRESH_HEARTBEAT_SECONDS = 0.001
+    heartbeat._stop.clear()
+    yield
+    heartbeat._stop.clear()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """With what recovery was asked for."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(recover_stale, "apply_async", lambda **options: calls.append(options))
+    return calls
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """At which beat the runs of this process were told again."""
+    return []
+
+
+def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Sign | QueueUnavailable) -> Queue:
+    queue = Queue(*answers)
+    monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
+    monkeypatch.setattr(underway, "tell_again", lambda: told.append(len(queue.beats)))
+    heartbeat.beat_until_stopped()
+    return queue
+
+
+def test_whoever_finds_a_node_silent_asks_for_recovery_once(
+    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
+) -> None:
+    queue = beaten(monkeypatch, told, sign(), sign(silent=3), sign(), sign(silent=1), sign())
+    assert (len(queue.beats), len(set(queue.beats))) == (5, 1)
+    assert asked == [{"retry": False}] * 2
+    assert told == []
+
+
+def test_a_redis_that_was_emptied_is_told_again_and_no_other_nor_at_the_first_beat(
+    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
+) -> None:
+    beaten(monkeypatch, told, sign(since=7), sign(since=7), sign(since=9), sign(since=9), sign(since=12))
+    assert told == [3, 5]
+    assert asked == []
+
+
+def test_a_redis_that_was_away_and_came_back_empty_is_told_again(
+    monkeypatch: pytest.MonkeyPatch,
+    asked: list[dict[str, Any]],
+    told: list[int],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gone = QueueUnavailable("Redis: gone")
+    beaten(monkeypatch, told, sign(since=7), gone, gone, sign(since=9, silent=1), gone, sign(since=9))
+    assert told == [4]
+    assert len(asked) == 1
+    assert [line.partition(" gives ")[2] for line in caplog.messages] == ["no sign of life: Redis: gone"] * 2, (
+        "once for each time that it is away"
+    )
+
+
+def test_a_process_that_has_begun_a_new_life_is_alive_in_both_while_it_runs_what_the_old_one_began(
+    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
+) -> None:
+    for number, node in enumerate(["former", "former", this_node.name]):
+        underway.begin(Run(f"j{number}", 7, node, 0, 1, begun=1))
+    try:
+        queue = beaten(monkeypatch, told, sign(), sign())
+    finally:
+        for number in range(3):
+            underway.end(Run(f"j{number}", 7, "", 0, 1, begun=1))
+    assert sorted(queue.beats) == sorted(["former", this_node.name])
+    assert underway.nodes() == set()
+
+
+def test_a_telling_that_fails_is_made_again_with_the_next_beat(
+    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
+) -> None:
+    queue = Queue(sign(since=7), sign(since=9), sign(since=9), sign(since=9))
+
+    def tell_again() -> None:
+        told.append(len(queue.beats))
+        if len(told) == 1:
+            raise QueueUnavailable("Redis: gone")
+
+    monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
+    monkeypatch.setattr(underway, "tell_again", tell_again)
+    heartbeat.beat_until_stopped()
+    assert told == [2, 3]
+
+
+def test_a_broker_that_fails_is_told_and_ends_no_heartbeat(
+    monkeypatch: pytest.MonkeyPatch, told: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(**_: Any) -> None:
+        raise RuntimeError("no broker")
+
+    monkeypatch.setattr(recover_stale, "apply_async", fail)
+    queue = beaten(monkeypatch, told, sign(silent=1), sign(since=9), sign(since=9))
+    assert len(queue.beats) == 3
+    assert told == [2]
+    assert caplog.messages == ["Could not ask for recovery, the schedule will in a few seconds: no broker"]
+
+
+def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
+) -> None:
+    begun: list[int] = []
+    monkeypatch.setattr(heartbeat, "_beating_in", 0)
+    monkeypatch.setattr(heartbeat, "beat_until_stopped", lambda: begun.append(1))
+    for _ in range(3):
+        heartbeat.start()
+    wait_for(lambda: begun, "the heartbeat", seconds=10)
+    assert begun == [1]
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    heartbeat.start()
+    wait_for(lambda: len(begun) == 2, "that of a child", seconds=10)
+
+
+def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(recover_stale, "apply_async", lambda: calls.append("recover"))
+    monkeypatch.setattr(reap, "apply_async", lambda: calls.append("reap"))
+    settings.REFRESH_REAP_DELAY_SECONDS = 0.05
+    heartbeat.greet(sender=None)
+    assert calls[0] == "recover"
+    wait_for(lambda: calls == ["recover", "reap"], "the reaper to be asked for", seconds=10)
