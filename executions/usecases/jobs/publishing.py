@@ -10,8 +10,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from executions.conf import refresh_settings
-from executions.models import Job
+from executions.models import Job, Task
 from executions.queue import job_records
+from executions.queue.sets import pages
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.landing import land
 from executions.usecases.jobs.turn import Turn
@@ -77,17 +78,37 @@ def publish_recorded(
     publishes what may have been published before says so (`doubtful`), and each message of such a job asks the
     database before it runs; so does one of a job that was tried before. Returns how many messages went out.
     """
+    if after is not None:
+        which = [Q(follows__in=page) for page in pages(after, PAGE)]
+    elif execution_id is not None:
+        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).order_by("pk")
+        which = [Q(pk__in=page) for page in pages(unfinished.values_list("pk", flat=True), PAGE)]
+    else:
+        return _publish_all(publish, doubtful=doubtful)
+    return sum(len(_publish_page(publish, jobs, doubtful=doubtful)) for jobs in which)
+
+
+def _publish_all(publish: Publish, *, doubtful: bool) -> int:
+    a_moment_ago = Now() - timedelta(seconds=refresh_settings().node_ttl)
     count, last = 0, 0
     while True:
-        with transaction.atomic():
-            jobs = list(_unpublished(execution_id, after, last))
-            if not jobs:
-                return count
-            published, turns = send(publish, jobs, doubtful=doubtful)
-            last = jobs[-1].pk
-            Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(published))
-        land(turns)
-        count += len(jobs)
+        which = Q(pk__gt=last, task__creation_time__lt=a_moment_ago)
+        jobs = _publish_page(publish, which, doubtful=doubtful)
+        if not jobs:
+            return count
+        count, last = count + len(jobs), jobs[-1].pk
+
+
+def _publish_page(publish: Publish, which: Q, *, doubtful: bool) -> list[Job]:
+    with transaction.atomic():
+        found = unpublished().filter(which, ITS_TURN).select_for_update(of=("self",), skip_locked=True)
+        jobs = list(found[:PAGE])
+        if not jobs:
+            return jobs
+        published, turns = send(publish, jobs, doubtful=doubtful)
+        Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(published))
+    land(turns)
+    return jobs
 
 
 def send(publish: Publish, jobs: Sequence[Job], *, doubtful: bool) -> tuple[int, list[Turn]]:
@@ -124,14 +145,3 @@ def unpublished() -> Any:
 
 #: Of a chain only the job whose turn it is.
 ITS_TURN = Q(follows=None) | Q(follows__task__status=Status.SUCCESS)
-
-
-def _unpublished(execution_id: int | None, after: Sequence[int] | None, last: int) -> Any:
-    jobs = unpublished().filter(ITS_TURN, pk__gt=last)
-    if execution_id is not None:
-        jobs = jobs.filter(task__execution_id=execution_id)
-    if after is not None:
-        jobs = jobs.filter(follows__in=after)
-    if execution_id is None and after is None:
-        jobs = jobs.filter(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
-    return jobs.select_for_update(of=("self",), skip_locked=True)[:PAGE]
