@@ -4,16 +4,15 @@ What it holds is in Redis as well, so nothing is lost with it: whoever recovers 
 """
 
 import logging
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import connection
 
 from executions.errors import RefreshError
 from executions.usecases.jobs import Turn, land
+from tasks.jobs.per_process import PerProcess
 
 log = logging.getLogger("harbor_refresh")
 
@@ -28,10 +27,7 @@ STOP_SECONDS = 5.0
 
 
 class Reporter:
-    """Begins with its process's first turn."""
-
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self._turns: deque[Turn] = deque(maxlen=MOST)
         self._come = threading.Event()
         self._ending = threading.Event()
@@ -85,19 +81,8 @@ class Reporter:
         self._is_told = bool(left)
 
 
-_lock = threading.Lock()
-_reporter: Reporter | None = None
+reporter = PerProcess(Reporter)
 
 
 def put(turn: Turn) -> None:
-    """A child of a fork has a reporter of its own."""
-    global _reporter  # noqa: PLW0603
-    with _lock:
-        if _reporter is None or _reporter.pid != os.getpid():
-            _reporter = Reporter()
-    _reporter.put(turn)
-
-
-def end(**_: Any) -> None:
-    if _reporter and _reporter.pid == os.getpid():
-        _reporter.stop()
+    reporter.get().put(turn)

@@ -7,6 +7,7 @@ lost, for whoever recovers makes it (executions/usecases/jobs).
 import json
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from celery import Task
@@ -17,7 +18,7 @@ from executions.queue import MAX_MESSAGE, Offer, Run, Verdict, job_records, this
 from executions.status import Status
 from executions.text import json_text, made_storable
 from executions.usecases.jobs import RESULT, Turn, known
-from tasks.jobs import dropped, header, reporter, underway
+from tasks.jobs import dropped, header, recorder, reporter, underway
 from tasks.jobs.handle import Handle, Untracked
 
 MAX_RESULT = 60_000
@@ -44,7 +45,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     reject_on_worker_lost = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Begin the run if it may run here and now; run it; record how it ended, and report that.
+        """Begin the run if it may run here and now; run it; have its end recorded, and reported.
 
         What if the process dies on any line: the record says that it runs here, the node falls silent, and
         the job is given back. What if Redis is away at the beginning: the message goes back, and this node starts
@@ -65,8 +66,6 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             raise
         else:
             self._end_well(job, result)
-        finally:
-            underway.end(job.run)
         return result
 
     def _begin(self, told: dict[str, Any]) -> Run:
@@ -107,16 +106,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             self._end(job, Status.SUCCESS, result=text)
 
     def _end(self, job: Handle, status: str, message: str = "", result: str | None = None) -> None:
-        run, message = job.run, made_storable(message)[:MAX_MESSAGE]
-        try:
-            kept = message if result is None else RESULT + result
-            revision = job_records().settle(run, status, kept)
-        except QueueUnavailable:
-            revision = run.revision
-        if revision is not None:
-            handed_on = result and json.loads(result)
-            turn = Turn(run.job, run.task_id, revision, status, message, handed_on, is_followed=job.is_followed)
-            reporter.put(turn)
+        message = made_storable(message)[:MAX_MESSAGE]
+        recorder.put(partial(_record, job.run, status, message, result, is_followed=job.is_followed))
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         """In the worker's main process, of a run that its hard limit has ended. Others have ended themselves."""
@@ -148,6 +139,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         """If Redis is away this node starts a new life, and what the old one was running is given back."""
         run = job.run
         job.waits_for_another_try = True
+        underway.end(run)
         try:
             revision = job_records().settle(run, Status.SCHEDULED, job.reason, delay=delay)
         except QueueUnavailable as exc:
@@ -156,6 +148,18 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         if revision is None:
             raise Ignore
         reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason))
+
+
+def _record(run: Run, status: str, message: str, result: str | None, *, is_followed: bool) -> None:
+    try:
+        revision = job_records().settle(run, status, message if result is None else RESULT + result)
+    except QueueUnavailable:
+        revision = run.revision
+    finally:
+        underway.end(run)
+    if revision is not None:
+        handed_on = result and json.loads(result)
+        reporter.put(Turn(run.job, run.task_id, revision, status, message, handed_on, is_followed))
 
 
 def _turn_of(verdict: Verdict, run: Run, offer: Offer) -> Turn | None:

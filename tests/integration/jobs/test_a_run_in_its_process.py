@@ -13,7 +13,7 @@ from executions.conf import refresh_settings
 from executions.models import Task
 from executions.queue import JobRecords, job_records, this_node
 from executions.usecases.jobs import Message, NewJob, Turn, land, start
-from tasks.jobs import Handle, TrackedJob, handle, header, reporter, tracked
+from tasks.jobs import Handle, TrackedJob, handle, header, recorder, reporter, tracked
 from tests.integration.jobs.situations import Outbox, alive, database_port, known
 from tests.integration.state import Clock, Redis, absent_redis
 
@@ -27,6 +27,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[Turn]:
     """What would be reported."""
     made: list[Turn] = []
     monkeypatch.setattr(reporter, "put", made.append)
+    monkeypatch.setattr(recorder, "put", lambda end: end())
     monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
     return made
 

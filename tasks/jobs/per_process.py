@@ -1,0 +1,32 @@
+"""Something that a process has one of: made when it is first needed, and again in the child of a fork."""
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+
+class Stoppable(Protocol):
+    def stop(self) -> None: ...
+
+
+T = TypeVar("T", bound=Stoppable)
+
+
+class PerProcess(Generic[T]):
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._one: T | None = None
+
+    def get(self) -> T:
+        with self._lock:
+            if self._one is None or self._pid != os.getpid():
+                self._one, self._pid = self._make(), os.getpid()
+            return self._one
+
+    def stop(self, **_: Any) -> None:
+        """That of this process, if it has one."""
+        if self._one and self._pid == os.getpid():
+            self._one.stop()
