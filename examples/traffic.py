@@ -12,7 +12,7 @@ import signal
 from threading import Event
 from typing import Any
 
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections
 
 from examples.mirror import replicate
 from tasks.jobs import TrackedExecution, start
@@ -36,14 +36,10 @@ def ours(**which: Any) -> Any:
 
 
 def mirror() -> TrackedExecution:
-    """The execution and its mark are there together or not at all; the jobs are sent after the commit."""
     number, release = random.randrange(len(REPOSITORIES)), random.randint(1, 99)
     tags = [f"{release}.{minor}" for minor in range(random.choice(SIZES))]
     jobs = [replicate.s(f"library/{REPOSITORIES[number]}", tag).set(queue=QUEUE) for tag in tags]
-    with transaction.atomic():
-        execution = start(VENDOR, vendor_id=number + 1, jobs=jobs, trigger="SCHEDULE")
-        TrackedExecution.objects.filter(pk=execution.pk).update(extra_attrs=MARK)
-    return execution
+    return start(VENDOR, vendor_id=number + 1, jobs=jobs, trigger="SCHEDULE", extra_attrs=MARK)
 
 
 def go_on() -> None:

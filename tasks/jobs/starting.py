@@ -17,7 +17,12 @@ OPTIONS = ("queue", "priority", "countdown", "expires", "time_limit", "soft_time
 
 
 def start(
-    vendor_type: str, *, jobs: "Iterable[Signature[Any]] | group", vendor_id: int = 0, trigger: str = "MANUAL"
+    vendor_type: str,
+    *,
+    jobs: "Iterable[Signature[Any]] | group",
+    vendor_id: int = 0,
+    trigger: str = "MANUAL",
+    extra_attrs: dict[str, Any] | None = None,
 ) -> TrackedExecution:
     """Start an execution of these jobs: signatures, chains of them, or a group.
 
@@ -25,7 +30,7 @@ def start(
     """
     signatures = jobs.tasks if isinstance(jobs, group) else jobs
     chains = [_chain_of(one) for one in signatures]
-    started = record(vendor_type, chains, vendor_id=vendor_id, trigger=trigger)
+    started = record(vendor_type, chains, vendor_id=vendor_id, trigger=trigger, extra_attrs=extra_attrs or {})
     return TrackedExecution.objects.get(pk=started.execution.pk)
 
 

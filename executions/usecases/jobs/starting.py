@@ -57,8 +57,8 @@ class Started:
     left_out: Sequence[Chain]
 
 
-def start(vendor_type: str, chains: Sequence[Chain], *, vendor_id: int = 0, trigger: str = "MANUAL") -> Started:
-    """Record an execution whose tasks are these jobs.
+def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Started:
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
 
     1. Leave out chains with a unique job that is queued or running. A key is held by its job until its task
        is final; nothing has to free it, so no crash can leave it taken.
@@ -73,14 +73,14 @@ def start(vendor_type: str, chains: Sequence[Chain], *, vendor_id: int = 0, trig
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
-                return _record(vendor_type, chains, vendor_id, trigger)
+                return _record(vendor_type, chains, attributes)
         except IntegrityError as exc:
             if not left or "job_unique" not in str(exc):
                 raise
     raise AssertionError("the last try returns or raises")
 
 
-def _record(vendor_type: str, chains: Sequence[Chain], vendor_id: int, trigger: str) -> Started:
+def _record(vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any]) -> Started:
     taken = _taken({job.key for one in chains for job in one} - {None})
     fresh: list[Chain] = []
     left_out: list[Chain] = []
@@ -91,9 +91,8 @@ def _record(vendor_type: str, chains: Sequence[Chain], vendor_id: int, trigger: 
     if chains and not fresh:
         raise AlreadyUnderWay
     jobs = list(chain.from_iterable(fresh))
-    execution = create(
-        NewExecution(vendor_type, vendor_id, trigger, tasks=[NewTask(job_id=job.job_id) for job in jobs])
-    )
+    tasks_of_jobs = [NewTask(job_id=job.job_id) for job in jobs]
+    execution = create(NewExecution(vendor_type, **attributes, tasks=tasks_of_jobs))
     tasks = iter(execution.tasks.order_by("pk"))
     rows: list[Job] = []
     for one in fresh:
