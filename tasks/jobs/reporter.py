@@ -5,6 +5,7 @@ What it holds is in Redis as well, so nothing is lost with it: whoever recovers 
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -16,9 +17,9 @@ from tasks.jobs.per_process import PerProcess
 
 log = logging.getLogger("harbor_refresh")
 
-#: After a transaction the reporter waits for so many seconds, and longer the more turns it had: a transaction
-#: costs as much as ten jobs that do nothing, whatever is in it.
-MOMENT, EACH, LONGEST = 0.1, 0.005, 0.5
+#: After a transaction the reporter waits for so many seconds, and longer the more turns it had, while others keep
+#: coming: a transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
+MOMENT, EACH, LONGEST = 0.1, 0.005, 1.0
 TOGETHER = 500
 #: What is beyond it is left to recovery.
 MOST = 20_000
@@ -46,7 +47,7 @@ class Reporter:
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        """The first turn after a pause at once; those that come meanwhile, and a moment longer, together."""
+        """The first turn after a pause at once; those that come meanwhile, and a moment after it, together."""
         while self._turns or not self._ending.is_set():
             self._come.wait()
             self._come.clear()
@@ -55,9 +56,17 @@ class Reporter:
                 is_made = self._make(batch)
                 if not is_made and self._ending.wait(PAUSE):
                     return
-                if is_made and len(self._turns) < TOGETHER:
-                    self._ending.wait(min(MOMENT + EACH * len(batch), LONGEST))
+                if is_made:
+                    self._wait_for_more(min(MOMENT + EACH * len(batch), LONGEST))
         connection.close()
+
+    def _wait_for_more(self, seconds: float) -> None:
+        """No longer than others keep coming, or than they fill a batch."""
+        until, before = time.monotonic() + seconds, -1
+        while before < len(self._turns) < TOGETHER and time.monotonic() < until:
+            before = len(self._turns)
+            if self._ending.wait(MOMENT):
+                return
 
     def _make(self, batch: Sequence[Turn]) -> bool:
         """False if some of them have to wait. A turn that the database refuses is left to recovery."""
