@@ -20,8 +20,8 @@ help:  ## this list
 up: $(STAMP)  ## start everything on this machine, with demo traffic; Ctrl-C ends it
 	@exec $(PYTHON) -m harbor_refresh.local up
 
-test: $(STAMP)  ## run the tests; ARGS="-k name" picks some
-	@exec $(PYTHON) -m pytest $(ARGS)
+test: $(STAMP)  ## run the tests, on all cores; ARGS="-k name" picks some, "-n 0 -s" shows what they print
+	@exec $(PYTHON) -m pytest -n auto --dist loadfile $(ARGS)
 
 # The settings of production are checked with values of their own, so that nothing of this
 # machine's environment decides the outcome.

@@ -17,7 +17,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "job_doubt": ("doubts", "since"),
     "job_memory": ("since", "seen"),
     "job_replace": ("jobs",),
-    "job_settle": ("jobs", "since"),
+    "job_settle": ("jobs", "since", "stops"),
     "job_stop": ("jobs", "stops"),
     "look": ("queue", "processing", "attempts", "nodes", "pause"),
     "take_over": ("processing", "nodes", "stamp"),

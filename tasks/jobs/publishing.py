@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from celery import current_app
+from kombu.exceptions import OperationalError
 
 from executions.errors import RefreshError
 from executions.usecases.jobs import Message, publish_recorded
@@ -12,9 +13,12 @@ from tasks.jobs import header
 
 log = logging.getLogger("harbor_refresh")
 
+#: What a broker that is away raises, besides what its connection names.
+AWAY = (OperationalError, OSError)
+
 
 def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
-    """In one go to the broker. What a message cannot be made of is told by a TypeError or a ValueError."""
+    """In one go to the broker. Whatever is raised that does not speak of the broker speaks of the message."""
     impossible: list[tuple[Message, str]] = []
     with current_app.producer_or_acquire() as producer, producer.batch():
         for message in messages:
@@ -29,7 +33,9 @@ def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
                     retry=False,
                     **message.options,
                 )
-            except (TypeError, ValueError) as exc:
+            except (*producer.connection.connection_errors, *producer.connection.channel_errors, *AWAY):
+                raise
+            except Exception as exc:
                 impossible.append((message, f"{type(exc).__name__}: {exc}"))
     return impossible
 

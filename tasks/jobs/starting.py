@@ -28,7 +28,7 @@ def start(
 
     Jobs and execution are recorded in one transaction, and published after its commit.
     """
-    signatures = jobs.tasks if isinstance(jobs, group) else jobs
+    signatures = _without_options(jobs).tasks if isinstance(jobs, group) else jobs
     chains = [_chain_of(one) for one in signatures]
     started = record(vendor_type, chains, vendor_id=vendor_id, trigger=trigger, extra_attrs=extra_attrs or {})
     return TrackedExecution.objects.get(pk=started.execution.pk)
@@ -37,7 +37,7 @@ def start(
 def _chain_of(signature: Any) -> Sequence[NewJob]:
     if not isinstance(signature, Signature):
         raise Refused(f"takes signatures of tracked jobs, as in replicate.s(1), and got {signature!r}")
-    steps = signature.tasks if isinstance(signature, _chain) else [signature]
+    steps = _without_options(signature).tasks if isinstance(signature, _chain) else [signature]
     return [_job_of(step, is_first=number == 0) for number, step in enumerate(steps)]
 
 
@@ -57,3 +57,10 @@ def _job_of(signature: Any, *, is_first: bool) -> NewJob:
         is_unique=task.unique,
         takes_result=not is_first and not signature.immutable,
     )
+
+
+def _without_options(several: Any) -> Any:
+    """What is said of a chain or a group would be said of none of its jobs."""
+    if options := several.options.keys() - {"task_id"}:
+        raise Refused(f"{several}: takes options on each of its jobs; got {', '.join(sorted(options))} on all")
+    return several

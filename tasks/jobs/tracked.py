@@ -6,12 +6,15 @@ lost, for whoever recovers makes it (executions/usecases/jobs).
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from celery import Task
 from celery.exceptions import Ignore, Reject, TimeLimitExceeded
+from celery.utils.time import maybe_make_aware
 
 from executions.errors import DatabaseAway, QueueUnavailable, TooSoon
 from executions.queue import MAX_MESSAGE, Offer, Run, Verdict, job_records, this_node
@@ -53,19 +56,23 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         all the same, which is what counts.
         """
         told = self.request.get(header.NAME)
-        if self.request.called_directly or told is None:
+        if self.request.called_directly or told is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         job = Handle(self, self._begin(told), is_followed=told["followed"])
         self.request.update(**{HANDLE: job})
         underway.begin(job.run)
         try:
             result = self.run(job, *args, **kwargs)
-        except Exception as exc:
-            if not job.waits_for_another_try:
-                self._end(job, Status.ERROR, f"{type(exc).__name__}: {exc}")
-            raise
-        else:
             self._end_well(job, result)
+        except (SystemExit, KeyboardInterrupt):
+            # its process was told to end: what it was running is given back
+            underway.end(job.run)
+            this_node.renew()
+            raise
+        except BaseException as exc:
+            if not job.waits_for_another_try:
+                self._end(job, Status.ERROR, _said_by(exc))
+            raise
         return result
 
     def _begin(self, told: dict[str, Any]) -> Run:
@@ -75,11 +82,12 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             verdict, run = job_records().begin(offer, this_node.name)
             if verdict == Verdict.ASK:
                 verdict, run = _after_asking(offer, run)
-        except (QueueUnavailable, DatabaseAway, TooSoon) as exc:
-            if isinstance(exc, QueueUnavailable):
+        except Exception as exc:  # a time limit may end it here as well
+            if not isinstance(exc, DatabaseAway | TooSoon):
                 this_node.renew()
-            time.sleep(PAUSE_SECONDS)
-            raise Reject(str(exc), requeue=True) from exc
+            with suppress(Exception):
+                time.sleep(PAUSE_SECONDS)
+            raise Reject(_said_by(exc), requeue=True) from exc
         if turn := _turn_of(verdict, run, offer):
             reporter.put(turn)
         if verdict != Verdict.GO:
@@ -112,14 +120,14 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         """In the worker's main process, of a run that its hard limit has ended. Others have ended themselves."""
         if isinstance(exc, TimeLimitExceeded):
-            dropped.end_run(task_id, f"{type(exc).__name__}: {exc}")
+            dropped.end_run(task_id, _said_by(exc))
 
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
     ) -> Any:
         """As Celery's, of a tracked job with the reason in the status message of its task."""
         if job := self.request.get(HANDLE):
-            why = f"{type(exc).__name__}: {exc}" if exc else "it asked for another try"
+            why = _said_by(exc) if exc else "it asked for another try"
             job.reason = made_storable(why)[:MAX_MESSAGE]
         return super().retry(args, kwargs, exc, **options)
 
@@ -130,7 +138,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         so before the message can be anywhere."""
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            self._wait_for_another_try(job, float(options.get("countdown") or 0))
+            self._wait_for_another_try(job, _delay_of(options))
             told = {header.NAME: self.request.get(header.NAME)}
             options["headers"] = {**(options.get("headers") or {}), **told}
         return super().apply_async(args, kwargs, task_id=task_id, **options)
@@ -148,6 +156,21 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         if revision is None:
             raise Ignore
         reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason))
+
+
+def _said_by(exc: BaseException) -> str:
+    try:
+        return f"{type(exc).__name__}: {exc}"
+    except Exception:
+        return type(exc).__name__
+
+
+def _delay_of(options: dict[str, Any]) -> float:
+    """In seconds, of a message that is to be sent."""
+    if eta := options.get("eta"):
+        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
+        return max(0.0, (maybe_make_aware(moment) - datetime.now(UTC)).total_seconds())
+    return float(options.get("countdown") or 0)
 
 
 def _record(run: Run, status: str, message: str, result: str | None, *, is_followed: bool) -> None:

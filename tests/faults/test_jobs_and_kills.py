@@ -3,7 +3,7 @@
 KILLS and SEED in the environment say how often and which; REAL=1 takes the heartbeats of production, and then
 tells what a kill costs:
 
-    KILLS=50 SEED=7 REAL=1 make test ARGS="-s tests/faults/test_jobs_and_kills.py"
+    KILLS=50 SEED=7 REAL=1 make test ARGS="-n 0 -s tests/faults/test_jobs_and_kills.py"
 """
 
 import os

@@ -2,7 +2,7 @@
 
 JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks for
 
-    JOBS=1000 AWAY=60 make test ARGS="-s tests/faults/test_jobs_and_outages.py"
+    JOBS=1000 AWAY=60 make test ARGS="-n 0 -s tests/faults/test_jobs_and_outages.py"
 """
 
 import json
@@ -136,7 +136,7 @@ def test_jobs_end_while_postgresql_is_away_and_none_is_run_again_for_it(
     log: Path,
     postgres_runs_again: None,
 ) -> None:
-    execution = start("SCAN", jobs=[team.copy.s(str(number)) for number in range(JOBS)])
+    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.05) for number in range(JOBS)])
     first, _ = workers()
     wait_for(lambda: done(log) > JOBS / 10, "some to be done", log=first.log)
     connection.close()
@@ -155,7 +155,7 @@ def test_jobs_end_while_postgresql_is_away_and_none_is_run_again_for_it(
 def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
     workers: Callable[..., list[Member]], holds: Callable[..., None], redis: Redis, log: Path, target: Target
 ) -> None:
-    execution = start("SCAN", jobs=[team.copy.s(str(number)) for number in range(JOBS)])
+    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.05) for number in range(JOBS)])
     first, _ = workers(REFRESH_REPORT_URL=target.url)
     wait_for(lambda: target.answers[200], "some to be reported", log=first.log)
     target.answer = 500

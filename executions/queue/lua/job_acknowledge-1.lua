@@ -1,4 +1,5 @@
--- Notes what of the jobs has landed in the database. Who has ended, and that has landed, is forgotten.
+-- Notes what of the jobs has landed in the database. Whose end has landed is forgotten, whatever its record says: it may
+-- not have been told.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV    triples: job, revision, status that landed
@@ -14,7 +15,7 @@ for i = 1, #ARGV, 3 do
     if record then
         local last_revision, last_status = string.match(record.acknowledged, '^(%d+) (%a+)')
         local last = last_revision and last_revision * 4 + CODE[last_status] or -1
-        if record.code == 3 and record.revision == revision and record.status == status then
+        if CODE[status] == 3 and revision >= record.revision then
             redis.call('HDEL', jobs, job)
             forgotten = forgotten + 1
         elseif revision * 4 + CODE[status] > last then

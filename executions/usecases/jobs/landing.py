@@ -8,7 +8,7 @@ from django.db import DatabaseError, transaction
 from executions import signals
 from executions.conf import refresh_settings
 from executions.database import absence_translated, run
-from executions.models import Job
+from executions.models import Job, Task
 from executions.queue import job_records
 from executions.status import Status
 from executions.usecases.jobs.turn import Turn, end_of_each_run
@@ -91,7 +91,8 @@ def _over_the_hook(turns: Sequence[Turn]) -> tuple[Landed, Sequence[Turn]]:
 
 
 def _hand_on(ended: dict[int, Turn]) -> list[int]:
-    """Which of these have succeeded and are followed."""
+    """Which of these have succeeded and are followed. A turn that came too late for its task moves no chain."""
+    ended = _that_stand(ended)
     followers = [(job, ended[job.follows_id]) for job in Job.objects.filter(follows__in=ended) if job.follows_id]
     broken = [job.pk for job, before in followers if before.status != Status.SUCCESS]
     if broken:
@@ -103,3 +104,8 @@ def _hand_on(ended: dict[int, Turn]) -> list[int]:
             job.takes_result = False
     Job.objects.bulk_update([job for job, _ in going], ["args", "takes_result"])
     return [before.task_id for _, before in going]
+
+
+def _that_stand(ended: dict[int, Turn]) -> dict[int, Turn]:
+    tasks = Task.objects.filter(pk__in=ended).values_list("pk", "status_revision", "status")
+    return {pk: ended[pk] for pk, *stands in tasks if stands == [ended[pk].revision, ended[pk].status]}

@@ -3,9 +3,10 @@
 from functools import partial
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 
 from executions import signals
-from executions.models import Job
+from executions.models import Job, Task
 from executions.queue import job_records
 from executions.status import Status
 from executions.usecases.reporting import Report, report
@@ -22,9 +23,8 @@ def retry_failed(execution_id: int) -> int:
         again = _failed_and_what_was_behind(execution_id)
         job_records().forget_stops([job.task.job_id for job in again])
         report(Report(job.task_id, Status.PENDING, job.task.status_revision + 1, "tried again") for job in again)
-        for job in again:
-            job.published_at, job.runs_before = None, job.task.run_count + 1
-        Job.objects.bulk_update(again, ["published_at", "runs_before"])
+        runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
+        Job.objects.filter(pk__in=[job.pk for job in again]).update(published_at=None, runs_before=Subquery(runs))
         transaction.on_commit(partial(signals.recorded.send, sender=retry_failed, execution_id=execution_id))
     return len(again)
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 
 from executions import signals
 from executions.database import run
@@ -19,8 +19,9 @@ from executions.text import json_text
 from executions.usecases.creating import BATCH, NewExecution, NewTask, create
 from executions.usecases.setting import mark_done
 
-#: So often two who start the same unique job at once may collide before one of them gives up.
+#: So often two who start the same unique jobs at once may collide before one of them gives up.
 TRIES = 3
+MAX_ATTEMPTS = 32_767
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,16 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     """
     chains = [list(one) for one in chains if one]
     _refuse_what_cannot_be_sent(list(chain.from_iterable(chains)))
+    for one in chains:
+        keys = [job.key for job in one if job.key]
+        if len(keys) > len(set(keys)):
+            raise Refused("a chain has the same unique job twice: it would wait for itself")
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
                 return _record(vendor_type, chains, attributes)
-        except IntegrityError as exc:
-            if not left or "job_unique" not in str(exc):
+        except (IntegrityError, OperationalError) as exc:
+            if not left or not ("job_unique" in str(exc) or "deadlock" in str(exc)):
                 raise
     raise AssertionError("the last try returns or raises")
 
@@ -128,9 +133,14 @@ def _taken(keys: set[Any]) -> set[Any]:
 
 def _refuse_what_cannot_be_sent(jobs: Sequence[NewJob]) -> None:
     for job in jobs:
+        if job.is_unique and job.takes_result:
+            raise Refused(
+                f"job {job.name}: is unique and takes what the one before it returns, which nobody knows yet"
+            )
+        if not isinstance(job.max_attempts, int) or not 1 <= job.max_attempts <= MAX_ATTEMPTS:
+            takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"
+            raise Refused(f"job {job.name}: max_attempts takes {takes}, and got {job.max_attempts!r}")
         try:
             json_text([list(job.args), job.kwargs, job.options])
         except (TypeError, ValueError) as exc:
             raise Refused(f"job {job.name}: takes arguments that are JSON, and got others: {exc}") from exc
-        if job.max_attempts < 1:
-            raise Refused(f"job {job.name}: max_attempts takes a whole number from 1, and got {job.max_attempts}")

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -31,7 +32,8 @@ class Turn:
     def of(cls, record: JobRecord) -> Self:
         message, result = record.message, None
         if message.startswith(RESULT) and record.status == Status.SUCCESS:
-            message, result = "", json.loads(message.removeprefix(RESULT))
+            with suppress(ValueError):  # nobody of ours wrote it; its end counts all the same
+                message, result = "", json.loads(message.removeprefix(RESULT))
         return cls(record.job, record.task_id, record.revision, record.status, message, result)
 
     @property

@@ -1,19 +1,22 @@
 """A run as the process of a worker has it: what a job returns, raises and says, and what is away meanwhile."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from celery import Celery
-from celery.exceptions import Ignore, Reject
+from celery import Task as Task_
+from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 
 from executions.conf import refresh_settings
 from executions.models import Task
 from executions.queue import JobRecords, job_records, this_node
-from executions.usecases.jobs import Message, NewJob, Turn, land, start
-from tasks.jobs import Handle, TrackedJob, handle, header, recorder, reporter, tracked
+from executions.usecases.jobs import Message, NewJob, Turn, land, start, stop_jobs
+from tasks.jobs import Handle, TrackedJob, handle, header, recorder, reporter, tracked, underway
 from tests.integration.jobs.situations import Outbox, alive, database_port, known
 from tests.integration.state import Clock, Redis, absent_redis
 
@@ -166,3 +169,103 @@ def test_a_message_that_comes_again_to_a_redis_that_was_just_emptied_begins_no_s
 
     delivered(message, work)
     assert runs == ["first"]
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("raised", [Unspeakable(), asyncio.CancelledError(), GeneratorExit()])
+def test_whatever_leaves_a_job_ends_it(raised: BaseException, outbox: Outbox, turns: list[Turn]) -> None:
+    def leave(job: Handle) -> None:
+        raise raised
+
+    with pytest.raises(type(raised)):
+        delivered(one(outbox), leave)
+    assert [turn.status for turn in turns] == ["Running", "Error"]
+    assert turns[1].message.startswith(type(raised).__name__)
+
+
+def test_a_result_without_an_end_ends_its_job_as_error(outbox: Outbox, turns: list[Turn]) -> None:
+    delivered(chain_of_two(outbox), lambda job: deep(5_000))
+    assert [turn.status for turn in turns] == ["Running", "Error"]
+
+
+def test_a_run_whose_process_is_told_to_end_is_left_to_recovery(outbox: Outbox, turns: list[Turn]) -> None:
+    def leave(job: Handle) -> None:
+        raise SystemExit
+
+    node = this_node.name
+    with pytest.raises(SystemExit):
+        delivered(one(outbox), leave)
+    assert [turn.status for turn in turns] == ["Running"]
+    assert job_records().of(["a"])["a"].node == node != this_node.name
+    assert underway.nodes() == set(), "its heartbeat does not speak for it any more"
+
+
+def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
+    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can know whether it was recorded, so this node starts a new life."""
+    node, begin = this_node.name, JobRecords.begin
+
+    def begin_and_be_struck(*arguments: Any) -> Any:
+        begin(*arguments)
+        raise SoftTimeLimitExceeded
+
+    monkeypatch.setattr(JobRecords, "begin", begin_and_be_struck)
+    with pytest.raises(Reject) as rejected:
+        delivered(one(outbox), lambda job: None)
+    assert rejected.value.requeue
+    assert job_records().of(["a"])["a"].node == node != this_node.name
+
+
+def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outbox, turns: list[Turn]) -> None:
+    message = one(outbox)
+    app = Celery("a team", set_as_current=False)
+
+    def count(job: Handle, left: int = 3) -> int:
+        return 0 if not left else 1 + task(left - 1)
+
+    task = app.task(base=TrackedJob, name=message.name)(count)
+    task.push_request(id=message.job, called_directly=False, delivery_info={}, **header.of(message))
+    assert task() == 3
+    assert [turn.status for turn in turns] == ["Running", "Success"]
+
+
+@pytest.mark.parametrize("later", [{"countdown": 3600}, {"eta": datetime.now(UTC) + timedelta(hours=1)}])
+def test_another_try_waits_until_its_moment_however_that_is_said(
+    later: dict[str, Any], outbox: Outbox, turns: list[Turn], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
+    with pytest.raises(Retry):
+        delivered(one(outbox), lambda job: job.retry(**later))
+    record = job_records().of(["a"])["a"]
+    assert (record.status, record.revision) == ("Scheduled", 1)
+    assert 3_500 < (record.checked_in - clock.now) / 1_000_000 <= 3_600
+
+
+def test_a_job_that_was_stopped_is_not_tried_again(
+    redis: Redis, outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
+    message = one(outbox)
+    execution = Task.objects.get().execution_id
+
+    def work(job: Handle) -> None:
+        stop_jobs(execution)
+        job.retry(countdown=0)
+
+    with pytest.raises((Ignore, Reject)):
+        delivered(message, work)
+    land(turns)
+    assert known(redis)["tasks"] == {"a": ("Stopped", 0, 0, "")}
+    assert job_records().of(["a"])["a"].status == "Stopped"

@@ -220,3 +220,16 @@ def test_many_ends_at_once_hand_on_each_its_own_result(outbox: Outbox) -> None:
     thens = Job.objects.filter(takes_result=False, follows__isnull=False).values_list("args", flat=True)
     assert sorted(thens) == sorted([job, job.replace("first", "then")] for job in firsts)
     assert len(outbox.taken()) == 30
+
+
+@pytest.mark.parametrize("late", ["Stopped", "Error"])
+def test_an_end_that_comes_too_late_moves_no_chain(late: str, redis: Redis, outbox: Outbox) -> None:
+    """A second message of the first job was dropped, or its first run comes back from the dead."""
+    chained("a", "b")
+    outbox.taken()
+    land([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
+    assert outbox.taken() == [("b", 0, 0)]
+    before = known(redis)["tasks"], args_of("b")
+    land([Turn("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
+    land([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
+    assert (known(redis)["tasks"], args_of("b")) == before

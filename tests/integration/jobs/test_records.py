@@ -195,6 +195,12 @@ SETTLE = {
     "and tries again as if it had not": Settle(
         EMPTIED, EMPTIED | {"jobs": {"j": TRY_AGAIN}}, 3, {"status": "Scheduled", "delay": 30.0}
     ),
+    "one that was stopped meanwhile does not try again: it ends as Stopped": Settle(
+        {"jobs": {"j": RAN}, "stops": {"j": NOW}},
+        {"jobs": {"j": record(2, "Stopped", message="done")}, "stops": {"j": NOW}},
+        None,
+        {"status": "Scheduled", "delay": 30.0},
+    ),
     "of a run that is over, as far as Redis knows, the database decides": Settle(SINCE, SINCE, 2),
     "but it does not run again": Settle(SINCE, SINCE, None, {"status": "Scheduled", "delay": 30.0}),
 }
@@ -255,6 +261,7 @@ def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Red
                 "ended": record(2, "Success"),
                 "ended otherwise": record(2, "Stopped"),
                 "runs": record(2),
+                "runs, as far as Redis was told": record(2),
                 "further": record(3),
                 "noted before": record(3, acknowledged="3 Running 5"),
                 "not landed": record(1),
@@ -263,10 +270,10 @@ def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Red
     )
     landed = [("ended", 2, "Success"), ("ended otherwise", 2, "Success"), ("runs", 2, "Running")]
     landed += [("further", 2, "Error"), ("noted before", 2, "Success"), ("gone", 1, "Success")]
-    assert faked[0].acknowledge(landed) == 1
+    landed += [("runs, as far as Redis was told", 2, "Error")]
+    assert faked[0].acknowledge(landed) == 3
     assert whole_redis(redis) == {
         "jobs": {
-            "ended otherwise": record(2, "Stopped", acknowledged=f"2 Success {NOW}"),
             "runs": record(2, acknowledged=f"2 Running {NOW}"),
             "further": record(3, acknowledged=f"2 Error {NOW}"),
             "noted before": record(3, acknowledged="3 Running 5"),

@@ -12,6 +12,14 @@ from executions.usecases.jobs import NewJob, start
 from tests.integration.jobs.situations import Outbox, known, recorded, state
 from tests.integration.state import Redis, at_once
 
+
+def deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
 
@@ -42,7 +50,7 @@ def test_a_start_that_breaks_in_the_middle_leaves_nothing(outbox: Outbox) -> Non
     assert outbox.taken() == []
 
 
-@pytest.mark.parametrize("argument", [object(), float("nan"), "a\x00b", "half a \ud800 pair"])
+@pytest.mark.parametrize("argument", [object(), float("nan"), "a\x00b", "half a \ud800 pair", deep(101)])
 def test_arguments_that_cannot_be_kept_as_json_are_refused_before_anything_is_written(
     argument: Any, outbox: Outbox
 ) -> None:
@@ -59,3 +67,18 @@ def test_of_a_unique_job_that_many_start_at_once_one_is_recorded(outbox: Outbox)
     assert sum(at_once(*[start_it] * 8)) == 7
     assert Counter(Job.objects.values_list("name", flat=True)) == {"a.job": 1, "after": 1, "other": 8}
     assert len(outbox.taken()) == 9
+
+
+@pytest.mark.parametrize("most", [0, -1, 40_000, "5", None])
+def test_attempts_that_cannot_be_counted_are_refused(most: Any) -> None:
+    with pytest.raises(Refused, match="max_attempts takes a whole number from 1 to 32,767"):
+        start("SCAN", [[NewJob("a.job", max_attempts=most)]])
+
+
+def test_a_unique_job_that_nobody_can_tell_from_others_yet_is_refused() -> None:
+    steps = [NewJob("a.job"), NewJob("b.job", is_unique=True, takes_result=True)]
+    with pytest.raises(Refused, match="takes what the one before it returns"):
+        start("SCAN", [steps])
+    with pytest.raises(Refused, match="the same unique job twice"):
+        start("SCAN", [[NewJob("a.job", ["x"], is_unique=True), NewJob("a.job", ["x"], is_unique=True)]])
+    assert not Execution.objects.exists()
