@@ -1,7 +1,5 @@
 """Start: record an execution and its jobs, all or nothing, and ask for their messages after the commit."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +10,11 @@ from uuid import uuid4
 from django.db import IntegrityError, OperationalError, transaction
 
 from executions import signals
-from executions.database import run
 from executions.errors import AlreadyUnderWay, Refused
 from executions.models import Execution, Job
 from executions.text import json_text
 from executions.usecases.creating import BATCH, NewExecution, NewTask, create
+from executions.usecases.jobs.uniqueness import key_of, taken
 from executions.usecases.setting import mark_done
 
 #: So often two who start the same unique jobs at once may collide before one of them gives up.
@@ -39,11 +37,7 @@ class NewJob:
 
     @property
     def key(self) -> str | None:
-        """What a unique job has in common with another that does the same."""
-        if not self.is_unique:
-            return None
-        text = json.dumps([self.name, list(self.args), self.kwargs], sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return key_of(self.name, self.args, self.kwargs) if self.is_unique else None
 
 
 #: Jobs that run one after the other. A job by itself is a chain of one.
@@ -86,13 +80,13 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
 
 
 def _record(vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any]) -> Started:
-    taken = _taken({job.key for one in chains for job in one} - {None})
+    held = taken(job.key for one in chains for job in one)
     fresh: list[Chain] = []
     left_out: list[Chain] = []
     for one in chains:
         keys = {job.key for job in one} - {None}
-        (left_out if keys & taken else fresh).append(one)
-        taken |= keys
+        (left_out if keys & held else fresh).append(one)
+        held |= keys
     if chains and not fresh:
         raise AlreadyUnderWay
     jobs = list(chain.from_iterable(fresh))
@@ -121,14 +115,6 @@ def _record(vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any
         mark_done(execution.pk, "it had no jobs")
     transaction.on_commit(partial(signals.recorded.send, sender=start, execution_id=execution.pk))
     return Started(execution, left_out)
-
-
-def _taken(keys: set[Any]) -> set[Any]:
-    """Those of the keys whose job is not final; the others are let go."""
-    if not keys:
-        return set()
-    run("let_go_of_keys", keys=sorted(keys))
-    return set(Job.objects.filter(unique_key__in=keys).values_list("unique_key", flat=True))
 
 
 def _refuse_what_cannot_be_sent(jobs: Sequence[NewJob]) -> None:

@@ -2,10 +2,22 @@
 
 import pytest
 
+from executions.errors import AlreadyUnderWay
 from executions.models import Job
 from executions.queue import Run, Verdict, job_records
 from executions.usecases import stop
-from executions.usecases.jobs import Message, Recovered, Turn, known, land, recover_jobs, retry_failed, stop_jobs
+from executions.usecases.jobs import (
+    Message,
+    NewJob,
+    Recovered,
+    Turn,
+    known,
+    land,
+    recover_jobs,
+    retry_failed,
+    start,
+    stop_jobs,
+)
 from tasks.jobs import header
 from tests.integration.jobs.situations import NOW, Outbox, aged, chained, recorded, stands, state, write
 from tests.integration.jobs.situations import known as all_known
@@ -181,3 +193,18 @@ def test_who_dies_before_the_message_is_out_leaves_it_to_recovery(
     assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)}, unpublished=["j"])
     assert [recover_jobs(outbox.publish) for _ in range(2)] == [Recovered(sent=1), Recovered()]
     assert outbox.taken() == [("j", 1, 1)]
+
+
+def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(outbox: Outbox) -> None:
+    def unique() -> list[NewJob]:
+        return [NewJob("a.job", ["x"], is_unique=True), NewJob("b.job")]
+
+    first = start("SCAN", [unique()]).execution
+    land([Turn(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
+    second = start("SCAN", [unique()]).execution
+    assert retry_failed(first.pk) == 0
+    land([Turn(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
+    assert retry_failed(first.pk) == 2
+    with pytest.raises(AlreadyUnderWay):
+        start("SCAN", [unique()])
+    assert retry_failed(second.pk) == 0
