@@ -1,5 +1,6 @@
 """Turns of jobs land in the database: reported, acknowledged, and those who follow in a chain seen to."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -233,3 +234,11 @@ def test_an_end_that_comes_too_late_moves_no_chain(late: str, redis: Redis, outb
     land([Turn("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
     land([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
     assert (known(redis)["tasks"], args_of("b")) == before
+
+
+def test_a_result_that_is_no_json_is_no_reason_not_to_land(redis: Redis, outbox: Outbox) -> None:
+    """Nobody of ours wrote it. Its end counts all the same."""
+    recorded("j")
+    broken = replace(record("j", "Success", node="n"), message="result: {oops")
+    land([Turn.of(broken)])
+    assert known(redis)["tasks"] == {"j": ("Success", 0, 0, "result: {oops")}

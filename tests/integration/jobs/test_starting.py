@@ -4,13 +4,21 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from celery import Celery, chain, group
 from django.db import connection, transaction
 
 from executions.errors import Refused
 from executions.models import Execution, Job, Task
 from executions.usecases.jobs import NewJob, start
+from tasks.jobs import Handle, TrackedJob
+from tasks.jobs import start as start_signatures
 from tests.integration.jobs.situations import Outbox, known, recorded, state
 from tests.integration.state import Redis, at_once
+
+
+@Celery("a team", set_as_current=False).task(base=TrackedJob, name="a.job")
+def a_job(job: Handle) -> None:
+    pass
 
 
 def deep(levels: int) -> list[Any]:
@@ -81,4 +89,13 @@ def test_a_unique_job_that_nobody_can_tell_from_others_yet_is_refused() -> None:
         start("SCAN", [steps])
     with pytest.raises(Refused, match="the same unique job twice"):
         start("SCAN", [[NewJob("a.job", ["x"], is_unique=True), NewJob("a.job", ["x"], is_unique=True)]])
+    assert not Execution.objects.exists()
+
+
+@pytest.mark.parametrize("several", [chain(a_job.si(), a_job.si()), group([a_job.si()])])
+def test_what_is_said_of_all_jobs_at_once_is_refused_and_not_lost(several: Any) -> None:
+    with pytest.raises(Refused, match="takes options on each of its jobs; got queue on all"):
+        start_signatures(
+            "SCAN", jobs=several.set(queue="slow") if isinstance(several, group) else [several.set(queue="slow")]
+        )
     assert not Execution.objects.exists()
