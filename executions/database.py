@@ -54,4 +54,9 @@ def absence_translated() -> Iterator[None]:
         if not broken and not (state or "").startswith(AWAY):
             raise
         connection.close()
-        raise DatabaseAway(f"PostgreSQL: {str(exc).strip().splitlines()[0]}") from exc
+        raise DatabaseAway(f"PostgreSQL: {first_line(exc)}") from exc
+
+
+def first_line(exc: Exception) -> str:
+    """What the database says; what is behind it quotes the statement."""
+    return str(exc).strip().splitlines()[0]

@@ -4,6 +4,7 @@ from functools import cache
 
 from executions.conf import refresh_settings
 from executions.queue.claim import Batch, Claim
+from executions.queue.clock import at
 from executions.queue.connection import patient, single
 from executions.queue.counts import Count, counts
 from executions.queue.job_record import MAX_MESSAGE, JobRecord
@@ -30,6 +31,7 @@ __all__ = [
     "Stats",
     "Token",
     "Verdict",
+    "at",
     "counts",
     "execution_queue",
     "job_records",

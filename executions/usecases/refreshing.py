@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.db import DatabaseError, transaction
 
 from executions import points, signals
-from executions.database import absence_translated, run
+from executions.database import absence_translated, first_line, run
 from executions.errors import DatabaseAway
 
 
@@ -48,7 +48,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
             points.reach("deciding", ids)
     except DatabaseError as exc:
         if len(ids) == 1:
-            return Refreshed(failed={ids[0]: str(exc).strip().splitlines()[0]})
+            return Refreshed(failed={ids[0]: first_line(exc)})
         middle = len(ids) // 2
         outcome = refresh(ids[:middle], wait=wait)
         outcome += refresh(ids[middle:], wait=wait)

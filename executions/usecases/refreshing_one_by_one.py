@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from django.db import DatabaseError
 
 from executions import points
-from executions.database import absence_translated, run
+from executions.database import absence_translated, first_line, run
 from executions.status import Status, is_final
 from executions.usecases.refreshing import Refreshed
 
@@ -34,7 +34,7 @@ def refresh_one(execution_id: int) -> Refreshed:
         with absence_translated():
             return _refresh_one(execution_id)
     except DatabaseError as exc:
-        return Refreshed(failed={execution_id: str(exc).strip().splitlines()[0]})
+        return Refreshed(failed={execution_id: first_line(exc)})
 
 
 def _refresh_one(execution_id: int) -> Refreshed:

@@ -25,15 +25,13 @@ end
 if record.code == 3 then
     return record.status == status and revision or -1
 end
-record.status, record.message = status, message
-record.checked_in = text(now_us() + delay)
-if CODE[status] < 3 and redis.call('ZSCORE', stops, job) then
-    record.status, record.checked_in = 'Stopped', text(now_us())
-    write_record(jobs, job, record)
-    return -1
-end
-if CODE[status] < 3 then
+local runs_again = CODE[status] < 3
+local was_stopped = runs_again and redis.call('ZSCORE', stops, job)
+if was_stopped then
+    status, delay = 'Stopped', 0
+elseif runs_again then
     record.revision, record.node, record.sent = revision + 1, '', '0'
 end
+record.status, record.message, record.checked_in = status, message, text(now_us() + delay)
 write_record(jobs, job, record)
-return record.revision
+return was_stopped and -1 or record.revision

@@ -11,8 +11,7 @@ from typing import Any
 
 from executions import signals
 from executions.errors import QueueUnavailable
-from executions.queue import Count, counts
-from executions.usecases.jobs.publishing import at
+from executions.queue import Count, at, counts
 from executions.usecases.jobs.tally import Tally
 
 #: What is counted, by the kind of pass, and what each number means: the fields of Reaped and of Recovered.

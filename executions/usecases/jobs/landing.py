@@ -7,7 +7,7 @@ from django.db import DatabaseError, transaction
 
 from executions import signals
 from executions.conf import refresh_settings
-from executions.database import absence_translated, run
+from executions.database import absence_translated, first_line, run
 from executions.models import Job, Task
 from executions.queue import job_records
 from executions.status import Status
@@ -57,7 +57,7 @@ def _land(turns: Sequence[Turn], *, is_reported: bool) -> list[Turn]:
             succeeded = _apply(() if is_reported else turns, ended)
     except DatabaseError as exc:
         if len(turns) == 1:
-            signals.troubled.send(sender=land, error=str(exc).strip().splitlines()[0])
+            signals.troubled.send(sender=land, error=first_line(exc))
             return list(turns)
         middle = len(turns) // 2
         halves = (turns[:middle], turns[middle:])

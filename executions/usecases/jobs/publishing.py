@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from executions.conf import refresh_settings
 from executions.models import Job, Task
-from executions.queue import job_records
+from executions.queue import at, job_records
 from executions.queue.sets import pages
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.landing import land
@@ -125,11 +125,6 @@ def send(publish: Publish, jobs: Sequence[Job], *, doubtful: bool) -> tuple[int,
         for one, why in publish(messages) or ()
     ]
     return published, turns
-
-
-def at(microseconds: int) -> datetime:
-    """A moment of Redis's clock; what it is compared with is of the same clock."""
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)
 
 
 def publishable() -> Any:

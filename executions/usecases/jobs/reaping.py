@@ -7,10 +7,9 @@ from datetime import datetime
 from executions import signals
 from executions.conf import refresh_settings
 from executions.models import Job
-from executions.queue import JobRecord, job_records
+from executions.queue import JobRecord, at, job_records
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.landing import land
-from executions.usecases.jobs.publishing import at
 from executions.usecases.jobs.reading import Page, readable
 from executions.usecases.jobs.tally import Tally, guarded
 from executions.usecases.jobs.turn import Turn, shuffled

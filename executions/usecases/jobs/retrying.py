@@ -10,6 +10,7 @@ from executions import signals
 from executions.models import Job, Task
 from executions.queue import job_records
 from executions.status import Status
+from executions.usecases.creating import BATCH
 from executions.usecases.jobs.uniqueness import lost_key, taken
 from executions.usecases.reporting import Report, report
 
@@ -28,11 +29,16 @@ def retry_failed(execution_id: int) -> int:
         report(Report(job.task_id, Status.PENDING, job.task.status_revision + 1, "tried again") for job in again)
         runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
         Job.objects.filter(pk__in=[job.pk for job in again]).update(published_at=None, runs_before=Subquery(runs))
-        for job in again:
-            if key := lost_key(job):
-                Job.objects.filter(pk=job.pk).update(unique_key=key)
+        _take_keys_again(again)
         transaction.on_commit(partial(signals.recorded.send, sender=retry_failed, execution_id=execution_id))
     return len(again)
+
+
+def _take_keys_again(jobs: Iterable[Job]) -> None:
+    lost = [(job, key) for job in jobs if (key := lost_key(job))]
+    for job, key in lost:
+        job.unique_key = key
+    Job.objects.bulk_update([job for job, _ in lost], ["unique_key"], batch_size=BATCH)
 
 
 def _failed_and_what_was_behind(execution_id: int) -> list[Job]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.db import DatabaseError
 
 from executions import signals
-from executions.database import absence_translated
+from executions.database import absence_translated, first_line
 
 
 @dataclass(kw_only=True)
@@ -31,4 +31,4 @@ def guarded(total: T, settle: Callable[..., None], *page: Any) -> None:
             settle(total, *page)
     except DatabaseError as exc:
         total.troubled += 1
-        signals.troubled.send(sender=settle, error=str(exc).strip().splitlines()[0])
+        signals.troubled.send(sender=settle, error=first_line(exc))
