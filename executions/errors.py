@@ -40,8 +40,8 @@ class QueueUnavailable(RefreshError):
     """Redis cannot be reached or refuses to work; nothing is lost, reconcile will find it again."""
 
 
-class TooSoon(RefreshError):
-    """Redis was emptied a moment ago, and who runs this job may not have told it yet; the message comes again."""
+class JobChanged(RefreshError):
+    """The job changed each time it was looked at; its message comes again."""
 
 
 class DatabaseAway(RefreshError):

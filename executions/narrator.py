@@ -117,6 +117,10 @@ def on_troubled(error: str, **_: Any) -> None:
     log.warning("Some jobs could not be settled, the next pass tries again: %s", error)
 
 
+def on_stops_lost(count: int, error: str, **_: Any) -> None:
+    log.warning("Could not ask %d jobs to stop, recovery will: %s", count, error)
+
+
 def on_lock_lost(**_: Any) -> None:
     log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
 

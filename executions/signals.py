@@ -14,6 +14,7 @@
 | `database_away`  | PostgreSQL was away; the claim went back, uncounted    | `count`, `error`                   |
 | `refused`        | reports that could not be used                         | `refusals`                         |
 | `reconciled`     | a reconcile pass has ended                             | `outcome`                          |
+| `stops_lost`     | Redis was away when jobs were to be asked to stop      | `count`, `error`                   |
 | `recorded`       | jobs are recorded whose messages are to be published   | `execution_id`, or `after` (tasks) |
 | `reaped`         | a pass of the reaper over the jobs has ended           | `outcome`                          |
 | `jobs_recovered` | a pass that recovers jobs has ended                    | `outcome`                          |
@@ -38,5 +39,6 @@ reconciled = Signal()
 recorded = Signal()
 reaped = Signal()
 jobs_recovered = Signal()
+stops_lost = Signal()
 troubled = Signal()
 lock_lost = Signal()

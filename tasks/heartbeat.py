@@ -1,8 +1,9 @@
 """Signs of life: one thread in every process of a worker that works claims.
 
 A process that falls silent for REFRESH_NODE_TTL_SECONDS is taken for dead and its claims and jobs are given
-back. The first of the others to notice asks for that at once; should it die before it has, the schedule does. A
-Redis that has been emptied is told again what this process is running.
+back. The first of the others to notice asks for that at once; should it die before it has, the schedule does.
+With each sign of life the leases of the jobs that run here are renewed, so a Redis that has forgotten them, or
+came back older, is told again.
 A sign of life is not a sign of progress: a claim that is too old goes back whatever its node says.
 """
 
@@ -26,14 +27,12 @@ _beating_in = 0  # the process that has a heartbeat; a fork's child has none
 
 
 def beat_until_stopped() -> None:
-    silent, since = False, 0
+    silent = False
     interval = refresh_settings().heartbeat
     while True:
         try:
+            underway.renew()  # first: a lease never outlives the node
             signs = [execution_queue().sign_of_life(node) for node in {this_node.name, *underway.nodes()}]
-            if since and signs[0].since != since:
-                underway.tell_again()
-            since = signs[0].since
         except QueueUnavailable as exc:
             if not silent:
                 log.warning("%s gives no sign of life: %s", this_node.name, exc)

@@ -3,8 +3,9 @@
 from executions.models.execution import Execution
 from executions.models.job import Job
 from executions.models.quarantine import Quarantine
+from executions.models.redis_memory import RedisMemory
 from executions.models.status_change import StatusChange
 from executions.models.task import Task
 from executions.models.watermark import Watermark
 
-__all__ = ["Execution", "Job", "Quarantine", "StatusChange", "Task", "Watermark"]
+__all__ = ["Execution", "Job", "Quarantine", "RedisMemory", "StatusChange", "Task", "Watermark"]

@@ -7,24 +7,29 @@ from executions.queue.claim import Batch, Claim
 from executions.queue.clock import at
 from executions.queue.connection import patient, single
 from executions.queue.counts import Count, counts
-from executions.queue.job_record import MAX_MESSAGE, JobRecord
-from executions.queue.job_records import JobRecords, job_records
+from executions.queue.job_record import MAX_MESSAGE, UNKNOWN, Acknowledged, JobRecord
+from executions.queue.job_records import JobRecords, Memory, job_records
 from executions.queue.members import Token, member
 from executions.queue.node import this_node
 from executions.queue.queue import SMALL, ExecutionQueue, GivenBack, Marked, Sign, Stats
-from executions.queue.run import Offer, Run, Verdict
+from executions.queue.run import Begun, Lease, Offer, Run, Verdict
 
 __all__ = [
     "MAX_MESSAGE",
     "SMALL",
+    "UNKNOWN",
+    "Acknowledged",
     "Batch",
+    "Begun",
     "Claim",
     "Count",
     "ExecutionQueue",
     "GivenBack",
     "JobRecord",
     "JobRecords",
+    "Lease",
     "Marked",
+    "Memory",
     "Offer",
     "Run",
     "Sign",

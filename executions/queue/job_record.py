@@ -1,17 +1,19 @@
 """What Redis knows of a job in progress, in one line of text.
 
-`REVISION|STATUS|RUNS|CHECKED_IN|NODE|TASK|ACKNOWLEDGED|SENT|MESSAGE`
+`REVISION|STATUS|RUNS|CHECKED_IN|RENEWED|NODE|TASK|ACKNOWLEDGED|SENT|ASKED|MESSAGE`
 
 | part           | is                                                                                     |
 | -------------- | -------------------------------------------------------------------------------------- |
 | `REVISION`     | the run, as in reports                                                                 |
 | `STATUS`       | of that run                                                                            |
 | `RUNS`         | how often it has begun                                                                 |
-| `CHECKED_IN`   | when it was last heard of, in microseconds of Redis's clock; ahead, if it runs later   |
+| `CHECKED_IN`   | when it last said something, in microseconds of Redis's clock; ahead, if it runs later |
+| `RENEWED`      | when its process last renewed its lease: it lives, and has this run under way          |
 | `NODE`         | the process that runs it; empty while it waits                                         |
 | `TASK`         | the row its reports are for                                                            |
 | `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of what has landed in the database; empty before          |
 | `SENT`         | 0 if it waits and its message must be published again                                  |
+| `ASKED`        | 1 if it was asked to stop                                                              |
 | `MESSAGE`      | the last one, which becomes the status message of the task                             |
 """
 
@@ -21,6 +23,8 @@ from typing import Self
 from executions.status import CODES, is_final
 
 MAX_MESSAGE = 2_000
+#: The node of a run that the database knows of and Redis does not. The process that has it, if one has, says so.
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, order=True)
@@ -55,14 +59,16 @@ class JobRecord:
     acknowledged: Acknowledged | None
     sent: bool
     message: str
+    renewed: int = 0
+    asked: bool = False
 
     @classmethod
     def read(cls, job: str, text: str) -> Self | None:
         """None if it cannot be read: somebody else wrote it."""
-        parts = text.split("|", 8)
+        parts = text.split("|", 10)
         try:
-            revision, status, runs, checked_in, node, task, acknowledged, sent, message = parts
-            if status not in CODES or sent not in ("0", "1"):
+            revision, status, runs, checked_in, renewed, node, task, acknowledged, sent, asked, message = parts
+            if status not in CODES or not {sent, asked} <= {"0", "1"}:
                 return None
             return cls(
                 job,
@@ -75,6 +81,8 @@ class JobRecord:
                 _acknowledged(acknowledged),
                 sent == "1",
                 message,
+                int(renewed),
+                asked == "1",
             )
         except ValueError:
             return None
@@ -84,8 +92,8 @@ class JobRecord:
         landed = self.acknowledged
         acknowledged = f"{landed.revision} {landed.status} {landed.checked_in}" if landed else ""
         return (
-            f"{self.revision}|{self.status}|{self.runs}|{self.checked_in}|{self.node}|{self.task_id}"
-            f"|{acknowledged}|{int(self.sent)}|{self.message}"
+            f"{self.revision}|{self.status}|{self.runs}|{self.checked_in}|{self.renewed}|{self.node}|{self.task_id}"
+            f"|{acknowledged}|{int(self.sent)}|{int(self.asked)}|{self.message}"
         )
 
     @property
@@ -106,9 +114,19 @@ class JobRecord:
     def is_running(self) -> bool:
         return bool(self.node) and not self.is_final
 
-    def given_back(self, now: int) -> Self:
-        """As it is after its node has died: it waits again, in a new revision."""
-        return replace(self, revision=self.revision + 1, status="Pending", checked_in=now, node="", sent=False)
+    def waiting(self, now: int, revision: int, status: str = "Pending") -> Self:
+        """As it is after its run was given back: it waits in this revision, and has no message yet."""
+        return replace(
+            self,
+            revision=revision,
+            status=status,
+            checked_in=now,
+            renewed=0,
+            node="",
+            sent=False,
+            asked=False,
+            message="",
+        )
 
 
 def _acknowledged(text: str) -> Acknowledged | None:

@@ -1,7 +1,7 @@
 """JobRecords: the verbs over the records of jobs in progress, each one Lua script, each atomic.
 
-Owns what a run means: a job runs once at a time, on a node that is alive; only that node can end its run; a
-run that was given to another can change nothing. Knows nothing of the database.
+Owns what a run means: a job runs once at a time, under a lease that its process renews; only that run can end it;
+a run that was given to another can change nothing. Knows nothing of the database.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,46 +12,65 @@ from typing import cast
 from executions.conf import refresh_settings
 from executions.queue.connection import patient, redis_errors_translated, single
 from executions.queue.job_record import MAX_MESSAGE, JobRecord
-from executions.queue.run import Offer, Run, Verdict
+from executions.queue.run import Begun, Lease, Offer, Run, Verdict
 from executions.queue.sets import pages
 from executions.queue.verbs import Verbs
 from executions.status import is_final
 
 PAGE = 500
-#: For so long stops and doubts are remembered. A message that is older asks the database.
-MEMORY_US = 24 * 3600 * 1_000_000
+#: The field among the records that is no job: what this Redis remembers.
+MEMORY = b"memory"
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Redis remembers since then, in microseconds: it was empty. While that `is_fresh`, not all who are alive have
-    told it again what they run. It `is_complete` when what it cannot know has been looked up."""
+    """What Redis remembers, see lua/job_memory-2.lua. `epoch` is when it began, `now` is its clock, in
+    microseconds. If it `is_settled`, a run that is silent is dead."""
 
-    since: int
-    is_fresh: bool
-    is_complete: bool
+    now: int
+    epoch: int
+    sequence: int
+    is_settled: bool
 
 
 class JobRecords(Verbs):
-    def begin(self, offer: Offer, node: str) -> tuple[Verdict, Run]:
+    def begin(self, offer: Offer, node: str) -> Begun:
         """Whether it runs now, and as what. Sent once: twice, it would find itself alive."""
-        verdict, revision, runs, now = self._run(
+        verdict, revision, runs, before = self._run(
             "job_begin",
             *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs, offer.most),
-            *(offer.published, MEMORY_US, offer.why_exhausted),
+            offer.why_exhausted,
             once=True,
         )
-        return Verdict(verdict.decode()), Run(offer.job, offer.task_id, node, revision, runs, int(now))
+        run = Run(offer.job, offer.task_id, node, int(revision), runs)
+        return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"))
+
+    def undo(self, begun: Begun, *, instead: str | None = None) -> bool:
+        """The code of this run was never called: its job is as it was before, or as told. False if the job belongs
+        to another run by now."""
+        run = begun.run
+        text = begun.before if instead is None else instead
+        return bool(self._run("job_undo", run.job, run.node, run.revision, text))
 
     def check_in(self, run: Run, message: str = "") -> bool:
-        """The run goes on; True if it should stop."""
-        return bool(self._run("job_check_in", *run.args, message[:MAX_MESSAGE]))
+        """The run says something; True if it should stop."""
+        return bool(self._run("job_check_in", run.job, run.node, run.revision, message[:MAX_MESSAGE]))
+
+    def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[Lease]:
+        """Renew the leases of runs that are under way; tell of each how it was found. `forgotten_too`: record
+        those that Redis has forgotten."""
+        found: list[Lease] = []
+        for page in pages(runs, PAGE):
+            parts = [part for run in page for part in run.args]
+            answers = self._run("job_renew", int(forgotten_too), *parts)
+            found += [Lease(answer.decode()) for answer in answers]
+        return found
 
     def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
-        """The run has ended. The revision it has now, or None if it was somebody else's by then."""
+        """The run has ended. The revision it has now, or None if the job belonged to another run by then."""
         args = (*run.args, status, round(delay * 1_000_000), message)
         now = self._run("job_settle", *args, once=not is_final(status))
-        return now if now >= 0 else None
+        return int(now) if now else None
 
     def acknowledge(self, landed: Iterable[tuple[str, int, str]]) -> int:
         """These (job, revision, status) are in the database. Returns how many are over and forgotten."""
@@ -60,19 +79,13 @@ class JobRecords(Verbs):
         )
 
     def stop(self, jobs: Iterable[str]) -> int:
-        """Returns how many run, and were asked to stop."""
-        return sum(self._run("job_stop", MEMORY_US, *page) for page in pages(jobs, PAGE))
+        """Their tasks have been stopped. Returns how many run, and were asked to stop."""
+        return sum(self._run("job_stop", *page) for page in pages(jobs, PAGE))
 
-    def forget_stops(self, jobs: Sequence[str]) -> None:
-        """Of jobs that are to run again."""
-        for page in pages(jobs, PAGE):
-            with redis_errors_translated():
-                self._redis.zrem(self.keys.stops, *page)
-
-    def add(self, record: JobRecord) -> bool:
-        """False if the job has a record."""
+    def add(self, records: Sequence[JobRecord]) -> list[bool]:
+        """Of jobs that have none; False for one that has."""
         with redis_errors_translated():
-            return bool(self._redis.hsetnx(self.keys.jobs, record.job, record.text))
+            return [bool(self._redis.hsetnx(self.keys.jobs, one.job, one.text)) for one in records]
 
     def replace(self, changes: Sequence[tuple[JobRecord, JobRecord | None]]) -> list[bool]:
         """Each record by another, or by none, if it is still what was read."""
@@ -90,6 +103,7 @@ class JobRecords(Verbs):
                 cursor, found = cast(
                     "tuple[int, dict[bytes, bytes]]", self._redis.hscan(self.keys.jobs, cursor, count=PAGE)
                 )
+            found.pop(MEMORY, None)
             if found:
                 texts = {job.decode(errors="replace"): raw.decode(errors="replace") for job, raw in found.items()}
                 yield [(job, JobRecord.read(job, text)) for job, text in texts.items()]
@@ -108,19 +122,19 @@ class JobRecords(Verbs):
         return records
 
     def forget(self, jobs: Sequence[str]) -> None:
-        """Records that nobody can read."""
+        """Records that cannot be read."""
         with redis_errors_translated():
             self._redis.hdel(self.keys.jobs, *jobs)
 
-    def clock(self, doubtful: Sequence[str] = ()) -> tuple[int, int]:
-        """Redis's time, and since when it remembers, in microseconds; whose message may come twice is noted."""
-        now, since = self._run("job_doubt", MEMORY_US, *doubtful)
-        return int(now), int(since)
+    def memory(self, noted_epoch: int | None = None, noted_sequence: int = 0) -> Memory:
+        """What Redis remembers; if it is older than what was noted of it, a new epoch begins."""
+        noted = "" if noted_epoch is None else noted_epoch
+        now, epoch, sequence, is_settled = self._run("job_memory", self._ttl_us, noted, noted_sequence)
+        return Memory(int(now), int(epoch), sequence, bool(is_settled))
 
-    def memory(self, *, looked_up: int = 0) -> Memory:
-        """What Redis can know; `looked_up`: what it could not since then has been looked up."""
-        since, is_fresh, is_complete = self._run("job_memory", self._ttl_us, looked_up)
-        return Memory(int(since), bool(is_fresh), bool(is_complete))
+    def is_alive(self, record: JobRecord, now: int) -> bool:
+        """Whether the lease of this run is in force."""
+        return now - record.renewed <= self._ttl_us
 
 
 @cache

@@ -13,11 +13,8 @@
 | `heat`         | hash   | `ID:VENDOR` → how long it rests, and since when         | 1,000, expires             |
 | `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | 1,000, expires             |
 | `lock`         | string | the token of who works a cycle (`lock` design only)     | one, expires               |
-| `jobs`         | hash   | job → its record, while it is in progress               | jobs begun and not ended   |
-| `stops`        | zset   | jobs that were stopped, by when                         | the stops of a day         |
-| `doubts`       | zset   | jobs whose message may come twice, by when it was sent  | the repairs of a day       |
-| `since`        | string | since when this Redis remembers                         | one                        |
-| `seen`         | string | the `since` for which what was forgotten was looked up  | one                        |
+| `presence`     | hash   | since when signs of life come without a gap; the server | one, of three fields       |
+| `jobs`         | hash   | job → its record, while it is in progress; `memory`     | jobs begun and not ended   |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
 | `instances`    | zset   | `ID:NODE` by last sign of life (`hash` design only)     | live workers, expires      |
 """
@@ -35,11 +32,8 @@ class Keys:
         self.cursor = prefix + "cursor"
         self.heat = prefix + "heat"
         self.marks = prefix + "marks"
+        self.presence = prefix + "presence"
         self.jobs = prefix + "jobs"
-        self.stops = prefix + "stops"
-        self.doubts = prefix + "doubts"
-        self.since = prefix + "since"
-        self.seen = prefix + "seen"
         self.counts = prefix + "counts"
         self.lock = prefix + "lock"
         self.instances = prefix + "instances"

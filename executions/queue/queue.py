@@ -51,22 +51,25 @@ class GivenBack:
 
 @dataclass(frozen=True)
 class Sign:
-    """Nodes that are alive; how many were found silent by this sign of life, and by no other; and since when
-    Redis remembers, by its clock in microseconds."""
+    """Nodes that are alive, and how many were found dead by this sign of life, and by no other."""
 
     live: int
     silent: int
-    since: int
 
 
 @dataclass(frozen=True)
 class Stats:
+    """`since`: signs of life have come without a gap since then. If it `is_settled`, a node that is not among the
+    live ones is dead."""
+
     now: int
     backlog: int
     in_flight: int
     failed_before: int
     pause_ms: int
     nodes: tuple[str, ...]
+    since: int
+    is_settled: bool
 
 
 def _claim_of(raw: bytes) -> bytes:
@@ -164,7 +167,7 @@ class ExecutionQueue(Verbs):
            whoever made it: the worker that had its message is dead, and the message with it.
         3. Give each suspect back by its token. If its owner completes it in the meantime, or another
            recovery was quicker, the token is gone and nothing happens. It counts as an attempt only if
-           somebody had begun to work on it: to wait for a worker is no failure.
+           a process had begun to work on it, and is dead or too slow: to wait for a worker is no failure.
 
         Returns what went back, and the tokens nobody could read, which were dropped.
         """
@@ -183,7 +186,7 @@ class ExecutionQueue(Verbs):
                 elif self._is_sound(token, look, idle=idle):
                     sound.add(_claim_of(raw))
                 else:
-                    outlived[(token.node, token.stamp, token.is_worked_on)].append(token.member)
+                    outlived[(token.node, token.stamp, self._is_failure(token, look))].append(token.member)
             for (node, stamp, counted), members in outlived.items():
                 claim = Claim(node, str(stamp), tuple(members))
                 total += self.mark_failed(claim, counted=counted)
@@ -193,9 +196,19 @@ class ExecutionQueue(Verbs):
         return total, tuple(unreadable)
 
     def _is_sound(self, token: Token, look: Stats, *, idle: bool) -> bool:
-        """To give back too early is harmless: who completes it is fenced, and its message finds nothing."""
+        """To give back too early is harmless: its completion is fenced, and its message finds nothing. A token of
+        a live node from before a gap may be one that a restarted Redis remembers and its node has completed."""
         limit = self.conf.node_ttl if idle and not token.is_worked_on else self.conf.stale
-        return token.node in look.nodes and abs(look.now - token.stamp) <= limit * 1_000_000
+        is_from_before_a_gap = look.is_settled and token.stamp < look.since
+        return token.node in look.nodes and not is_from_before_a_gap and not self._is_older(token, look, limit)
+
+    def _is_failure(self, token: Token, look: Stats) -> bool:
+        """A process had begun to work on it, and is dead or too slow."""
+        is_dead = token.node not in look.nodes and look.is_settled
+        return token.is_worked_on and (is_dead or self._is_older(token, look, self.conf.stale))
+
+    def _is_older(self, token: Token, look: Stats, seconds: float) -> bool:
+        return abs(look.now - token.stamp) > seconds * 1_000_000
 
     def lost(self, members: Iterable[str]) -> list[str]:
         """Those of the members that are neither on the queue nor in flight.
@@ -226,13 +239,14 @@ class ExecutionQueue(Verbs):
                 self._redis.set(self.keys.pause, 1, px=milliseconds)
 
     def sign_of_life(self, node: str) -> Sign:
-        live, silent, since = self._run("beat", node, self._ttl_us)
-        return Sign(live, silent, int(since))
+        live, silent = self._run("beat", node, self._ttl_us)
+        return Sign(live, silent)
 
     def stats(self) -> Stats:
-        now, backlog, in_flight, failed, pause_ms, nodes = self._run("look", self._ttl_us)
+        answer = self._run("look", self._ttl_us)
+        now, backlog, in_flight, failed, pause_ms, nodes, since, is_settled = answer
         live = tuple(sorted(node.decode() for node in nodes))
-        return Stats(int(now), backlog, in_flight, failed, pause_ms, live)
+        return Stats(int(now), backlog, in_flight, failed, pause_ms, live, int(since), bool(is_settled))
 
     def claims(self) -> Iterator[Token | bytes]:
         """Every token in flight; one that cannot be read comes as it is."""

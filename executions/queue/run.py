@@ -5,26 +5,34 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What becomes of a message, see lua/job_begin-5.lua."""
+    """What becomes of a message, see lua/job_begin-3.lua."""
 
     GO = "go"
-    ASK = "ask"
     ALIVE = "alive"
     OVER = "over"
-    STOPPED = "stopped"
     EXHAUSTED = "exhausted"
+    #: Said by the database alone: the message is of another one.
+    FOREIGN = "foreign"
+
+
+class Lease(StrEnum):
+    """How Redis found a run that is under way, see `standing` in lua/_job.lua."""
+
+    KNOWN = "known"
+    FORGOTTEN = "forgotten"
+    OTHER = "other"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A message has come: run this job. `published` is 0 once the database has been asked."""
+    """A message has come: run this job."""
 
     job: str
     task_id: int
     revision: int
     runs: int
     most: int
-    published: int
+    database: str = ""
 
     @property
     def why_exhausted(self) -> str:
@@ -37,17 +45,24 @@ class Offer:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a job, which is its node's alone. `begun` is by Redis's clock, in microseconds: if Redis has been
-    emptied since, the record is written anew from this."""
+    """One run of a job, which is its node's alone. If Redis forgets it, its record is written anew from this."""
 
     job: str
     task_id: int
     node: str
     revision: int
     runs: int
-    begun: int
 
     @property
     def args(self) -> tuple[str | int, ...]:
-        """As `run_of` in lua/_job.lua takes it."""
-        return (self.job, self.task_id, self.node, self.revision, self.runs, self.begun)
+        """As the scripts take it that may write its record anew."""
+        return (self.job, self.task_id, self.node, self.revision, self.runs)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The answer of Redis to an offer. `before` is the record that was there, for the run to be undone."""
+
+    verdict: Verdict
+    run: Run
+    before: str

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from executions.errors import QueueUnavailable
 from executions.queue import Run, job_records
 from executions.text import made_storable
+from tasks.jobs import underway
 
 if TYPE_CHECKING:
     from celery import Task
@@ -40,14 +41,14 @@ class Handle:
         """A Redis that is away is no reason for a job to fail."""
         with suppress(QueueUnavailable):
             should_stop = job_records().check_in(self.run, message)
-            self.was_told_to_stop = self.was_told_to_stop or should_stop
+            self.was_told_to_stop = self.was_told_to_stop or should_stop or underway.is_lost(self.run)
 
 
 class Untracked(Handle):
     """For a job that was called like any function, or sent without an execution: nobody follows it."""
 
     def __init__(self, task: "Task[Any, Any]") -> None:
-        super().__init__(task, Run("", 0, "", 0, 0, 0))
+        super().__init__(task, Run("", 0, "", 0, 0))
 
     def check_in(self, message: str = "") -> None:
         pass

@@ -6,8 +6,6 @@ from executions.queue import Offer
 from executions.usecases.jobs import Message
 
 NAME = "harbor_job"
-#: The message may have come before: the database is asked.
-DOUBTFUL = 1
 
 
 def of(message: Message) -> dict[str, Any]:
@@ -17,18 +15,18 @@ def of(message: Message) -> dict[str, Any]:
             "revision": message.revision,
             "runs": message.runs,
             "most": message.max_attempts,
-            "published": message.published,
             "followed": message.has_followers,
+            "database": message.database,
         }
     }
 
 
-def offer(job: str, header: dict[str, Any], *, redelivered: bool) -> Offer:
+def offer(job: str, header: dict[str, Any]) -> Offer:
     return Offer(
         job=job,
         task_id=header["task"],
         revision=header["revision"],
         runs=header["runs"],
         most=header["most"],
-        published=DOUBTFUL if redelivered else header["published"],
+        database=header.get("database", ""),
     )

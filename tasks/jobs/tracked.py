@@ -5,9 +5,9 @@ lost, for whoever recovers makes it (executions/usecases/jobs).
 """
 
 import json
+import logging
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -16,13 +16,15 @@ from celery import Task
 from celery.exceptions import Ignore, Reject, TimeLimitExceeded
 from celery.utils.time import maybe_make_aware
 
-from executions.errors import DatabaseAway, QueueUnavailable, TooSoon
-from executions.queue import MAX_MESSAGE, Offer, Run, Verdict, job_records, this_node
+from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
+from executions.queue import MAX_MESSAGE, Begun, Offer, Run, Verdict, job_records, this_node
 from executions.status import Status
 from executions.text import json_text, made_storable
-from executions.usecases.jobs import RESULT, Turn, known
+from executions.usecases.jobs import AGAIN, RESULT, Arguments, Turn, begin
 from tasks.jobs import dropped, header, recorder, reporter, underway
 from tasks.jobs.handle import Handle, Untracked
+
+log = logging.getLogger("harbor_refresh")
 
 MAX_RESULT = 60_000
 #: Where a run that is under way has its handle, among what Celery keeps of its request.
@@ -50,7 +52,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Begin the run if it may run here and now; run it; have its end recorded, and reported.
 
-        What if the process dies on any line: the record says that it runs here, the node falls silent, and
+        What if the process dies on any line: the record says that it runs here, its lease is not renewed, and
         the job is given back. What if Redis is away at the beginning: the message goes back, and this node starts
         a new life, for it cannot know whether the run was recorded. At the end: the report goes to the database
         all the same, which is what counts.
@@ -76,23 +78,22 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         return result
 
     def _begin(self, told: dict[str, Any]) -> Run:
-        info = self.request.delivery_info or {}
-        offer = header.offer(str(self.request.id), told, redelivered=bool(info.get("redelivered")))
+        offer = header.offer(str(self.request.id), told)
         try:
-            verdict, run = job_records().begin(offer, this_node.name)
-            if verdict == Verdict.ASK:
-                verdict, run = _after_asking(offer, run)
+            begun = begin(offer, this_node.name)
         except Exception as exc:  # a time limit may end it here as well
-            if not isinstance(exc, DatabaseAway | TooSoon):
+            if not isinstance(exc, DatabaseAway | JobChanged):
                 this_node.renew()
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
             raise Reject(_said_by(exc), requeue=True) from exc
-        if turn := _turn_of(verdict, run, offer):
+        if turn := _turn_of(begun, offer):
             reporter.put(turn)
-        if verdict != Verdict.GO:
+        if begun.verdict == Verdict.FOREIGN:
+            log.warning("Left alone job %s: its message was sent for another database", offer.job)
+        if begun.verdict != Verdict.GO:
             raise Ignore
-        return run
+        return begun.run
 
     def _end_well(self, job: Handle, result: Any) -> None:
         if job.was_told_to_stop:
@@ -138,24 +139,43 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         so before the message can be anywhere."""
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            self._wait_for_another_try(job, _delay_of(options))
+            next_ones, these = _arguments(args, kwargs), _arguments(self.request.args, self.request.kwargs)
+            self._wait_for_another_try(job, _delay_of(options), None if next_ones == these else next_ones)
             told = {header.NAME: self.request.get(header.NAME)}
             options["headers"] = {**(options.get("headers") or {}), **told}
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
-    def _wait_for_another_try(self, job: Handle, delay: float) -> None:
+    def _wait_for_another_try(self, job: Handle, delay: float, arguments: Arguments | None) -> None:
         """If Redis is away this node starts a new life, and what the old one was running is given back."""
         run = job.run
+        told = AGAIN + _text_of_another_try(arguments, job.reason) if arguments else job.reason
         job.waits_for_another_try = True
         underway.end(run)
         try:
-            revision = job_records().settle(run, Status.SCHEDULED, job.reason, delay=delay)
+            revision = job_records().settle(run, Status.SCHEDULED, told, delay=delay)
         except QueueUnavailable as exc:
             this_node.renew()
             raise Ignore from exc
         if revision is None:
             raise Ignore
-        reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason))
+        reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason, arguments=arguments))
+
+
+def _arguments(args: Any, kwargs: Any) -> Arguments:
+    return list(args or ()), dict(kwargs or {})
+
+
+def _text_of_another_try(arguments: Arguments, reason: str) -> str:
+    """ValueError, with what is wrong, if the arguments cannot be kept for another message."""
+    try:
+        text = json_text([*arguments, reason])
+    except TypeError as exc:
+        raise ValueError(f"another try takes arguments that are JSON, and got others: {exc}") from exc
+    if len(text) > MAX_RESULT:
+        raise ValueError(
+            f"another try takes arguments of {MAX_RESULT:,} characters at most, and got {len(text):,}"
+        )
+    return text
 
 
 def _said_by(exc: BaseException) -> str:
@@ -185,24 +205,13 @@ def _record(run: Run, status: str, message: str, result: str | None, *, is_follo
         reporter.put(Turn(run.job, run.task_id, revision, status, message, handed_on, is_followed))
 
 
-def _turn_of(verdict: Verdict, run: Run, offer: Offer) -> Turn | None:
+def _turn_of(begun: Begun, offer: Offer) -> Turn | None:
     """What is to be reported of a message that has come; nothing of one that came twice."""
     turns = {
         Verdict.GO: (Status.RUNNING, ""),
-        Verdict.STOPPED: (Status.STOPPED, "it was stopped before it began"),
         Verdict.EXHAUSTED: (Status.ERROR, offer.why_exhausted),
     }
-    if verdict not in turns:
+    if begun.verdict not in turns:
         return None
-    status, message = turns[verdict]
-    return Turn(run.job, run.task_id, run.revision, status, message)
-
-
-def _after_asking(offer: Offer, run: Run) -> tuple[Verdict, Run]:
-    found = known(offer.task_id)
-    if found.is_over:
-        return Verdict.OVER, run
-    if found.is_running and job_records().memory().is_fresh:
-        raise TooSoon
-    asked = replace(offer, revision=found.revision, runs=found.runs, published=0)
-    return job_records().begin(asked, run.node)
+    status, message = turns[begun.verdict]
+    return Turn(begun.run.job, begun.run.task_id, begun.run.revision, status, message)

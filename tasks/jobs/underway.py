@@ -1,8 +1,17 @@
-"""The runs that this process has under way, so that its heartbeat can tell a Redis that was emptied of them."""
+"""The runs that this process has under way. Its heartbeat renews their leases."""
 
-from executions.queue import Run, job_records
+import logging
+
+from django.db import DatabaseError, connection
+
+from executions.errors import DatabaseAway
+from executions.queue import Lease, Run, job_records
+from executions.usecases.jobs import stands
+
+log = logging.getLogger("harbor_refresh")
 
 _runs: dict[str, Run] = {}
+_lost: set[Run] = set()
 
 
 def begin(run: Run) -> None:
@@ -10,7 +19,14 @@ def begin(run: Run) -> None:
 
 
 def end(run: Run) -> None:
-    _runs.pop(run.job, None)
+    if _runs.get(run.job) == run:
+        del _runs[run.job]
+    _lost.discard(run)
+
+
+def is_lost(run: Run) -> bool:
+    """Its job has ended, or was given to another run, while this one goes on."""
+    return run in _lost
 
 
 def nodes() -> set[str]:
@@ -18,6 +34,34 @@ def nodes() -> set[str]:
     return {run.node for run in list(_runs.values())}
 
 
-def tell_again() -> None:
-    for run in list(_runs.values()):
-        job_records().check_in(run)
+def renew() -> None:
+    """Renew the leases of what is under way.
+
+    Of a run that Redis has forgotten the database is asked. If its job goes on, its record is written anew; if
+    the job has ended, or is in a later revision, the run is lost, and told so when it asks. What if the database
+    is away: the next heartbeat asks. Raises QueueUnavailable.
+    """
+    runs = list(_runs.values())
+    _lost.intersection_update(runs)
+    found = dict(zip(runs, job_records().renew(runs), strict=True))
+    _lost.update(run for run, lease in found.items() if lease == Lease.OTHER)
+    forgotten = [run for run, lease in found.items() if lease == Lease.FORGOTTEN]
+    if forgotten:
+        _record_anew(forgotten)
+
+
+def _record_anew(forgotten: list[Run]) -> None:
+    try:
+        known = stands([run.task_id for run in forgotten])
+    except (DatabaseAway, DatabaseError) as exc:
+        log.warning("Cannot ask whether %d runs that Redis has forgotten go on: %s", len(forgotten), exc)
+        return
+    finally:
+        connection.close()  # the thread of the heartbeat asks seldom
+    for run in forgotten:
+        stand = known.get(run.task_id)
+        goes_on = stand and stand.job == run.job and not stand.is_over and stand.revision <= run.revision
+        if not goes_on:
+            _lost.add(run)
+        elif _runs.get(run.job) == run:
+            job_records().renew([run], forgotten_too=True)

@@ -12,6 +12,7 @@ from executions.models import Execution, Job, StatusChange, Task
 from harbor_refresh.local.services import services
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
+from tests.faults.conftest import records
 from tests.waiting import wait_for
 
 
@@ -45,7 +46,7 @@ def test_a_mirror_of_twenty_artifacts_succeeds_and_shows_how_far_it_is(cluster: 
     ends = Task.objects.order_by("pk").values_list("status", "status_revision", "run_count")
     assert list(ends) == [("Success", 0, 0)] * 19 + [("Success", 1, 1)]
     assert history() == [("Running", "Success")]
-    wait_for(lambda: not redis.hlen("cache:execution:refresh:jobs"), "every record to be forgotten")
+    wait_for(lambda: not records(redis), "every record to be forgotten")
 
 
 def begin(cluster: Cluster, name: str) -> Member:

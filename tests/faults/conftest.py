@@ -9,10 +9,13 @@ from redis import Redis
 from executions import points
 from executions.invariants import set_aside, violations
 from executions.models import Execution, Task
+from executions.queue.job_records import MEMORY
 from executions.usecases import NewExecution, NewTask, Report, create_many, report
 from tasks.queues import JOBS, WORK
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
+
+RECORDS = "cache:execution:refresh:jobs"
 
 #: Every key there may be when all is done. Whatever else is found has leaked.
 EXPECTED = (
@@ -22,15 +25,18 @@ EXPECTED = (
     b"cache:execution:refresh:cursor",
     b"cache:execution:refresh:heat",
     b"cache:execution:refresh:marks",
-    b"cache:execution:refresh:stops",
-    b"cache:execution:refresh:doubts",
-    b"cache:execution:refresh:since",
-    b"cache:execution:refresh:seen",
+    b"cache:execution:refresh:presence",
+    b"cache:execution:refresh:jobs",
     b"cache:execution:refresh:counts",
     b"_kombu.binding",
     b"unacked_mutex",
     b"harbor_refresh.ticks",
 )
+
+
+def records(redis: Redis) -> list[bytes]:
+    """The jobs in progress, as far as Redis knows."""
+    return [job for job in redis.hkeys(RECORDS) if job != MEMORY]
 
 
 @pytest.fixture
@@ -54,6 +60,7 @@ def holds(redis: Redis) -> Callable[..., None]:
         def all_hold() -> bool:
             found[:] = violations(broker=broker, at_most=5)
             found.extend(f"K5: the key {key!r} is left" for key in redis.keys("*") if not key.startswith(EXPECTED))
+            found.extend(f"K5: the record of job {job!r} is left" for job in records(redis))
             found.extend(f"set aside: {one}" for one in set_aside() if not expect_quarantine)
             return not found
 

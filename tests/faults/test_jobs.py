@@ -13,6 +13,7 @@ from executions.models import Execution, Job, Task
 from tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import records
 from tests.waiting import wait_for
 
 Statuses = dict[str, int]
@@ -62,7 +63,7 @@ def test_an_execution_of_jobs_ends_when_they_have_and_nothing_is_kept_of_them(
     assert statuses(execution) == {"Success": 20}
     assert Counter(log.read_text().splitlines()) == Counter(f"copy {n}" for n in range(20))
     assert (execution.vendor_type, execution.vendor_id) == ("REPLICATION", 7)
-    wait_for(lambda: redis.hlen("cache:execution:refresh:jobs") == 0, "every record to be forgotten")
+    wait_for(lambda: not records(redis), "every record to be forgotten")
 
 
 def test_what_a_job_raises_is_the_status_message_of_its_task(worker: Callable[..., Member]) -> None:

@@ -13,6 +13,7 @@ from executions import signals
 from executions.errors import AlreadyUnderWay
 from executions.models import Execution, Job
 from executions.queue import JobRecord
+from executions.queue.job_records import MEMORY
 from executions.usecases.jobs import NewJob
 from executions.usecases.jobs import start as record
 from harbor_refresh.celery import app
@@ -21,6 +22,7 @@ from tasks.jobs.publishing import publish_what_was_recorded
 from tasks.queues import JOBS, TICKS, WORK
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import records
 from tests.waiting import wait_for
 
 RECORDS = "cache:execution:refresh:jobs"
@@ -68,7 +70,7 @@ def all_is_well(worker: Start, holds: Callable[..., None], redis: Redis) -> Iter
     """After each test K1 to K5, and no job is left in progress."""
     yield
     holds()
-    assert redis.hlen(RECORDS) == 0
+    assert records(redis) == []
 
 
 def rows(*executions: Execution) -> dict[str, Row]:
@@ -82,7 +84,11 @@ def rows(*executions: Execution) -> dict[str, Row]:
 
 def running(redis: Redis) -> list[tuple[str, int, str]]:
     """The runs that Redis knows of: job, revision, node."""
-    found = (JobRecord.read(job.decode(), text.decode()) for job, text in redis.hgetall(RECORDS).items())
+    found = (
+        JobRecord.read(job.decode(), text.decode())
+        for job, text in redis.hgetall(RECORDS).items()
+        if job != MEMORY
+    )
     return [(one.job, one.revision, one.node) for one in found if one and one.is_running]
 
 
@@ -127,7 +133,7 @@ def test_a_run_that_was_taken_for_dead_and_comes_back_changes_nothing(
     sleeper.signal(signal.SIGCONT)
     after = start("SCAN", jobs=[team.copy.s("after").set(queue="sleeper")])
     wait_for(lambda: rows(after)["after"][0] == "Success", "what came behind the late end", log=sleeper.log)
-    wait_for(lambda: redis.hlen(RECORDS) == 1, "that to be forgotten", log=sleeper.log)
+    wait_for(lambda: len(records(redis)) == 1, "that to be forgotten", log=sleeper.log)
     assert rows(execution) == {"a": ("Running", 1, 1, "")}
     assert running(redis) == second
     assert len(log.pids("a")) == 2
@@ -164,7 +170,7 @@ def test_a_redis_that_is_emptied_while_jobs_run_and_wait_makes_none_run_twice(
     wait_for(lambda: rows(execution).items() >= running.items(), "that to be known", log=member.log)
     redis.flushall()
     wait_for(lambda: redis.llen(JOBS) >= len(waiting), "their messages to be sent again", log=ticks.log)
-    assert redis.hlen(RECORDS) == 2, "what runs was told again"
+    assert len(records(redis)) == 2, "what runs was told again"
     log.open("a")
     log.open("b")
     ends(execution, "Success", member)

@@ -23,10 +23,16 @@ DEADLINE_SECONDS = 20
 Redis = redis_library.Redis
 
 
-def whole_redis(client: Redis, prefix: str = "cache:execution:refresh:") -> dict[str, Any]:
-    """Every key under the prefix, without it, with all it holds. Redis has no empty sets or hashes."""
+PREFIX = "cache:execution:refresh:"
+
+
+def whole_redis(client: Redis, *, presence: bool = False) -> dict[str, Any]:
+    """Every key under the prefix, without it, with all it holds. Redis has no empty sets or hashes. Without
+    `presence`, which each sign of life changes, unless the test is about that."""
     state: dict[str, Any] = {}
-    for key in client.scan_iter(match=f"{prefix}*", count=1000):
+    for key in client.scan_iter(match=f"{PREFIX}*", count=1000):
+        if key == f"{PREFIX}presence".encode() and not presence:
+            continue
         kind = client.type(key).decode()
         value: Any
         match kind:
@@ -40,7 +46,7 @@ def whole_redis(client: Redis, prefix: str = "cache:execution:refresh:") -> dict
                 value = _text(client.get(key) or b"expired")
             case _:
                 value = kind
-        state[_text(key).removeprefix(prefix)] = value
+        state[_text(key).removeprefix(PREFIX)] = value
     return state
 
 
@@ -49,19 +55,32 @@ def _text(raw: bytes) -> str:
 
 
 class Clock:
-    """The time that the scripts see: microseconds, moved by the test alone."""
+    """The time that the scripts see: microseconds, moved by the test alone. If nodes are `heard`, signs of life
+    keep coming while it moves, as they have since long ago."""
 
-    def __init__(self, client: Redis, now: int = 1_000_000_000_000) -> None:
+    def __init__(self, client: Redis, now: int = 1_000_000_000_000, *, heard: bool = False) -> None:
         self.client = client
         self.now = now
+        self._heard = heard
         self.set(now)
+        if heard:
+            signs_of_life_come(client, since=1, heard=now)
 
     def set(self, now: int) -> None:
         self.now = now
         self.client.hset(CLOCK, mapping={"s": now // 1_000_000, "us": now % 1_000_000})
+        if self._heard:
+            self.client.hset(f"{PREFIX}presence", "heard", now)
 
     def move(self, seconds: float) -> None:
         self.set(self.now + round(seconds * 1_000_000))
+
+
+def signs_of_life_come(client: Redis, *, since: int, heard: int) -> dict[str, str]:
+    """To this server, without a gap since then, the last one at `heard`. What Redis holds of that."""
+    presence = {"since": str(since), "heard": str(heard), "server": str(client.info("server")["run_id"])}
+    client.hset(f"{PREFIX}presence", mapping=presence)  # type: ignore[arg-type]
+    return presence
 
 
 def source_with_clock_of_test(name: str) -> str:
@@ -73,7 +92,7 @@ def source_with_clock_of_test(name: str) -> str:
 def queue_with_clock(client: Redis, **conf: Any) -> tuple[ExecutionQueue, Clock]:
     """A queue of these settings, whose scripts ask the test for the time."""
     settings = replace(refresh_settings(), **conf)
-    return ExecutionQueue(settings, client, client, source_with_clock_of_test), Clock(client)
+    return ExecutionQueue(settings, client, client, source_with_clock_of_test), Clock(client, heard=True)
 
 
 def queue_with(client: Redis, **conf: Any) -> ExecutionQueue:

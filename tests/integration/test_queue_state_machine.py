@@ -77,7 +77,6 @@ class Model:
         self.cursor: str | None = None
         self.wake: str | None = None
         self.marks: dict[str, int] = {}
-        self.since: int | None = None
         self.pause = False
 
     def live(self, now: int) -> set[str]:
@@ -141,7 +140,6 @@ class Model:
             "wake": self.wake,
             "marks": {m: str(times) for m, times in self.marks.items()},
             "pause": "1" if self.pause else None,
-            "since": self.since and str(self.since),
         }
         return {key: value for key, value in state.items() if value}
 
@@ -198,10 +196,9 @@ class Queue(RuleBasedStateMachine):
     def sign_of_life(self, node: str) -> None:
         sign = self.queue.sign_of_life(node)
         self.model.nodes[node] = self.clock.now
-        self.model.since = self.model.since or self.clock.now
         alive, all_there_were = self.model.live(self.clock.now), len(self.model.nodes)
         self.model.nodes = {one: self.model.nodes[one] for one in alive}
-        assert sign == Sign(len(alive), all_there_were - len(alive), self.model.since)
+        assert sign == Sign(len(alive), all_there_were - len(alive))
 
     @rule(target=claims, node=nodes, count=st.integers(1, 9))
     def claim(self, node: str, count: int) -> Any:
@@ -364,7 +361,7 @@ class Queue(RuleBasedStateMachine):
         for key in (self.queue.keys.wake, self.queue.keys.marks):
             self.client.persist(key)  # they expire by the real clock, which is not ours
         assert whole_redis(self.client) == self.model.as_redis()
-        assert {key.decode() for key in self.client.keys("*")} - {CLOCK} == {
+        assert {key.decode() for key in self.client.keys("*")} - {CLOCK, self.queue.keys.presence} == {
             self.queue.conf.key_prefix + name for name in self.model.as_redis()
         }
 

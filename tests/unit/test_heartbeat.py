@@ -34,8 +34,8 @@ class Queue:
         return answer
 
 
-def sign(*, silent: int = 0, since: int = 7) -> Sign:
-    return Sign(live=2, silent=silent, since=since)
+def sign(*, silent: int = 0) -> Sign:
+    return Sign(live=2, silent=silent)
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +56,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """At which beat the runs of this process were told again."""
+    """After how many beats leases were renewed."""
     return []
 
 
 def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Sign | QueueUnavailable) -> Queue:
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    monkeypatch.setattr(underway, "tell_again", lambda: told.append(len(queue.beats)))
+    monkeypatch.setattr(underway, "renew", lambda: told.append(len(queue.beats)))
     heartbeat.beat_until_stopped()
     return queue
 
@@ -74,26 +74,17 @@ def test_whoever_finds_a_node_silent_asks_for_recovery_once(
     queue = beaten(monkeypatch, told, sign(), sign(silent=3), sign(), sign(silent=1), sign())
     assert (len(queue.beats), len(set(queue.beats))) == (5, 1)
     assert asked == [{"retry": False}] * 2
-    assert told == []
+    assert told == [0, 1, 2, 3, 4], "before each sign of life"
 
 
-def test_a_redis_that_was_emptied_is_told_again_and_no_other_nor_at_the_first_beat(
-    monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
-) -> None:
-    beaten(monkeypatch, told, sign(since=7), sign(since=7), sign(since=9), sign(since=9), sign(since=12))
-    assert told == [3, 5]
-    assert asked == []
-
-
-def test_a_redis_that_was_away_and_came_back_empty_is_told_again(
+def test_a_redis_that_is_away_is_told_once_for_each_time(
     monkeypatch: pytest.MonkeyPatch,
     asked: list[dict[str, Any]],
     told: list[int],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     gone = QueueUnavailable("Redis: gone")
-    beaten(monkeypatch, told, sign(since=7), gone, gone, sign(since=9, silent=1), gone, sign(since=9))
-    assert told == [4]
+    beaten(monkeypatch, told, sign(), gone, gone, sign(silent=1), gone, sign())
     assert len(asked) == 1
     assert [line.partition(" gives ")[2] for line in caplog.messages] == ["no sign of life: Redis: gone"] * 2, (
         "once for each time that it is away"
@@ -104,30 +95,30 @@ def test_a_process_that_has_begun_a_new_life_is_alive_in_both_while_it_runs_what
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
     for number, node in enumerate(["former", "former", this_node.name]):
-        underway.begin(Run(f"j{number}", 7, node, 0, 1, begun=1))
+        underway.begin(Run(f"j{number}", 7, node, 0, 1))
     try:
         queue = beaten(monkeypatch, told, sign(), sign())
     finally:
-        for number in range(3):
-            underway.end(Run(f"j{number}", 7, "", 0, 1, begun=1))
+        for number, node in enumerate(["former", "former", this_node.name]):
+            underway.end(Run(f"j{number}", 7, node, 0, 1))
     assert sorted(queue.beats) == sorted(["former", this_node.name])
     assert underway.nodes() == set()
 
 
-def test_a_telling_that_fails_is_made_again_with_the_next_beat(
+def test_leases_that_cannot_be_renewed_are_with_the_next_beat_and_no_sign_of_life_outlives_them(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
-    queue = Queue(sign(since=7), sign(since=9), sign(since=9), sign(since=9))
+    queue = Queue(sign(), sign())
 
-    def tell_again() -> None:
+    def renew() -> None:
         told.append(len(queue.beats))
         if len(told) == 1:
             raise QueueUnavailable("Redis: gone")
 
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    monkeypatch.setattr(underway, "tell_again", tell_again)
+    monkeypatch.setattr(underway, "renew", renew)
     heartbeat.beat_until_stopped()
-    assert told == [2, 3]
+    assert told == [0, 0, 1]
 
 
 def test_a_broker_that_fails_is_told_and_ends_no_heartbeat(
@@ -137,9 +128,8 @@ def test_a_broker_that_fails_is_told_and_ends_no_heartbeat(
         raise RuntimeError("no broker")
 
     monkeypatch.setattr(recover_stale, "apply_async", fail)
-    queue = beaten(monkeypatch, told, sign(silent=1), sign(since=9), sign(since=9))
+    queue = beaten(monkeypatch, told, sign(silent=1), sign(), sign())
     assert len(queue.beats) == 3
-    assert told == [2]
     assert caplog.messages == ["Could not ask for recovery, the schedule will in a few seconds: no broker"]
 
 

@@ -1,51 +1,89 @@
 -- Put before the scripts about jobs, after _shared.lua: how the record of a job is read and written.
 --
--- REVISION|STATUS|RUNS|CHECKED_IN|NODE|TASK|ACKNOWLEDGED|SENT|MESSAGE, see ../job_record.py
+-- REVISION|STATUS|RUNS|CHECKED_IN|RENEWED|NODE|TASK|ACKNOWLEDGED|SENT|ASKED|MESSAGE, see ../job_record.py
 
 local CODE = { Pending = 0, Scheduled = 1, Running = 2, Stopped = 3, Error = 3, Success = 3 }
-local PATTERN = '^(%d+)|(%a+)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|([01])|(.*)$'
+local PATTERN = '^(%d+)|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|([01])|([01])|(.*)$'
+-- The node of a run that the database knows of and Redis does not: if a process has it, that process says so.
+local UNKNOWN = 'unknown'
+-- The field of `jobs` that is no job.
+local MEMORY = 'memory'
+
+-- Revisions are decimal text: they go to 2^61, and a number of Lua's is exact to 2^53 only.
+local function is_later(revision, other)
+    return #revision > #other or (#revision == #other and revision > other)
+end
+
+local function successor(revision)
+    local head, nines = string.match(revision, '^(.-)(9*)$')
+    local zeros = string.rep('0', #nines)
+    if head == '' then
+        return '1' .. zeros
+    end
+    return string.sub(head, 1, -2) .. text(tonumber(string.sub(head, -1)) + 1) .. zeros
+end
 
 -- nil if there is none, or none that can be read.
 local function record_of(jobs, job)
-    local revision, status, runs, checked_in, node, task, acknowledged, sent, message =
+    local revision, status, runs, checked_in, renewed, node, task, acknowledged, sent, asked, message =
         string.match(redis.call('HGET', jobs, job) or '', PATTERN)
     if not revision or not CODE[status] then
         return nil
     end
     return {
-        revision = tonumber(revision), status = status, code = CODE[status], runs = tonumber(runs),
-        checked_in = checked_in, node = node, task = task, acknowledged = acknowledged, sent = sent,
-        message = message,
+        revision = revision, status = status, code = CODE[status], runs = tonumber(runs), checked_in = checked_in,
+        renewed = tonumber(renewed), node = node, task = task, acknowledged = acknowledged, sent = sent,
+        asked = asked, message = message,
     }
 end
 
-local function write_record(jobs, job, r)
-    redis.call('HSET', jobs, job, table.concat({
-        text(r.revision), r.status, text(r.runs), r.checked_in, r.node, r.task, r.acknowledged, r.sent, r.message,
-    }, '|'))
+local function text_of(r)
+    return table.concat({
+        r.revision, r.status, text(r.runs), r.checked_in, text(r.renewed), r.node, r.task, r.acknowledged, r.sent,
+        r.asked, r.message,
+    }, '|')
 end
 
--- The record of the run that ARGV[1..6] tell: job, task, node, revision, runs so far, begun (us). Second: whether
--- this Redis has no record of the job at all. It may have been emptied since the run began: then the run goes on, and
--- its record is as it was at its beginning. Else the run is over, and was forgotten.
-local function run_of(jobs, since_key)
-    local job, task, node, revision = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-    local runs, begun = tonumber(ARGV[5]), tonumber(ARGV[6])
-    local record = record_of(jobs, job)
-    if record then
-        return record.node == node and record.revision == revision and record or nil, false
-    end
-    if remembers_since(since_key) <= begun then
-        return nil, true
-    end
+local function write_record(jobs, job, record)
+    redis.call('HSET', jobs, job, text_of(record))
+end
+
+-- The record of a run that has just begun, or that goes on though Redis has forgotten it.
+local function running(task, node, revision, runs)
     return {
-        revision = revision, status = 'Running', code = 2, runs = runs, checked_in = text(now_us()), node = node,
-        task = task, acknowledged = '', sent = '1', message = '',
-    }, true
+        revision = revision, status = 'Running', code = 2, runs = runs, checked_in = text(now_us()),
+        renewed = now_us(), node = node, task = task, acknowledged = '', sent = '1', asked = '0', message = '',
+    }
 end
 
--- Whether a node gave a sign of life within `ttl`.
-local function is_live(nodes, node, ttl)
-    local last = tonumber(redis.call('ZSCORE', nodes, node) or nil)
-    return last ~= nil and math.abs(now_us() - last) <= ttl
+-- Whether this run (its node, its revision) may speak for the job: 'known' if the record is its own, 'forgotten' if
+-- there is none or an older one, 'other' if the job has ended or belongs to another run.
+local function standing(record, node, revision)
+    if not record or is_later(revision, record.revision) then
+        return 'forgotten'
+    end
+    if record.revision ~= revision or record.code == 3 then
+        return 'other'
+    end
+    if record.node == UNKNOWN then
+        return 'forgotten'
+    end
+    return record.node == node and 'known' or 'other'
+end
+
+-- The memory of this Redis: its epoch, and how many times it has been advanced. Other servers remember both. It lies
+-- among the records, so if these are lost it is lost with them, and a new epoch begins.
+local function begin_epoch(jobs, presence)
+    local epoch = text(now_us())
+    redis.call('HSET', jobs, MEMORY, epoch .. '|0')
+    begin_presence(presence)
+    return epoch, 0
+end
+
+local function memory_of(jobs, presence)
+    local epoch, sequence = string.match(redis.call('HGET', jobs, MEMORY) or '', '^(%d+)|(%d+)$')
+    if not epoch then
+        return begin_epoch(jobs, presence)
+    end
+    return epoch, tonumber(sequence)
 end

@@ -1,5 +1,5 @@
--- Put before every script: Redis's own clock in microseconds, stamps, which tokens are live, and since when Redis
--- remembers.
+-- Put before every script: Redis's own clock in microseconds, stamps, which tokens are live, and whether silence means
+-- death.
 
 -- Lua would write a large number as 1.7e+15.
 local function text(number)
@@ -76,12 +76,30 @@ local function live_members(processing, suffix, first)
     return members, some
 end
 
--- Since when this Redis remembers (us). It was empty then.
-local function remembers_since(since_key)
-    local since = redis.call('GET', since_key)
-    if not since then
-        since = text(now_us())
-        redis.call('SET', since_key, since)
-    end
-    return tonumber(since)
+-- Silence means death only while signs of life get through. `presence` notes since when they have come to this
+-- server without a gap, and when the last heartbeat of any node came. A server that was restarted, or that took over
+-- from another, has another run id: what it holds may be older than what its clients remember.
+local function this_server()
+    local is_told, info = pcall(redis.call, 'INFO', 'server')
+    return is_told and string.match(info, 'run_id:(%w+)') or ''
+end
+
+local function presence_of(presence, ttl)
+    local since, heard, server = unpack(redis.call('HMGET', presence, 'since', 'heard', 'server'))
+    since, heard = tonumber(since or nil), tonumber(heard or nil)
+    local now = now_us()
+    local is_unbroken = since and heard and since <= now and math.abs(now - heard) <= ttl / 2
+        and server == this_server()
+    return is_unbroken and since or nil
+end
+
+local function begin_presence(presence)
+    local now = text(now_us())
+    redis.call('HSET', presence, 'since', now, 'heard', now, 'server', this_server())
+end
+
+-- Whether a node or a run that has been silent for `ttl` is dead: each that is alive has had the time to be heard.
+local function is_settled(presence, ttl)
+    local since = presence_of(presence, ttl)
+    return since ~= nil and now_us() - since > ttl
 end

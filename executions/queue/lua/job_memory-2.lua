@@ -1,16 +1,25 @@
--- Since when this Redis remembers, and whether somebody has looked up what it cannot know: it was empty then.
+-- Compares what this Redis remembers with what the database has noted of it.
 --
--- KEYS[1] since  string  since when this Redis remembers (us)
--- KEYS[2] seen   string  the `since` for which that was looked up
+-- A Redis that was emptied, or that came back older than it was, begins a new epoch.
+--
+-- KEYS[1] jobs      hash  JOB -> its record, while it is in progress; and EPOCH|SEQUENCE under the name `memory`
+-- KEYS[2] presence  hash  since when signs of life have come without a gap (us), the last one, the server
 -- ARGV[1] node ttl, us
--- ARGV[2] the `since` for which it has been looked up now; 0 to ask only
--- returns {since (us), 1 if that is so fresh that not all who are alive have told it what they run, 1 if it was
---         looked up}
-local since_key, seen_key = KEYS[1], KEYS[2]
-local ttl, looked_up = tonumber(ARGV[1]), ARGV[2]
+-- ARGV[2] the epoch the database has noted; '' for a caller that does not ask it
+-- ARGV[3] the sequence it has noted
+-- returns {now (us), epoch (us: when it began), sequence, 1 if silence means death}
+--
+-- Each call advances the sequence, and its caller notes it in the database. A sequence below the noted one is older.
+-- Another epoch than the noted one is new, or is one that was before it: the second is told by its age.
+local jobs, presence = KEYS[1], KEYS[2]
+local ttl, noted_epoch, noted_sequence = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
-if looked_up ~= '0' then
-    redis.call('SET', seen_key, looked_up)
+local epoch, sequence = memory_of(jobs, presence)
+local is_older = noted_epoch == epoch and sequence < noted_sequence
+local is_another = noted_epoch ~= '' and noted_epoch ~= epoch and is_settled(presence, ttl)
+if is_older or is_another then
+    epoch, sequence = begin_epoch(jobs, presence)
 end
-local since = remembers_since(since_key)
-return { text(since), now_us() - since <= ttl and 1 or 0, redis.call('GET', seen_key) == text(since) and 1 or 0 }
+sequence = sequence + 1
+redis.call('HSET', jobs, MEMORY, epoch .. '|' .. text(sequence))
+return { text(now_us()), epoch, sequence, is_settled(presence, ttl) and 1 or 0 }

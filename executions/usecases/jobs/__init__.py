@@ -5,7 +5,7 @@ do. While it runs, Redis knows on which node (executions/queue/job_records.py). 
 report, and is acknowledged in Redis when the report has landed.
 """
 
-from executions.usecases.jobs.asking import known
+from executions.usecases.jobs.beginning import begin
 from executions.usecases.jobs.choosing import Chosen, choose, executions_with_jobs
 from executions.usecases.jobs.counting import Counted, Passes, counted
 from executions.usecases.jobs.ending import end_running, end_waiting
@@ -13,19 +13,23 @@ from executions.usecases.jobs.landing import Landed, land
 from executions.usecases.jobs.looking import Look, Seen, look, look_at
 from executions.usecases.jobs.progress import Progress, progress
 from executions.usecases.jobs.publishing import Message, publish_recorded
-from executions.usecases.jobs.reaping import Reaped, reap
+from executions.usecases.jobs.reaping import MayWait, Reaped, reap
 from executions.usecases.jobs.recovering import Recovered, recover_jobs
 from executions.usecases.jobs.retrying import retry_failed
+from executions.usecases.jobs.standing import Stand, stands
 from executions.usecases.jobs.starting import NewJob, Started, start
 from executions.usecases.jobs.stopping import stop_jobs
-from executions.usecases.jobs.turn import RESULT, Turn
+from executions.usecases.jobs.turn import AGAIN, RESULT, Arguments, Turn
 
 __all__ = [
+    "AGAIN",
     "RESULT",
+    "Arguments",
     "Chosen",
     "Counted",
     "Landed",
     "Look",
+    "MayWait",
     "Message",
     "NewJob",
     "Passes",
@@ -33,14 +37,15 @@ __all__ = [
     "Reaped",
     "Recovered",
     "Seen",
+    "Stand",
     "Started",
     "Turn",
+    "begin",
     "choose",
     "counted",
     "end_running",
     "end_waiting",
     "executions_with_jobs",
-    "known",
     "land",
     "look",
     "look_at",
@@ -49,6 +54,7 @@ __all__ = [
     "reap",
     "recover_jobs",
     "retry_failed",
+    "stands",
     "start",
     "stop_jobs",
 ]

@@ -13,17 +13,19 @@ def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str)
     """Its message was dropped. A run that is under way had another message, and goes on. The revision is that of
     the message; a record knows better. Returns whether it was ended."""
     records = job_records()
-    now, _ = records.clock()
+    now = records.memory().now
     known = records.of([job]).get(job)
     if known is None:
-        return records.add(JobRecord(job, revision, status, 0, now, "", task_id, None, sent=True, message=why))
+        return records.add(
+            [JobRecord(job, revision, status, 0, now, "", task_id, None, sent=True, message=why)]
+        ) == [True]
     return not known.is_running and _end(known, status, why, now)
 
 
 def end_running(job: str, status: Status, why: str) -> bool:
     """Its run was ended from outside. Returns whether there was one."""
     records = job_records()
-    now, _ = records.clock()
+    now = records.memory().now
     known = records.of([job]).get(job)
     return known is not None and known.is_running and _end(known, status, why, now)
 
@@ -31,5 +33,5 @@ def end_running(job: str, status: Status, why: str) -> bool:
 def _end(known: JobRecord, status: Status, why: str, now: int) -> bool:
     if known.is_final:
         return False
-    ended = replace(known, status=status, checked_in=now, node="", message=why)
+    ended = replace(known, status=status, checked_in=now, renewed=0, node="", message=why)
     return job_records().replace([(known, ended)]) == [True]

@@ -14,6 +14,9 @@ from executions.status import Status
 from executions.usecases.jobs.turn import Turn, end_of_each_run
 from executions.usecases.reporting import Refusal, report
 
+#: What the record of a job is told that has ended otherwise: it is over.
+_OVER = Status.STOPPED
+
 
 @dataclass
 class Landed:
@@ -30,7 +33,8 @@ def land(turns: Sequence[Turn]) -> Landed:
     """Report these turns, see to those who follow, and acknowledge.
 
     1. Reports go over the hook if there is one; else they are applied here, in the transaction of 2.
-    2. In one transaction: results for the next of a chain; and the rest of a chain that was broken is stopped,
+    2. In one transaction: lock the tasks, and leave out turns that come too late, because the job has ended or
+       was stopped meanwhile; results for the next of a chain; and the rest of a chain that was broken is stopped,
        for its turn will never come.
     3. After the commit, acknowledge what has landed. A job that has ended is forgotten by Redis now.
     4. Ask for the messages of those whose turn it is.
@@ -51,10 +55,11 @@ def _land(turns: Sequence[Turn], *, is_reported: bool) -> list[Turn]:
     """Those that the database refuses."""
     if not turns:
         return []
-    ended = {turn.task_id: turn for turn in turns if turn.is_final and turn.is_followed}
     try:
-        with absence_translated():
-            succeeded = _apply(() if is_reported else turns, ended)
+        with absence_translated(), transaction.atomic():
+            late = _late(turns)
+            in_time = [turn for position, turn in enumerate(turns, start=1) if position not in late]
+            succeeded = _apply(in_time, is_reported=is_reported)
     except DatabaseError as exc:
         if len(turns) == 1:
             signals.troubled.send(sender=land, error=first_line(exc))
@@ -62,20 +67,43 @@ def _land(turns: Sequence[Turn], *, is_reported: bool) -> list[Turn]:
         middle = len(turns) // 2
         halves = (turns[:middle], turns[middle:])
         return [turn for half in halves for turn in _land(half, is_reported=is_reported)]
-    job_records().acknowledge((turn.job, turn.revision, turn.status) for turn in turns)
+    job_records().acknowledge(
+        (turn.job, turn.revision, _OVER if position in late else turn.status)
+        for position, turn in enumerate(turns, start=1)
+    )
     if succeeded:
         signals.recorded.send(sender=land, after=succeeded)
     return []
 
 
-def _apply(turns: Sequence[Turn], ended: dict[int, Turn]) -> list[int]:
-    """In one transaction, which is that of the reports if nobody follows."""
-    if not ended:
+def _late(turns: Sequence[Turn]) -> set[int]:
+    """The positions, from 1, of those that would open a job again that has ended, or whose task is not there. The
+    tasks stay locked."""
+    rows = run(
+        "late_turns",
+        task_ids=[turn.task_id for turn in turns],
+        jobs=[turn.job for turn in turns],
+        revisions=[turn.revision for turn in turns],
+    )
+    return {position for (position,) in rows}
+
+
+def _apply(turns: Sequence[Turn], *, is_reported: bool) -> list[int]:
+    """Report, unless that was done over the hook, and see to those who follow."""
+    if not is_reported:
         report(turn.report for turn in turns)
-        return []
-    with transaction.atomic():
-        report(turn.report for turn in turns)
-        return _hand_on(ended)
+    _change_arguments(turns)
+    ended = {turn.task_id: turn for turn in turns if turn.is_final and turn.is_followed}
+    return _hand_on(ended) if ended else []
+
+
+def _change_arguments(turns: Sequence[Turn]) -> None:
+    """Of jobs that asked for another try with other arguments: each message from now on has those."""
+    for turn in turns:
+        if turn.arguments is not None:
+            args, kwargs = turn.arguments
+            standing = Job.objects.filter(pk=turn.task_id, task__status_revision=turn.revision)
+            standing.update(args=args, kwargs=kwargs)
 
 
 def _over_the_hook(turns: Sequence[Turn]) -> tuple[Landed, Sequence[Turn]]:

@@ -64,5 +64,5 @@ def look_at(job_id: str) -> Seen | None:
     record = job_records().of([job_id]).get(job_id)
     if record is None:
         return None
-    stats = execution_queue().stats()
-    return Seen(record, record.node in stats.nodes, (stats.now - record.checked_in) / 1_000_000)
+    now = execution_queue().stats().now
+    return Seen(record, job_records().is_alive(record, now), (now - record.checked_in) / 1_000_000)

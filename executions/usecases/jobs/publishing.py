@@ -11,10 +11,11 @@ from django.db.models.functions import Now
 
 from executions.conf import refresh_settings
 from executions.models import Job, Task
-from executions.queue import at, job_records
+from executions.queue import Memory, at
 from executions.queue.sets import pages
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.landing import land
+from executions.usecases.jobs.remembering import note, remember
 from executions.usecases.jobs.turn import Turn
 
 PAGE = 500
@@ -24,7 +25,7 @@ LATER = "countdown"
 
 @dataclass(frozen=True)
 class Message:
-    """Run this job. `published` is when that was said, in microseconds of Redis's clock."""
+    """Run this job. `database` is the name of the database that knows of it."""
 
     job: str
     task_id: int
@@ -36,10 +37,10 @@ class Message:
     runs: int
     max_attempts: int
     has_followers: bool
-    published: int
+    database: str
 
     @classmethod
-    def of(cls, job: Job, published: int) -> "Message":
+    def of(cls, job: Job, database: str) -> "Message":
         task = job.task
         return cls(
             job=task.job_id,
@@ -54,7 +55,7 @@ class Message:
             runs=task.run_count,
             max_attempts=job.may_begin,
             has_followers=job.has_followers,  # type: ignore[attr-defined]  # of `publishable`
-            published=published,
+            database=database,
         )
 
 
@@ -67,16 +68,14 @@ def publish_recorded(
     *,
     execution_id: int | None = None,
     after: Sequence[int] | None = None,
-    doubtful: bool = False,
 ) -> int:
     """Publish what has no message: of one execution, of those that follow these tasks, or all there is, but for
     what was recorded a moment ago: whoever recorded that is publishing it.
 
     Page by page: lock, publish, note that it was, commit. Those that somebody else is publishing are passed over.
 
-    What if the process dies after it has published and before the commit: the page is published again. Whoever
-    publishes what may have been published before says so (`doubtful`), and each message of such a job asks the
-    database before it runs; so does one of a job that was tried before. Returns how many messages went out.
+    What if the process dies after it has published and before the commit: the page is published again, and the
+    second message of a job finds that it runs or has ended. Returns how many messages went out.
     """
     if after is not None:
         which = [Q(follows__in=page) for page in pages(after, PAGE)]
@@ -84,39 +83,40 @@ def publish_recorded(
         unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).order_by("pk")
         which = [Q(pk__in=page) for page in pages(unfinished.values_list("pk", flat=True), PAGE)]
     else:
-        return _publish_all(publish, doubtful=doubtful)
-    return sum(len(_publish_page(publish, jobs, doubtful=doubtful)) for jobs in which)
+        return _publish_all(publish)
+    return sum(len(_publish_page(publish, jobs)) for jobs in which)
 
 
-def _publish_all(publish: Publish, *, doubtful: bool) -> int:
+def _publish_all(publish: Publish) -> int:
     a_moment_ago = Now() - timedelta(seconds=refresh_settings().node_ttl)
     count, last = 0, 0
     while True:
         which = Q(pk__gt=last, task__creation_time__lt=a_moment_ago)
-        jobs = _publish_page(publish, which, doubtful=doubtful)
+        jobs = _publish_page(publish, which)
         if not jobs:
             return count
         count, last = count + len(jobs), jobs[-1].pk
 
 
-def _publish_page(publish: Publish, which: Q, *, doubtful: bool) -> list[Job]:
+def _publish_page(publish: Publish, which: Q) -> list[Job]:
     with transaction.atomic():
         found = unpublished().filter(which, ITS_TURN).select_for_update(of=("self",), skip_locked=True)
         jobs = list(found[:PAGE])
         if not jobs:
             return jobs
-        published, turns = send(publish, jobs, doubtful=doubtful)
-        Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(published))
+        memory, turns = send(publish, jobs)
+        Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(memory.now))
+        note(memory)  # last: other publishers wait for this row
     land(turns)
     return jobs
 
 
-def send(publish: Publish, jobs: Sequence[Job], *, doubtful: bool) -> tuple[int, list[Turn]]:
-    """The messages of these jobs, which are `publishable`. Returns when, in microseconds of Redis's clock, and the
-    turns that follow: whose message says "later" is Scheduled, and who can have no message has failed."""
-    doubts = [job.task.job_id for job in jobs if doubtful or job.task.status_revision > 0]
-    published, _ = job_records().clock(doubts)
-    messages = [Message.of(job, published) for job in jobs]
+def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
+    """The messages of these jobs, which are `publishable`. Returns the moment, which the caller notes, and the
+    turns that follow: a job whose message says "later" is Scheduled, and one that can have no message has failed.
+    """
+    remembered = remember()
+    messages = [Message.of(job, remembered.database) for job in jobs]
     turns = [
         Turn(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
     ]
@@ -124,7 +124,7 @@ def send(publish: Publish, jobs: Sequence[Job], *, doubtful: bool) -> tuple[int,
         Turn(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
         for one, why in publish(messages) or ()
     ]
-    return published, turns
+    return remembered.memory, turns
 
 
 def publishable() -> Any:

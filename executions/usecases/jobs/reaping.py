@@ -1,21 +1,31 @@
 """Reap: compare what Redis knows of jobs in progress with what the database has acknowledged, and settle it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from executions import signals
 from executions.conf import refresh_settings
 from executions.models import Job
-from executions.queue import JobRecord, at, job_records
+from executions.queue import JobRecord, Memory, at, job_records
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.landing import land
+from executions.usecases.jobs.publishing import LATER
 from executions.usecases.jobs.reading import Page, readable
+from executions.usecases.jobs.standing import stands
 from executions.usecases.jobs.tally import Tally, guarded
 from executions.usecases.jobs.turn import Turn, shuffled
 
 PAGE = 500
-LOST = "lost: it had begun, and nothing is known of it any more"
+LONGEST_SECONDS = 366 * 24 * 3600
+
+#: Of these jobs, the keys of those whose message may still wait in the broker.
+MayWait = Callable[[Sequence[Job]], Collection[int]]
+
+
+def nothing_waits(_: Sequence[Job]) -> Collection[int]:
+    """For a caller that cannot ask the broker."""
+    return ()
 
 
 @dataclass
@@ -30,7 +40,7 @@ class Reaped(Tally):
     unsent: int = 0
 
 
-def reap() -> Reaped:
+def reap(may_wait: MayWait = nothing_waits) -> Reaped:
     """One pass over all jobs in progress, in pages; a page that cannot be settled is told, and the next goes on.
 
     | its record is                                             | then                                       |
@@ -39,24 +49,23 @@ def reap() -> Reaped:
     | as it has landed, and final                               | it is forgotten                            |
     | as it has landed, not final, and silent for too long      | it fails, with that reason                 |
     | behind what has landed                                    | it is brought to what has landed           |
-    | gone, and the job was running                             | its task becomes Error, "lost"             |
+    | gone, and the job was running                             | it is looked for: a record says that it    |
+    |                                                           | runs on an unknown node. The process that  |
+    |                                                           | runs it says so, or it is given back       |
     | gone, and its message was sent before Redis was emptied   | the message is sent again (recovering.py)  |
+    | gone, and its message was sent long ago, and waits nowhere| the same                                   |
 
     "Ahead" and "behind" are by revision, then status code, then check-in. Every change is made only to the
-    record that was seen, so a job that moves on meanwhile is left alone. Nobody is lost a moment after Redis was
-    emptied: first, whatever runs tells it so again.
+    record that was seen, so a job that moves on meanwhile is left alone.
     """
     total = Reaped()
     records = job_records()
-    now, since = records.clock()
     memory = records.memory()
     try:
         for page in records.all():
-            guarded(total, _settle, page, now)
+            guarded(total, _settle, page, memory.now)
         for jobs in _published():
-            guarded(total, _look_for, jobs, at(max(since, now - _silence())), not memory.is_fresh)
-        if not memory.is_fresh:
-            records.memory(looked_up=memory.since)
+            guarded(total, _look_for, jobs, memory, may_wait)
     finally:
         signals.reaped.send(sender=reap, outcome=total)
     return total
@@ -92,19 +101,34 @@ def _settle(total: Reaped, page: Page, now: int) -> None:
     total.troubled += len(made.refused)
 
 
-def _look_for(total: Reaped, jobs: Sequence[Job], oldest: datetime, some_are_lost: bool) -> None:
-    """Jobs that must have a record, if they run, or a message, if they wait: one that was sent before the oldest
-    moment is lost, or may be."""
-    known = job_records().of([job.task.job_id for job in jobs])
+def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
+    """Jobs that must have a record, if they run, or a message, if they wait."""
+    records = job_records()
+    known = records.of([job.task.job_id for job in jobs])
     gone = [job for job in jobs if job.task.job_id not in known]
-    running = [job.task for job in gone if job.task.status == Status.RUNNING]
-    if some_are_lost:
-        made = land([Turn(one.job_id, one.pk, one.status_revision, Status.ERROR, LOST) for one in running])
-        total.lost += made.count
-        total.troubled += len(made.refused)
-    waiting = [job.pk for job in gone if job.task.status != Status.RUNNING]
-    still = Job.objects.filter(pk__in=waiting, task__status_code__lt=Status.RUNNING.code)
-    total.unsent += still.filter(published_at__lt=oldest).update(published_at=None)
+    running = [job.pk for job in gone if job.task.status == Status.RUNNING]
+    # asked after Redis: what has ended since is not looked for
+    still_running = [stand for stand in stands(running).values() if stand.is_running]
+    total.lost += sum(records.add([stand.looked_for(memory.now) for stand in still_running]))
+    waiting = [job for job in gone if job.task.status != Status.RUNNING]
+    forgotten = [job for job in waiting if _published_at(job) < at(memory.epoch)]
+    old = [job for job in waiting if job not in forgotten and _due_at(job) < at(memory.now - _silence())]
+    there = may_wait(old) if old else ()
+    unsent = [job.pk for job in (*forgotten, *old) if job.pk not in there]
+    still = Job.objects.filter(pk__in=unsent, task__status_code__lt=Status.RUNNING.code)
+    total.unsent += still.update(published_at=None)
+
+
+def _published_at(job: Job) -> datetime:
+    assert job.published_at  # noqa: S101  # of `_published`
+    return job.published_at
+
+
+def _due_at(job: Job) -> datetime:
+    """When its message should have come to a worker, if it had to wait for nothing else."""
+    later = job.options.get(LATER)
+    is_later = isinstance(later, int | float) and 0 < later < LONGEST_SECONDS
+    return _published_at(job) + timedelta(seconds=later if is_later else 0)
 
 
 def _silence() -> int:

@@ -1,19 +1,20 @@
-"""Recover jobs: give back what dead nodes had begun, and see to what has not landed or was not sent."""
+"""Recover jobs: give back what dead processes had begun, and see to what has not landed or was not sent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from executions import signals
 from executions.conf import refresh_settings
 from executions.database import absence_translated
 from executions.errors import DatabaseAway
-from executions.models import Task
-from executions.queue import JobRecord, execution_queue, job_records
+from executions.queue import JobRecord, Memory, job_records
 from executions.status import FINAL_CODE
 from executions.usecases.jobs.landing import land
 from executions.usecases.jobs.publishing import Publish, publish_recorded, publishable, send
 from executions.usecases.jobs.reading import Page, readable
-from executions.usecases.jobs.reaping import reap
+from executions.usecases.jobs.reaping import MayWait, nothing_waits, reap
+from executions.usecases.jobs.remembering import note, note_looked_up, remember
+from executions.usecases.jobs.standing import Stand, stands
 from executions.usecases.jobs.tally import Tally, guarded
 from executions.usecases.jobs.turn import Turn, shuffled
 
@@ -25,30 +26,35 @@ class Recovered(Tally):
     sent: int = 0
 
 
-def recover_jobs(publish: Publish) -> Recovered:
+def recover_jobs(publish: Publish, may_wait: MayWait = nothing_waits) -> Recovered:
     """One pass over the jobs in progress, page by page. A database that is away ends it.
 
-    1. A job that runs on a dead node is given back, by the record that was seen: it waits again, in a new
-       revision. A node that is alive is never touched; who gives back the same at once does it once. If the
-       database says that the job has ended, its record was late: it is forgotten.
-    2. What has not landed for longer than a node may be silent is reported again.
-    3. What waits and was not sent, or should have run by now, is published again. Once: who has given it back, or
-       checked it in, sends it, and notes that. It waits in a backlog for as long as that is.
+    1. A job whose run is dead is given back, by the record that was seen: it waits again, in a new revision. A
+       run whose lease is renewed is never touched; passes that give back the same job at once do it once. The
+       database is asked first: a job that has ended is forgotten, or asked to stop if it runs on.
+    2. What has not landed for longer than a lease lasts is reported again.
+    3. What waits and was not sent, or should have run by now, is published again. Once: the pass that has given it
+       back, or has checked it in, sends it, and notes that. It waits in a backlog for as long as that is.
     4. What was recorded and never published is published.
-    5. A Redis that was emptied is compared with the database at once, and not with the reaper's next pass: as
-       soon as whatever is alive has told it again what it runs.
+    5. A Redis that was emptied, or that came back older, is compared with the database at once, and not with the
+       reaper's next pass: as soon as each process that is alive has renewed its leases.
 
     What if the process dies on any line: the next pass sees what is left, and does it.
     """
     total = Recovered()
     try:
-        for page in job_records().all():
-            guarded(total, _recover, page, publish)
-        memory = job_records().memory()
-        if not memory.is_complete and not memory.is_fresh:
-            reap()
+        remembered = remember()
+        memory = remembered.memory
         with absence_translated():
-            total.sent += publish_recorded(publish, doubtful=True)
+            note(memory)
+        for page in job_records().all():
+            guarded(total, _recover, page, memory, publish)
+        if memory.is_settled and not remembered.is_complete:
+            reap(may_wait)
+            with absence_translated():
+                note_looked_up(memory)
+        with absence_translated():
+            total.sent += publish_recorded(publish)
     except DatabaseAway as exc:
         signals.database_away.send(sender=recover_jobs, count=0, error=str(exc))
     finally:
@@ -56,36 +62,47 @@ def recover_jobs(publish: Publish) -> Recovered:
     return total
 
 
-def _recover(total: Recovered, page: Page, publish: Publish) -> None:
-    look = execution_queue().stats()
+def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> None:
     known, unreadable = readable(page)
     total.unreadable += unreadable
-    dead = [one for one in known if one.is_running and one.node not in look.nodes]
-    over = _over(dead)
-    job_records().replace([(one, None) for one in dead if one.job in over])
-    returned = _replaced([(one, one.given_back(look.now)) for one in dead if one.job not in over])
+    running = [one for one in known if one.is_running]
+    overdue = [one for one in known if _is_overdue(one, memory.now)]
+    found = stands([one.task_id for one in (*running, *overdue)])
+    over = {one.job: one for one in (*running, *overdue) if _is_over(one, found)}
+    _end(over.values(), memory)
+    dead = [one for one in running if one.job not in over and _is_dead(one, memory)]
+    returned = _replaced([(one, _given_back(one, found[one.task_id], memory.now)) for one in dead])
     total.given_back += len(returned)
-    others = [one for one in known if one not in dead]
-    landed = land(shuffled(Turn.of(one) for one in (*returned, *_late(others, look.now))))
+    others = [one for one in known if one not in dead and one.job not in over]
+    landed = land(shuffled(Turn.of(one) for one in (*returned, *_late(others, memory.now))))
     total.landed += landed.count
     total.troubled += len(landed.refused)
-    overdue = [one for one in others if _is_overdue(one, look.now)]
-    mine = _replaced([(one, replace(one, checked_in=look.now)) for one in overdue])
+    mine = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])
     total.sent += _send_again([*returned, *mine], publish)
 
 
-def _over(records: Sequence[JobRecord]) -> set[str]:
-    """Jobs that have ended in the revision of their record, or a later one; or whose task was deleted."""
-    if not records:
-        return set()
-    found = Task.objects.filter(pk__in=[one.task_id for one in records])
-    tasks = {task.pk: task for task in found.only("status_code", "status_revision")}
+def _end(over: Iterable[JobRecord], memory: Memory) -> None:
+    """Their jobs have ended. A run that is alive is asked to stop, the others are forgotten."""
+    alive = {one.job for one in over if one.is_running and job_records().is_alive(one, memory.now)}
+    job_records().stop([one.job for one in over if one.job in alive and not one.asked])
+    job_records().replace([(one, None) for one in over if one.job not in alive])
 
-    def is_over(record: JobRecord) -> bool:
-        task = tasks.get(record.task_id)
-        return task is None or (task.status_code == FINAL_CODE and task.status_revision >= record.revision)
 
-    return {one.job for one in records if is_over(one)}
+def _is_over(record: JobRecord, found: dict[int, Stand]) -> bool:
+    """Its job has ended, or its task was deleted."""
+    stand = found.get(record.task_id)
+    return stand is None or stand.job != record.job or stand.is_over
+
+
+def _is_dead(record: JobRecord, memory: Memory) -> bool:
+    return memory.is_settled and not job_records().is_alive(record, memory.now)
+
+
+def _given_back(record: JobRecord, stand: Stand, now: int) -> JobRecord:
+    """It waits in a new revision; or, if the database is ahead of the record, as the database says."""
+    if stand.revision > record.revision and not stand.is_running:
+        return record.waiting(now, stand.revision, stand.status)
+    return record.waiting(now, max(record.revision, stand.revision) + 1)
 
 
 def _silent_for_long(record: JobRecord, now: int) -> bool:
@@ -98,7 +115,8 @@ def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:
 
 
 def _is_overdue(record: JobRecord, now: int) -> bool:
-    """Its message should have been sent, and whoever was to send it is gone. To check it in is to be that one."""
+    """Its message should have been sent, and the process that was to send it is gone. The pass that checks it in
+    sends it."""
     waits = not record.is_final and not record.is_running
     return waits and not record.sent and _silent_for_long(record, now)
 
@@ -114,7 +132,7 @@ def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
     unfinished = publishable().filter(task__status_code__lt=FINAL_CODE)
     jobs = list(unfinished.filter(pk__in=[one.task_id for one in waiting]))
     if jobs:
-        land(send(publish, jobs, doubtful=True)[1])
+        land(send(publish, jobs)[1])
     now = job_records().of([one.job for one in waiting])
     job_records().replace([(one, replace(one, sent=True)) for one in now.values() if not one.sent])
     return len(jobs)

@@ -8,7 +8,6 @@ from django.db.models import OuterRef, Subquery
 
 from executions import signals
 from executions.models import Job, Task
-from executions.queue import job_records
 from executions.status import Status
 from executions.usecases.creating import BATCH
 from executions.usecases.jobs.uniqueness import lost_key, taken
@@ -17,15 +16,13 @@ from executions.usecases.reporting import Report, report
 
 def retry_failed(execution_id: int) -> int:
     """Returns how many. The jobs after them in a chain, which were stopped for it, wait for their turn again. Each
-    may begin as often as when it was new, and whatever stopped it before is forgotten. A unique job is left out,
+    may begin as often as when it was new. A unique job is left out,
     with what comes after it, while another of its like is queued or running.
 
-    What if the process dies before the commit: nothing happened, but that stops are forgotten of jobs that had
-    ended. After it: whoever repairs publishes.
+    What if the process dies before the commit: nothing happened. After it: recovery publishes.
     """
     with transaction.atomic():
         again = _failed_and_what_was_behind(execution_id)
-        job_records().forget_stops([job.task.job_id for job in again])
         report(Report(job.task_id, Status.PENDING, job.task.status_revision + 1, "tried again") for job in again)
         runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
         Job.objects.filter(pk__in=[job.pk for job in again]).update(published_at=None, runs_before=Subquery(runs))

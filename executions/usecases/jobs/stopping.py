@@ -1,18 +1,38 @@
 """Stop the jobs of an execution: what waits is not begun any more, what runs is asked to stop."""
 
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from executions import signals
+from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.queue import job_records
-from executions.status import FINAL_CODE
+from executions.status import FINAL_CODE, Status
 from executions.usecases.stopping import stop
 
 
 def stop_jobs(execution_id: int) -> int:
-    """Returns how many run and were asked to stop. The execution is Stopped when this returns.
+    """Returns how many run and were asked to stop; inside a transaction, which asks them after its commit, how
+    many the database knows to run. The execution is Stopped when this returns, and no report of a job opens it.
 
-    Redis first: what if the process dies in between, the jobs that wait are not begun, each says so, and their
-    tasks become Stopped one by one. The other way round they would run though their tasks had ended.
+    The database first: it is asked before each job begins, so none begins after the commit. After the commit, and
+    only then, those that run are asked to stop. What if the process dies in between, or Redis is away: recovery
+    finds jobs that run though they have ended, and asks them.
     """
-    waiting = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).exclude(job_id="")
-    running = job_records().stop(waiting.values_list("job_id", flat=True).iterator())
-    stop(execution_id)
-    return running
+    asked: list[int] = []
+    with transaction.atomic():
+        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).exclude(job_id="")
+        jobs = dict(unfinished.values_list("job_id", "status"))
+        stop(execution_id)
+        transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
+    return asked[0] if asked else sum(status == Status.RUNNING for status in jobs.values())
+
+
+def ask_to_stop(jobs: Sequence[str]) -> int:
+    """Tasks of these jobs are stopped or gone, and that is committed. Returns how many run."""
+    try:
+        return job_records().stop(jobs)
+    except QueueUnavailable as exc:
+        signals.stops_lost.send(sender=ask_to_stop, count=len(jobs), error=str(exc))
+        return 0

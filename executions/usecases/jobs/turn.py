@@ -13,6 +13,10 @@ from executions.usecases.reporting import Report
 
 #: What a job hands on to the next of its chain is the last message of its record: this, and JSON.
 RESULT = "result: "
+#: So are the arguments of another try, if they are others, with the message: this, and JSON of the three.
+AGAIN = "again: "
+
+Arguments = tuple[list[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,21 @@ class Turn:
     message: str = ""
     result: Any = None
     is_followed: bool = True
+    #: Of another try that is to have others than the one before it.
+    arguments: Arguments | None = None
 
     @classmethod
     def of(cls, record: JobRecord) -> Self:
-        message, result = record.message, None
-        if message.startswith(RESULT) and record.status == Status.SUCCESS:
-            with suppress(ValueError):  # nobody of ours wrote it; its end counts all the same
-                message, result = "", json.loads(message.removeprefix(RESULT))
-        return cls(record.job, record.task_id, record.revision, record.status, message, result)
+        message, result, arguments = record.message, None, None
+        with suppress(ValueError, TypeError):  # not written by us; its status counts all the same
+            if message.startswith(RESULT) and record.status == Status.SUCCESS:
+                result, message = json.loads(message.removeprefix(RESULT)), ""
+            elif message.startswith(AGAIN):
+                args, kwargs, message = json.loads(message.removeprefix(AGAIN))
+                arguments = (args, kwargs) if record.status == Status.SCHEDULED else None
+        return cls(
+            record.job, record.task_id, record.revision, record.status, message, result, arguments=arguments
+        )
 
     @property
     def is_final(self) -> bool:

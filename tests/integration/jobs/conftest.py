@@ -8,6 +8,7 @@ import pytest
 
 from executions import signals
 from executions.conf import refresh_settings
+from executions.models import RedisMemory
 from executions.queue import execution_queue, job_records
 from tasks.jobs.publishing import publish_what_was_recorded
 from tests.integration.jobs.situations import DAY, NOW, PREFIX, SECOND, Outbox
@@ -15,17 +16,20 @@ from tests.integration.state import Clock, Redis, source_with_clock_of_test
 
 
 @pytest.fixture
-def clock(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Of all that the use cases ask Redis about jobs. A node may be silent for 10 s. Redis remembers since
-    yesterday, and that has been looked up."""
+    yesterday, that has been looked up, and signs of life have come ever since."""
     conf = replace(refresh_settings(), node_ttl=10)
     for verbs in (job_records(), execution_queue()):
         made: Any = type(verbs)(conf, redis, redis, source_with_clock_of_test)
         for name in ("conf", "_redis", "_patient", "_single", "_ttl_us"):
             monkeypatch.setattr(verbs, name, getattr(made, name))
-    for name in ("since", "seen"):
-        redis.set(PREFIX + name, NOW - DAY * SECOND)
-    return Clock(redis, NOW)
+    yesterday = NOW - DAY * SECOND
+    redis.hset(f"{PREFIX}jobs", "memory", f"{yesterday}|7")
+    RedisMemory.objects.update_or_create(
+        pk=1, defaults={"epoch": yesterday, "sequence": 7, "looked_up": yesterday}
+    )
+    return Clock(redis, NOW, heard=True)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -97,16 +98,22 @@ def record(
     sent: bool = True,
     message: str = "",
     task_id: int | None = None,
+    renewed: float | None = None,
+    asked: bool = False,
 ) -> JobRecord:
-    """Of a job that was heard of so many seconds ago, when the test began. So it was when this landed, or then."""
+    """Of a job that was heard of so many seconds ago, when the test began. So it was when this landed, or then.
+    The lease of a run on a node that is dead or gone has just run out, that of another is in force."""
     at = NOW - round(ago * SECOND)
+    if renewed is None:
+        renewed = {"dead": TOO_LONG, "gone": TOO_LONG, "old": 10}.get(node, 0)
     acknowledged = None
     if landed:
         revision_landed, status_landed, *landed_ago = landed
         landed_at = NOW - round(landed_ago[0] * SECOND) if landed_ago else at
         acknowledged = Acknowledged(revision_landed, status_landed, landed_at)
     pk = Task.objects.get(job_id=job).pk if task_id is None else task_id
-    return JobRecord(job, revision, status, runs, at, node, pk, acknowledged, sent, message)
+    lease = NOW - round(renewed * SECOND) if node else 0
+    return JobRecord(job, revision, status, runs, at, node, pk, acknowledged, sent, message, lease, asked)
 
 
 def write(redis: Redis, *records: JobRecord) -> None:
@@ -114,7 +121,13 @@ def write(redis: Redis, *records: JobRecord) -> None:
 
 
 def alive(redis: Redis, node: str, clock: Clock) -> None:
+    """This node has given a sign of life, and renewed the leases of what it runs."""
     redis.zadd(f"{PREFIX}nodes", {node: clock.now})
+    redis.hset(f"{PREFIX}presence", "heard", clock.now)
+    for job, text in redis.hgetall(f"{PREFIX}jobs").items():
+        one = JobRecord.read(job.decode(), text.decode())
+        if one and one.is_running and one.node == node:
+            write(redis, replace(one, renewed=clock.now))
 
 
 def known(redis: Redis) -> dict[str, Any]:
@@ -123,9 +136,9 @@ def known(redis: Redis) -> dict[str, Any]:
     tasks = Task.objects.order_by("pk")
     has_message = Job.objects.filter(published_at__isnull=False).values_list("task__job_id", flat=True)
     return {
-        "records": {job: JobRecord.read(job, text) for job, text in there.get("jobs", {}).items()},
-        "doubts": set(there.get("doubts", {})),
-        "stops": set(there.get("stops", {})),
+        "records": {
+            job: JobRecord.read(job, text) for job, text in there.get("jobs", {}).items() if job != "memory"
+        },
         "tasks": {
             task.job_id: (task.status, task.status_revision, task.run_count, task.status_message) for task in tasks
         },
@@ -137,15 +150,11 @@ def state(
     tasks: dict[str, tuple[str, int, int, str]],
     records: Sequence[JobRecord] = (),
     *,
-    doubts: Sequence[str] = (),
-    stops: Sequence[str] = (),
     unpublished: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What `known` answers."""
     return {
         "records": {one.job: one for one in records},
-        "doubts": set(doubts),
-        "stops": set(stops),
         "tasks": tasks,
         "published": set(tasks) - set(unpublished),
     }

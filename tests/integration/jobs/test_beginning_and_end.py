@@ -5,7 +5,7 @@ import pytest
 from executions import usecases
 from executions.models import Execution, Job, Task
 from executions.queue import Offer, Verdict, job_records
-from executions.usecases.jobs import NewJob, start
+from executions.usecases.jobs import NewJob, begin, start
 from tests.integration.state import Redis, rows
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -19,21 +19,20 @@ def test_an_execution_of_no_jobs_has_succeeded(chains: list[list[NewJob]]) -> No
     assert execution.end_time is not None
 
 
-def offer(task: Task, published: int) -> Offer:
-    return Offer(task.job_id, task.pk, revision=0, runs=0, most=5, published=published)
+def offer(task: Task) -> Offer:
+    return Offer(task.job_id, task.pk, revision=0, runs=0, most=5)
 
 
 def test_a_deleted_execution_takes_its_jobs_with_it_and_none_of_them_begins_any_more(redis: Redis) -> None:
     execution = start("SCAN", [[NewJob("a"), NewJob("b")], [NewJob("c")]]).execution
     other = start("SCAN", [[NewJob("d")]]).execution
     running, follower, waiting = execution.tasks.order_by("pk")
-    now, _ = job_records().clock()
-    verdict, run = job_records().begin(offer(running, now), "node")
-    assert verdict == Verdict.GO
+    begun = begin(offer(running), "node")
+    assert begun.verdict == Verdict.GO
     assert usecases.delete([execution.pk]) == 1
     assert set(rows(Execution)) == {other.pk}
     assert set(Job.objects.values_list("name", flat=True)) == {"d"}
-    assert job_records().check_in(run), "it is asked to stop"
+    assert job_records().check_in(begun.run), "it is asked to stop"
     for task in (follower, waiting):
-        assert job_records().begin(offer(task, now), "node")[0] == Verdict.STOPPED
-    assert job_records().begin(offer(other.tasks.get(), now), "node")[0] == Verdict.GO
+        assert begin(offer(task), "node").verdict == Verdict.OVER
+    assert begin(offer(other.tasks.get()), "node").verdict == Verdict.GO

@@ -1,16 +1,19 @@
 """The table of the reaper, every row, over a real Redis and a real database."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from executions.models import Execution, Job, Task
-from executions.queue import job_records
-from executions.usecases.jobs import NewJob, Reaped, reap, start
+from executions.queue import UNKNOWN, job_records
+from executions.usecases import Report, report
+from executions.usecases.jobs import NewJob, Reaped, Stand, reap, reaping, standing, start
 from tests.integration.state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -21,10 +24,10 @@ HOUR = 3600 * 1_000_000
 
 @pytest.fixture(autouse=True)
 def since(redis: Redis) -> int:
-    """Redis remembers since yesterday."""
-    now, _ = job_records().clock()
-    redis.set("cache:execution:refresh:since", now - 24 * HOUR)
-    return now - 24 * HOUR
+    """Redis remembers since two days ago."""
+    then = job_records().memory().now - 48 * HOUR
+    redis.hset(JOBS, "memory", f"{then}|1")
+    return then
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def task() -> Task:
 
 def record(task: Task, *parts: Any, at: int, acknowledged: str = "") -> str:
     revision, status, node = parts
-    return f"{revision}|{status}|1|{at}|{node}|{task.pk}|{acknowledged}|1|why"
+    return f"{revision}|{status}|1|{at}|{at}|{node}|{task.pk}|{acknowledged}|1|0|why"
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_each_row_of_the_table(name: str, redis: Redis, task: Task) -> None:
     case = CASES[name]
-    now, _ = job_records().clock()
+    now = job_records().memory().now
     at = now - round(case.hours_ago * HOUR)
     acknowledged = ""
     if case.landed:
@@ -115,11 +118,29 @@ def test_each_row_of_the_table(name: str, redis: Redis, task: Task) -> None:
     assert reap() == Reaped() or case.is_left, "what was settled is settled"
 
 
-def test_a_job_that_had_begun_and_has_no_record_is_lost_and_says_so(task: Task) -> None:
-    Task.objects.filter(pk=task.pk).update(status="Running", status_code=2)
+def test_a_job_that_had_begun_and_has_no_record_is_looked_for_and_not_ended(task: Task) -> None:
+    """A process that runs it says so within a heartbeat; else recovery gives it back."""
+    Task.objects.filter(pk=task.pk).update(status="Running", status_code=2, status_revision=3, run_count=3)
     assert reap() == Reaped(lost=1)
+    found = job_records().of(["j"])["j"]
+    assert (found.node, found.revision, found.runs, found.has_landed) == (UNKNOWN, 3, 4, True)
+    assert reap() == Reaped()
     task.refresh_from_db()
-    assert (task.status, task.status_message[:4]) == ("Error", "lost")
+    assert (task.status, task.status_revision) == ("Running", 3)
+
+
+def test_a_job_that_ends_while_it_is_about_to_be_looked_for_is_not(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Task.objects.filter(pk=task.pk).update(status="Running", status_code=2)
+
+    def end_and_ask(task_ids: Sequence[int]) -> dict[int, Stand]:
+        report([Report(task.pk, "Success", 0)])
+        return standing.stands(task_ids)
+
+    monkeypatch.setattr(reaping, "stands", end_and_ask)
+    assert reap() == Reaped()
+    assert job_records().of(["j"]) == {}
 
 
 def test_a_job_whose_message_was_sent_before_redis_was_emptied_gets_another(redis: Redis, task: Task) -> None:
@@ -133,7 +154,7 @@ def test_a_job_whose_message_was_sent_before_redis_was_emptied_gets_another(redi
 def test_a_record_that_nobody_can_read_is_dropped(redis: Redis, task: Task) -> None:
     redis.hset(JOBS, "x", "nonsense")
     assert reap() == Reaped(unreadable=1)
-    assert redis.hlen(JOBS) == 0
+    assert redis.hkeys(JOBS) == [b"memory"]
 
 
 def test_a_job_that_waits_for_another_try_and_has_no_record_is_not_lost(task: Task) -> None:
@@ -143,16 +164,25 @@ def test_a_job_that_waits_for_another_try_and_has_no_record_is_not_lost(task: Ta
     assert reap() == Reaped(unsent=1)
 
 
-def test_nobody_is_lost_before_all_who_are_alive_have_told_a_redis_that_was_emptied(
-    redis: Redis, task: Task
-) -> None:
-    Task.objects.filter(pk=task.pk).update(status="Running", status_code=2)
-    redis.flushall()
+def test_a_message_that_waits_in_the_broker_is_not_sent_again_however_long(task: Task) -> None:
+    Job.objects.filter(pk=task.pk).update(published_at=timezone.now() - timedelta(hours=25))
+    asked: list[int] = []
+
+    def waits(jobs: Sequence[Job]) -> set[int]:
+        asked.extend(job.pk for job in jobs)
+        return {task.pk}
+
+    assert reap(waits) == Reaped()
+    assert asked == [task.pk]
+    assert reap() == Reaped(unsent=1)
+
+
+def test_a_message_that_was_sent_for_later_is_due_later(task: Task) -> None:
+    yesterday = timezone.now() - timedelta(hours=25)
+    Job.objects.filter(pk=task.pk).update(published_at=yesterday, options={"countdown": 2 * 3600})
     assert reap() == Reaped()
-    assert not job_records().memory().is_complete
-    redis.set("cache:execution:refresh:since", job_records().memory().since - 11_000_000)
-    assert reap() == Reaped(lost=1)
-    assert job_records().memory().is_complete
+    Job.objects.filter(pk=task.pk).update(published_at=yesterday - timedelta(hours=2))
+    assert reap() == Reaped(unsent=1)
 
 
 def test_a_record_that_cannot_be_settled_starves_no_other(redis: Redis) -> None:
@@ -165,10 +195,10 @@ def test_a_record_that_cannot_be_settled_starves_no_other(redis: Redis) -> None:
             f"CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW WHEN (OLD.id = {tasks[0].pk})"
             " EXECUTE FUNCTION refuse()"
         )
-    now, _ = job_records().clock()
+    now = job_records().memory().now
     redis.hset(JOBS, mapping={one.job_id: record(one, 0, "Success", "n", at=now) for one in tasks})
     outcome = reap()
     assert (outcome.reported >= 1199, outcome.troubled >= 1) == (True, True), "a scan may meet one of them twice"
-    assert redis.hkeys(JOBS) == [b"j0"]
+    assert set(redis.hkeys(JOBS)) == {b"j0", b"memory"}
     statuses = Counter(Execution.objects.get(pk=execution.pk).tasks.values_list("status", flat=True))
     assert statuses == {"Pending": 1, "Success": 1199}

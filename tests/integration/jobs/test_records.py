@@ -6,16 +6,23 @@ from typing import Any
 import pytest
 
 from executions.conf import refresh_settings
-from executions.queue import JobRecord, JobRecords, Offer, Run, Verdict
-from executions.queue.job_records import Memory
-from tests.integration.state import Clock, Redis, source_with_clock_of_test, whole_redis
+from executions.queue import UNKNOWN, Begun, JobRecord, JobRecords, Lease, Memory, Offer, Run, Verdict
+from tests.integration.state import (
+    Clock,
+    Redis,
+    signs_of_life_come,
+    source_with_clock_of_test,
+    whole_redis,
+)
 
 NOW = 1_000_000_000_000
 SECOND = 1_000_000
 TTL = 10 * SECOND
 DAY = 24 * 3600 * SECOND
 PREFIX = "cache:execution:refresh:"
-OFFER = Offer("j", 7, revision=0, runs=0, most=5, published=NOW)
+OFFER = Offer("j", 7, revision=0, runs=0, most=5)
+#: Beyond what a double tells apart: a number of Lua's would round it.
+HUGE = 2**60 + 1
 
 Faked = tuple[JobRecords, Clock]
 
@@ -35,222 +42,277 @@ def record(  # noqa: PLR0917  # the parts of a record, in their order
     acknowledged: str = "",
     sent: int = 1,
     message: str = "",
+    *,
+    renewed: int = NOW,
+    asked: int = 0,
 ) -> str:
-    return f"{revision}|{status}|{runs}|{at}|{node}|7|{acknowledged}|{sent}|{message}"
+    return f"{revision}|{status}|{runs}|{at}|{renewed}|{node}|7|{acknowledged}|{sent}|{asked}|{message}"
 
 
 def given(client: Redis, state: dict[str, Any]) -> None:
     for name, value in state.items():
         match name:
-            case "jobs":
+            case "jobs" | "presence":
                 client.hset(PREFIX + name, mapping=value)
-            case "nodes" | "stops" | "doubts":
+            case "nodes":
                 client.zadd(PREFIX + name, value)
-            case _:
-                client.set(PREFIX + name, value)
 
 
-SINCE = {"since": str(NOW - DAY)}
-ME = {"nodes": {"me": NOW}}
+def run(**parts: Any) -> Run:
+    return replace(Run("j", 7, "me", revision=2, runs=1), **parts)
 
 
 @dataclass(frozen=True)
 class Begin:
-    before: dict[str, Any]
-    after: dict[str, Any]
+    """`before` and `after` are the record; None for none."""
+
+    before: str | None
+    after: str | None
     verdict: str
     revision: int
     offer: Offer = OFFER
 
 
-def unchanged(verdict: str, revision: int, state: dict[str, Any], offer: Offer = OFFER) -> Begin:
-    """But for the sign of life that its node has given."""
-    nodes = {"nodes": state.get("nodes", {}) | {"me": NOW}}
-    return Begin(state, state | nodes, verdict, revision, offer)
+def unchanged(verdict: str, revision: int, before: str) -> Begin:
+    return Begin(before, before, verdict, revision)
 
 
+#: Of a run whose lease is as old as it may be, and of one whose is older.
+IN_FORCE, RUN_OUT = NOW - TTL, NOW - TTL - 1
 BEGIN = {
-    "a job without a record runs, in the revision of its message": Begin(
-        SINCE, SINCE | ME | {"jobs": {"j": record()}}, "go", 0
+    "a job without a record runs, in the revision of its message": Begin(None, record(), "go", 0),
+    "one that runs is left to its run": unchanged("alive", 4, record(4, node="other", renewed=IN_FORCE)),
+    "even on this node": unchanged("alive", 4, record(4)),
+    "one whose run is dead runs again, in a new revision": Begin(
+        record(4, runs=2, node="other", renewed=RUN_OUT), record(5, runs=3), "go", 5
     ),
-    "an empty Redis begins to remember, and believes a message of this moment": Begin(
-        {}, {"since": str(NOW)} | ME | {"jobs": {"j": record()}}, "go", 0
-    ),
-    "a message from before it remembers is asked of the database": Begin(
-        {}, {"since": str(NOW)} | ME, "ask", 0, replace(OFFER, published=NOW - 1)
-    ),
-    "so is one that is older than stops are remembered": unchanged(
-        "ask", 0, {"since": str(NOW - 2 * DAY)}, replace(OFFER, published=NOW - DAY - 1)
-    ),
-    "so is one among the doubts": unchanged("ask", 0, SINCE | {"doubts": {"j": NOW}}),
-    "and one that may be a second one": unchanged("ask", 0, SINCE, replace(OFFER, published=1)),
-    "once the database was asked it runs": Begin(
-        SINCE | {"doubts": {"j": NOW}},
-        SINCE | {"doubts": {"j": NOW}} | ME | {"jobs": {"j": record(3, runs=3)}},
-        "go",
-        3,
-        replace(OFFER, revision=3, runs=2, published=0),
-    ),
-    "one that runs on a live node is left to it": unchanged(
-        "alive", 4, SINCE | {"nodes": {"other": NOW - TTL}, "jobs": {"j": record(4, node="other")}}
-    ),
-    "even on this one": unchanged("alive", 4, SINCE | ME | {"jobs": {"j": record(4)}}),
-    "one that runs on a dead node runs again, in a new revision": Begin(
-        SINCE | {"nodes": {"other": NOW - TTL - 1}, "jobs": {"j": record(4, runs=2, node="other")}},
-        SINCE | {"nodes": {"other": NOW - TTL - 1, "me": NOW}, "jobs": {"j": record(5, runs=3)}},
-        "go",
-        5,
+    "a revision is exact, however high": Begin(
+        record(HUGE, runs=2, node="other", renewed=RUN_OUT), record(HUGE + 1, runs=3), "go", HUGE + 1
     ),
     "one that waits runs in the revision it waits in": Begin(
-        SINCE | {"jobs": {"j": record(4, "Scheduled", runs=2, node="", sent=0, acknowledged="3 Running 5")}},
-        SINCE | ME | {"jobs": {"j": record(4, runs=3, acknowledged="3 Running 5")}},
+        record(4, "Scheduled", runs=2, node="", sent=0, acknowledged="3 Running 5"),
+        record(4, runs=3, acknowledged="3 Running 5"),
         "go",
         4,
     ),
-    "one that has ended is over": unchanged("over", 2, SINCE | {"jobs": {"j": record(2, "Error", node="x")}}),
-    "but not if its message is of a newer revision: somebody has tried it again": Begin(
-        SINCE | {"jobs": {"j": record(2, "Error", runs=9, node="x", acknowledged="1 Running 5")}},
-        SINCE | ME | {"jobs": {"j": record(3, runs=4)}},
+    "one that has ended is over": unchanged("over", 2, record(2, "Error", node="x")),
+    "but not if its message is of a newer revision: it was tried again": Begin(
+        record(2, "Error", runs=9, node="x", acknowledged="1 Running 5"),
+        record(3, runs=4),
         "go",
         3,
         replace(OFFER, revision=3, runs=3),
     ),
-    "which asks like any other": Begin(
-        SINCE | {"jobs": {"j": record(2, "Error")}, "doubts": {"j": NOW}},
-        SINCE | {"jobs": {"j": record(2, "Error")}, "doubts": {"j": NOW}} | ME,
-        "ask",
-        3,
-        replace(OFFER, revision=3, runs=3),
+    "nor does a record that is older than its message": Begin(
+        record(2, runs=9, node="x"), record(3, runs=4), "go", 3, replace(OFFER, revision=3, runs=3)
     ),
-    "one that was stopped does not begin": unchanged("stopped", 0, SINCE | {"stops": {"j": NOW - 5}}),
     "one that has begun too often ends as Error": Begin(
-        SINCE | {"jobs": {"j": record(4, "Pending", runs=5, node="")}},
-        SINCE
-        | ME
-        | {
-            "jobs": {
-                "j": record(
-                    4,
-                    "Error",
-                    runs=5,
-                    message=OFFER.why_exhausted,
-                )
-            }
-        },
+        record(4, "Pending", runs=5, node=""),
+        record(4, "Error", runs=5, message=OFFER.why_exhausted),
         "exhausted",
         4,
     ),
-    "a record that nobody can read is none": Begin(
-        SINCE | {"jobs": {"j": "nonsense"}}, SINCE | ME | {"jobs": {"j": record()}}, "go", 0
-    ),
+    "a record that cannot be read is none": Begin("nonsense", record(), "go", 0),
 }
 
 
 @pytest.mark.parametrize("name", BEGIN)
 def test_begin(name: str, redis: Redis, faked: Faked) -> None:
     case = BEGIN[name]
-    given(redis, case.before)
-    verdict, run = faked[0].begin(case.offer, "me")
-    assert (verdict, run.revision) == (Verdict(case.verdict), case.revision)
-    assert whole_redis(redis) == case.after
-    if verdict == Verdict.GO:
-        written = JobRecord.read("j", case.after["jobs"]["j"])
+    signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
+    given(redis, {"jobs": {"j": case.before}} if case.before else {})
+    begun = faked[0].begin(case.offer, "me")
+    assert (begun.verdict, begun.run.revision) == (Verdict(case.verdict), case.revision)
+    jobs = {"jobs": {"j": case.after}} if case.after else {}
+    assert whole_redis(redis) == jobs | {"nodes": {"me": NOW}}
+    if begun.verdict == Verdict.GO:
+        written = JobRecord.read("j", case.after or "")
         assert written
-        assert run == Run("j", 7, "me", written.revision, written.runs, NOW)
+        assert begun.run == Run("j", 7, "me", written.revision, written.runs)
+        assert begun.before == (case.before if JobRecord.read("j", case.before or "") else "")
 
 
-#: The run that all of these are about. It began a while ago.
-RUN = Run("j", 7, "me", revision=2, runs=1, begun=NOW - 60 * SECOND)
-#: Redis was emptied while it ran.
-EMPTIED = {"since": str(NOW - 30 * SECOND)}
+@pytest.mark.parametrize(
+    "presence",
+    [
+        None,
+        {"since": NOW - TTL, "heard": NOW},
+        {"since": NOW - DAY, "heard": NOW - TTL // 2 - 1},
+        {"since": NOW + 1, "heard": NOW},
+        {"since": NOW - DAY, "heard": NOW, "server": "that was there before"},
+    ],
+    ids=["none was heard", "not for long enough", "a gap", "from the future", "another server"],
+)
+def test_a_run_whose_lease_has_run_out_may_be_alive_while_silence_does_not_mean_death(
+    presence: dict[str, Any] | None, redis: Redis, faked: Faked
+) -> None:
+    if presence:
+        here = signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
+        given(redis, {"presence": here | presence})
+    given(redis, {"jobs": {"j": record(4, node="other", renewed=RUN_OUT)}})
+    assert faked[0].begin(OFFER, "me").verdict == Verdict.ALIVE
+    assert whole_redis(redis)["jobs"] == {"j": record(4, node="other", renewed=RUN_OUT)}
+
+
+BEGUN = Begun(Verdict.GO, run(), "")
+WAITED = record(2, "Scheduled", node="", sent=0)
+
+
+@pytest.mark.parametrize(
+    ("found", "before", "instead", "after"),
+    [
+        (record(2), "", None, None),
+        (record(2), WAITED, None, WAITED),
+        (record(2, asked=1), WAITED, "", None),
+        (record(2), WAITED, record(3, node=UNKNOWN), record(3, node=UNKNOWN)),
+    ],
+    ids=[
+        "a first run",
+        "a run of a job that waited",
+        "a run of a job that is over",
+        "a run of a job that runs elsewhere",
+    ],
+)
+def test_a_run_that_was_never_called_is_undone(  # noqa: PLR0917
+    found: str, before: str, instead: str | None, after: str | None, redis: Redis, faked: Faked
+) -> None:
+    given(redis, {"jobs": {"j": found}})
+    assert faked[0].undo(replace(BEGUN, before=before), instead=instead) is True
+    assert whole_redis(redis) == ({"jobs": {"j": after}} if after else {})
+
+
+@pytest.mark.parametrize("found", [None, record(3), record(2, node="other"), record(2, "Pending", node="me")])
+def test_a_run_that_was_given_away_meanwhile_undoes_nothing(found: str | None, redis: Redis, faked: Faked) -> None:
+    state = {"jobs": {"j": found}} if found else {}
+    given(redis, state)
+    assert faked[0].undo(replace(BEGUN, before=WAITED)) is False
+    assert whole_redis(redis) == state
 
 
 @dataclass(frozen=True)
 class Settle:
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: str | None
+    after: str | None
     now: int | None
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
-def settled(before: str, after: str, now: int | None, **arguments: Any) -> Settle:
-    return Settle({"jobs": {"j": before}}, {"jobs": {"j": after}}, now, arguments)
-
-
-RAN = record(2, at=NOW - 9, message="layer 3")
+RAN = record(2, at=NOW - 9, renewed=NOW - 5, message="layer 3")
 ENDED = record(2, "Success", at=NOW - 5, message="done")
 TRY_AGAIN = record(3, "Scheduled", at=NOW + 30 * SECOND, node="", sent=0, message="done")
+ANOTHER_TRY = {"status": "Scheduled", "delay": 30.0}
 SETTLE = {
-    "a run ends with its status and its message": settled(RAN, record(2, "Success", message="done"), 2),
-    "to end it twice is to end it once": settled(ENDED, ENDED, 2),
-    "but not otherwise than it has ended": settled(record(2, "Error"), record(2, "Error"), None),
-    "a run of another revision changes nothing": settled(record(3), record(3), None),
-    "nor does a run that another node has now": settled(record(2, node="other"), record(2, node="other"), None),
-    "another try waits in a new revision, and is not sent yet": settled(
-        RAN, TRY_AGAIN, 3, status="Scheduled", delay=30.0
+    "a run ends with its status and its message": Settle(
+        RAN, record(2, "Success", renewed=NOW - 5, message="done"), 2
     ),
-    "a run that Redis has forgotten since ends as if it had not": Settle(
-        EMPTIED, EMPTIED | {"jobs": {"j": record(2, "Success", message="done")}}, 2
+    "to end it twice is to end it once": Settle(ENDED, ENDED, 2),
+    "but not otherwise than it has ended": Settle(record(2, "Error"), record(2, "Error"), None),
+    "a run of an earlier revision changes nothing": Settle(record(3), record(3), None),
+    "nor does a run that another node has now": Settle(record(2, node="other"), record(2, node="other"), None),
+    "another try waits in a new revision, and is not sent yet": Settle(record(2), TRY_AGAIN, 3, ANOTHER_TRY),
+    "a run that Redis has forgotten ends as if it had not": Settle(None, record(2, "Success", message="done"), 2),
+    "and tries again as if it had not": Settle(None, TRY_AGAIN, 3, ANOTHER_TRY),
+    "so does one of which Redis knows an earlier revision": Settle(
+        record(1, node="other"), record(2, "Success", message="done"), 2
     ),
-    "and tries again as if it had not": Settle(
-        EMPTIED, EMPTIED | {"jobs": {"j": TRY_AGAIN}}, 3, {"status": "Scheduled", "delay": 30.0}
+    "and one that was looked for": Settle(record(2, node=UNKNOWN), record(2, "Success", message="done"), 2),
+    "one that was asked to stop does not try again: it ends as Stopped": Settle(
+        record(2, asked=1), record(2, "Stopped", asked=1, message="done"), None, ANOTHER_TRY
     ),
-    "one that was stopped meanwhile does not try again: it ends as Stopped": Settle(
-        {"jobs": {"j": RAN}, "stops": {"j": NOW}},
-        {"jobs": {"j": record(2, "Stopped", message="done")}, "stops": {"j": NOW}},
-        None,
-        {"status": "Scheduled", "delay": 30.0},
-    ),
-    "of a run that is over, as far as Redis knows, the database decides": Settle(SINCE, SINCE, 2),
-    "but it does not run again": Settle(SINCE, SINCE, None, {"status": "Scheduled", "delay": 30.0}),
 }
 
 
 @pytest.mark.parametrize("name", SETTLE)
 def test_settle(name: str, redis: Redis, faked: Faked) -> None:
     case = SETTLE[name]
-    given(redis, case.before)
+    given(redis, {"jobs": {"j": case.before}} if case.before else {})
     arguments = {"status": "Success", "message": "done"} | case.arguments
-    assert faked[0].settle(RUN, **arguments) == case.now
-    assert whole_redis(redis) == case.after
+    assert faked[0].settle(run(), **arguments) == case.now
+    assert whole_redis(redis) == ({"jobs": {"j": case.after}} if case.after else {})
 
 
-def test_to_check_in_tells_that_it_goes_on_and_whether_it_should_stop(redis: Redis, faked: Faked) -> None:
+def test_to_check_in_tells_what_it_says_and_whether_it_should_stop(redis: Redis, faked: Faked) -> None:
     records, clock = faked
     given(redis, {"jobs": {"j": record(2, message="layer 1")}})
     clock.move(1)
-    assert records.check_in(RUN) is False
+    assert records.check_in(run()) is False
     assert whole_redis(redis) == {"jobs": {"j": record(2, at=NOW + SECOND, message="layer 1")}}
-    given(redis, {"stops": {"j": NOW}})
-    assert records.check_in(RUN, "layer 2") is True
-    assert whole_redis(redis)["jobs"] == {"j": record(2, at=NOW + SECOND, message="layer 2")}
+    given(redis, {"jobs": {"j": record(2, message="layer 1", asked=1)}})
+    assert records.check_in(run(), "layer 2") is True
+    assert whole_redis(redis)["jobs"] == {"j": record(2, at=NOW + SECOND, message="layer 2", asked=1)}
 
 
-@pytest.mark.parametrize("kept", [record(3), record(2, node="other"), record(2, "Error"), None])
-def test_a_run_that_is_not_its_nodes_any_more_should_stop(kept: str | None, redis: Redis, faked: Faked) -> None:
-    state = SINCE | ({"jobs": {"j": kept}} if kept else {})
+@pytest.mark.parametrize("kept", [record(3), record(2, node="other"), record(2, "Error"), record(3, "Pending")])
+def test_a_run_whose_job_has_ended_or_belongs_to_another_should_stop(
+    kept: str, redis: Redis, faked: Faked
+) -> None:
+    given(redis, {"jobs": {"j": kept}})
+    assert faked[0].check_in(run(), "late") is True
+    assert whole_redis(redis) == {"jobs": {"j": kept}}
+
+
+@pytest.mark.parametrize("kept", [None, record(1, node="other"), record(2, node=UNKNOWN)])
+def test_a_run_that_redis_has_forgotten_goes_on(kept: str | None, redis: Redis, faked: Faked) -> None:
+    """Its heartbeat asks the database whether it stands, and has it recorded."""
+    state = {"jobs": {"j": kept}} if kept else {}
     given(redis, state)
-    assert faked[0].check_in(RUN, "late") is True
+    assert faked[0].check_in(run(), "late") is False
     assert whole_redis(redis) == state
 
 
-def test_a_run_that_redis_has_forgotten_is_known_again_when_it_checks_in(redis: Redis, faked: Faked) -> None:
-    assert faked[0].check_in(RUN) is False
-    assert whole_redis(redis) == {"since": str(NOW), "jobs": {"j": record(2)}}
-
-
-def test_an_emptied_redis_knows_all_again_once_it_was_looked_up(redis: Redis, faked: Faked) -> None:
+def test_leases_are_renewed_and_of_each_run_it_is_told_how_it_was_found(redis: Redis, faked: Faked) -> None:
     records, clock = faked
-    assert records.memory() == Memory(NOW, is_fresh=True, is_complete=False)
-    clock.move(10)
-    assert records.memory() == Memory(NOW, is_fresh=True, is_complete=False)
-    clock.move(0.000001)
-    assert records.memory() == Memory(NOW, is_fresh=False, is_complete=False)
-    assert records.memory(looked_up=NOW) == Memory(NOW, is_fresh=False, is_complete=True)
-    assert records.memory() == Memory(NOW, is_fresh=False, is_complete=True)
-    redis.delete(PREFIX + "since")
-    assert records.memory() == Memory(clock.now, is_fresh=True, is_complete=False)
-    assert whole_redis(redis) == {"since": str(clock.now), "seen": str(NOW)}
+    jobs = {
+        "known": record(2, at=NOW - 9, renewed=NOW - 5, message="layer 1", asked=1),
+        "older": record(1, node="other"),
+        "looked for": record(2, node=UNKNOWN),
+        "newer": record(3),
+        "other": record(2, node="other"),
+        "ended": record(2, "Success"),
+    }
+    given(redis, {"jobs": jobs})
+    clock.move(1)
+    runs = [run(job=job) for job in (*jobs, "gone")]
+    found = [Lease.KNOWN, *[Lease.FORGOTTEN] * 2, *[Lease.OTHER] * 3, Lease.FORGOTTEN]
+    assert records.renew(runs) == found
+    renewed = jobs | {"known": record(2, at=NOW - 9, renewed=NOW + SECOND, message="layer 1", asked=1)}
+    assert whole_redis(redis) == {"jobs": renewed}
+    assert records.renew(runs, forgotten_too=True) == found
+    anew = record(2, at=NOW + SECOND, renewed=NOW + SECOND)
+    assert whole_redis(redis) == {"jobs": renewed | dict.fromkeys(["older", "looked for", "gone"], anew)}
+
+
+def test_what_redis_remembers_advances_with_each_call(redis: Redis, faked: Faked) -> None:
+    records, clock = faked
+    assert records.memory() == Memory(NOW, NOW, 1, is_settled=False)
+    clock.move(1)
+    assert records.memory(NOW, 1) == Memory(NOW + SECOND, NOW, 2, is_settled=False)
+    assert whole_redis(redis) == {"jobs": {"memory": f"{NOW}|2"}}
+
+
+def test_a_redis_that_comes_back_older_than_was_noted_begins_a_new_epoch(redis: Redis, faked: Faked) -> None:
+    signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
+    given(redis, {"jobs": {"memory": "5|7", "j": record()}})
+    assert faked[0].memory(5, 7) == Memory(NOW, 5, 8, is_settled=True)
+    assert faked[0].memory(5, 9) == Memory(NOW, NOW, 1, is_settled=False)
+    assert whole_redis(redis)["jobs"] == {"memory": f"{NOW}|1", "j": record()}
+
+
+def test_a_redis_of_another_epoch_is_new_or_came_back_older_which_is_told_by_its_age(
+    redis: Redis, faked: Faked
+) -> None:
+    signs_of_life_come(redis, since=NOW - TTL, heard=NOW)
+    given(redis, {"jobs": {"memory": "5|7"}})
+    assert faked[0].memory(4, 100) == Memory(NOW, 5, 8, is_settled=False), "it was emptied a moment ago"
+    signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
+    assert faked[0].memory(6, 1) == Memory(NOW, NOW, 1, is_settled=False), "it was there before epoch 6"
+
+
+def test_a_redis_that_has_lost_its_records_has_lost_its_memory(redis: Redis, faked: Faked) -> None:
+    signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
+    given(redis, {"jobs": {"memory": "5|7", "j": record()}})
+    redis.delete(PREFIX + "jobs")
+    assert faked[0].memory(5, 7) == Memory(NOW, NOW, 1, is_settled=False)
 
 
 def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Redis, faked: Faked) -> None:
@@ -265,12 +327,14 @@ def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Red
                 "further": record(3),
                 "noted before": record(3, acknowledged="3 Running 5"),
                 "not landed": record(1),
+                "high": record(HUGE + 1),
             }
         },
     )
     landed = [("ended", 2, "Success"), ("ended otherwise", 2, "Success"), ("runs", 2, "Running")]
     landed += [("further", 2, "Error"), ("noted before", 2, "Success"), ("gone", 1, "Success")]
     landed += [("runs, as far as Redis was told", 2, "Error")]
+    landed += [("high", HUGE, "Success")]
     assert faked[0].acknowledge(landed) == 3
     assert whole_redis(redis) == {
         "jobs": {
@@ -278,26 +342,16 @@ def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Red
             "further": record(3, acknowledged=f"2 Error {NOW}"),
             "noted before": record(3, acknowledged="3 Running 5"),
             "not landed": record(1),
+            "high": record(HUGE + 1, acknowledged=f"{HUGE} Success {NOW}"),
         }
     }
 
 
-def test_to_stop_is_remembered_for_who_waits_and_told_to_who_runs(redis: Redis, faked: Faked) -> None:
-    records, _ = faked
+def test_to_stop_forgets_what_waits_and_asks_what_runs(redis: Redis, faked: Faked) -> None:
     jobs = {"runs": record(), "waits": record(1, "Scheduled", node=""), "over": record(1, "Error")}
-    given(redis, {"jobs": jobs, "stops": {"long ago": NOW - DAY, "lately": NOW - DAY + 1}})
-    assert records.stop(["runs", "waits", "over", "unknown"]) == 1
-    assert whole_redis(redis) == {
-        "jobs": {"runs": jobs["runs"], "over": jobs["over"]},
-        "stops": {"runs": NOW, "waits": NOW, "unknown": NOW, "lately": NOW - DAY + 1},
-    }
-    assert 0 < redis.pttl(PREFIX + "stops") <= DAY // 1000
-
-
-def test_stops_are_forgotten_of_those_that_are_to_run_again(redis: Redis, faked: Faked) -> None:
-    given(redis, {"stops": {"a": NOW, "b": NOW, "c": NOW}})
-    faked[0].forget_stops(["a", "c", "unknown"])
-    assert whole_redis(redis) == {"stops": {"b": NOW}}
+    given(redis, {"jobs": jobs})
+    assert faked[0].stop(["runs", "waits", "over", "unknown"]) == 1
+    assert whole_redis(redis) == {"jobs": {"runs": record(asked=1), "over": jobs["over"]}}
 
 
 def test_a_record_is_replaced_only_if_it_is_what_was_seen(redis: Redis, faked: Faked) -> None:
@@ -306,30 +360,20 @@ def test_a_record_is_replaced_only_if_it_is_what_was_seen(redis: Redis, faked: F
     seen = {job: one for page in records.all() for job, one in page if one}
     given(redis, {"jobs": {"other": record(5)}})
     changes: list[tuple[JobRecord, JobRecord | None]] = [
-        (seen["same"], seen["same"].given_back(NOW)),
-        (seen["other"], seen["other"].given_back(NOW)),
+        (seen["same"], seen["same"].waiting(NOW, 1)),
+        (seen["other"], seen["other"].waiting(NOW, 1)),
         (seen["gone over"], None),
     ]
     assert records.replace(changes) == [True, False, True]
-    assert whole_redis(redis) == {"jobs": {"same": record(1, "Pending", node="", sent=0), "other": record(5)}}
-
-
-def test_doubts_are_noted_with_the_time_and_forgotten_after_a_day(redis: Redis, faked: Faked) -> None:
-    records, clock = faked
-    assert records.clock() == (NOW, NOW)
-    assert whole_redis(redis) == {"since": str(NOW)}
-    clock.move(5)
-    assert records.clock(["a", "b"]) == (NOW + 5 * SECOND, NOW)
-    clock.move(24 * 3600)
-    assert records.clock(["c"]) == (clock.now, NOW)
-    assert whole_redis(redis) == {"since": str(NOW), "doubts": {"c": clock.now}}
+    again = record(1, "Pending", node="", sent=0, renewed=0)
+    assert whole_redis(redis) == {"jobs": {"same": again, "other": record(5)}}
 
 
 @pytest.mark.parametrize(
     "text",
     [
         record(3, "Success", 2, 5, "n", "2 Running 4", 0, "a|b|c"),
-        record(0, "Pending", 0, 0, ""),
+        record(0, "Pending", 0, 0, "", renewed=0, asked=1),
         record(message=""),
     ],
 )
@@ -350,10 +394,13 @@ def test_a_record_that_cannot_be_read_is_told_apart(text: str) -> None:
 def test_records_come_in_pages_and_by_name(redis: Redis, faked: Faked) -> None:
     records, _ = faked
     assert list(records.all()) == []
-    given(redis, {"jobs": {f"j{number}": record(number) for number in range(1200)} | {"bad": "nonsense"}})
+    given(
+        redis,
+        {"jobs": {f"j{number}": record(number) for number in range(1200)} | {"bad": "nonsense", "memory": "1|1"}},
+    )
     found = dict(pair for page in records.all() for pair in page)
     assert found.keys() == {f"j{number}" for number in range(1200)} | {"bad"}
     assert found["bad"] is None
     assert {job: one.revision for job, one in records.of(["j7", "bad", "none"]).items()} == {"j7": 7}
     records.forget(["bad"])
-    assert redis.hlen(PREFIX + "jobs") == 1200
+    assert redis.hlen(PREFIX + "jobs") == 1200 + len(["memory"])

@@ -1,28 +1,27 @@
-"""Recovery of jobs of a Redis that was emptied: what it forgot is looked up when all who are alive have spoken."""
+"""Recovery of jobs of a Redis that has forgotten: what it forgot is looked up when each lease was renewed."""
+
+from collections.abc import Callable
 
 import pytest
 
 from executions.models import Task
-from executions.queue import Run, job_records
+from executions.queue import UNKNOWN, Lease, Run, job_records
 from executions.usecases.jobs import (
     Recovered,
     recover_jobs,
 )
-from executions.usecases.jobs.reaping import LOST
 from tests.integration.jobs.situations import (
-    NOW,
+    PREFIX,
     TOO_LONG,
     Outbox,
     aged,
     alive,
     known,
-    record,
     recorded,
     stands,
-    state,
     unpublished,
 )
-from tests.integration.state import Clock, Redis
+from tests.integration.state import Clock, Redis, signs_of_life_come
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 
@@ -41,28 +40,85 @@ def test_a_redis_that_was_emptied_knows_all_again_when_whoever_is_alive_has_told
 
     redis.flushall()
     clock.move(5)
+    signs_of_life_come(redis, since=clock.now, heard=clock.now)
     alive(redis, "live", clock)
     assert recover_jobs(outbox.publish) == Recovered(sent=1)
     assert outbox.taken() == [("was not published", 0, 0)]
     recorded("is new")
     outbox.taken()
-    told = Run("is told again", Task.objects.get(job_id="is told again").pk, "live", 0, 1, begun=NOW)
-    assert job_records().check_in(told) is False
+    told = Run("is told again", Task.objects.get(job_id="is told again").pk, "live", 0, 1)
+    assert job_records().renew([told], forgotten_too=True) == [Lease.FORGOTTEN]
     clock.move(10)
+    alive(redis, "live", clock)
     assert (recover_jobs(outbox.publish), outbox.taken()) == (Recovered(), [])
-    assert known(redis)["tasks"] == before | {"is new": ("Pending", 0, 0, "")}, "nobody is lost too early"
+    new = {"is new": ("Pending", 0, 0, "")}
+    assert known(redis)["tasks"] == before | new, "nothing is judged too early"
 
     clock.move(0.000_001)
     alive(redis, "live", clock)
     assert recover_jobs(outbox.publish) == Recovered(landed=1, sent=3)
     again = ["waits", "waits for another try", "was to run later"]
     assert [job for job, _, _ in outbox.taken()] == again
-    assert known(redis) == state(
-        before | {"is new": ("Pending", 0, 0, ""), "runs nowhere": ("Error", 0, 0, LOST)},
-        [record("is told again", node="live", ago=-5, landed=(0, "Running"))],
-        doubts=[*again, "was not published"],
-    )
+    found = known(redis)
+    assert found["tasks"] == before | new
+    assert {job: one.node for job, one in found["records"].items()} == {
+        "is told again": "live",
+        "runs nowhere": UNKNOWN,
+    }
+
+    clock.move(TOO_LONG)
+    alive(redis, "live", clock)
+    assert recover_jobs(outbox.publish) == Recovered(given_back=1, landed=1, sent=1)
+    assert outbox.taken() == [("runs nowhere", 1, 1)]
+    assert known(redis)["tasks"] == before | new | {"runs nowhere": ("Pending", 1, 1, "")}
     for seconds in (0, TOO_LONG, 60):
         clock.move(seconds)
         alive(redis, "live", clock)
         assert (recover_jobs(outbox.publish), outbox.taken()) == (Recovered(), [])
+
+
+def emptied(redis: Redis) -> None:
+    redis.flushall()
+
+
+def lost_its_records(redis: Redis) -> None:
+    redis.delete(f"{PREFIX}jobs")
+
+
+def came_back_older(redis: Redis) -> None:
+    epoch = redis.hget(f"{PREFIX}jobs", "memory").decode().partition("|")[0]
+    redis.hset(f"{PREFIX}jobs", "memory", f"{epoch}|1")
+
+
+def came_back_from_an_earlier_epoch(redis: Redis) -> None:
+    redis.hset(f"{PREFIX}jobs", "memory", "5|999")
+
+
+@pytest.mark.parametrize("happens", [emptied, lost_its_records, came_back_older, came_back_from_an_earlier_epoch])
+def test_whatever_has_become_of_redis_messages_that_it_may_have_lost_are_sent_again_once(
+    happens: Callable[[Redis], None], redis: Redis, outbox: Outbox, clock: Clock
+) -> None:
+    aged(recorded("a", "b"))
+    outbox.taken()
+    clock.move(1)
+    happens(redis)
+    clock.set(clock.now)
+    if not redis.hexists(f"{PREFIX}presence", "since"):
+        signs_of_life_come(redis, since=clock.now, heard=clock.now)
+    for seconds in (0, 10, TOO_LONG, TOO_LONG):
+        clock.move(seconds)
+        recover_jobs(outbox.publish)
+    assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
+    clock.move(3600)
+    assert (recover_jobs(outbox.publish), outbox.taken()) == (Recovered(), [])
+
+
+def test_a_redis_that_is_as_new_as_was_noted_is_asked_for_nothing_again(
+    redis: Redis, outbox: Outbox, clock: Clock
+) -> None:
+    aged(recorded("a"))
+    outbox.taken()
+    for _ in range(5):
+        clock.move(TOO_LONG)
+        assert recover_jobs(outbox.publish) == Recovered()
+    assert outbox.taken() == []

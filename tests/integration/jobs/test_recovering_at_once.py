@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from executions.queue import Run, job_records
+from executions.usecases import Report, report
 from executions.usecases.jobs import (
     Message,
     Recovered,
+    Stand,
     Turn,
     land,
     reading,
@@ -18,7 +20,6 @@ from executions.usecases.jobs import (
     recovering,
 )
 from tests.integration.jobs.situations import (
-    NOW,
     RUNS,
     WAITS,
     Outbox,
@@ -44,18 +45,39 @@ def test_a_job_that_ends_while_it_is_being_given_back_has_ended(
     outbox.taken()
     stands("j", "Running")
     write(redis, record(**RUNS, node="dead"))
-    ask = recovering._over
+    ask = recovering.stands
 
-    def ask_and_let_it_end(dead: Any) -> set[str]:
-        over = ask(dead)
-        run = Run("j", dead[0].task_id, "dead", 0, 1, begun=NOW)
+    def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, Stand]:
+        found = ask(task_ids)
+        run = Run("j", task_ids[0], "dead", 0, 1)
         assert job_records().settle(run, end, "why") == 0
         land([Turn("j", run.task_id, 0, end, "why")])
-        return over
+        return found
 
-    monkeypatch.setattr(recovering, "_over", ask_and_let_it_end)
+    monkeypatch.setattr(recovering, "stands", ask_and_let_it_end)
     assert recover_jobs(outbox.publish) == Recovered()
     assert known(redis) == state({"j": (end, 0, 0, "why")})
+    assert outbox.taken() == []
+
+
+def test_a_job_whose_end_lands_while_it_is_being_given_back_has_ended(
+    redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node cannot reach Redis, and reports the end to the database when that has just said that it goes on."""
+    recorded("j")
+    outbox.taken()
+    stands("j", "Running")
+    write(redis, record(**RUNS, node="dead"))
+    ask = recovering.stands
+
+    def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, Stand]:
+        found = ask(task_ids)
+        report([Report(task_ids[0], "Success", 0)])
+        return found
+
+    monkeypatch.setattr(recovering, "stands", ask_and_let_it_end)
+    assert recover_jobs(outbox.publish) == Recovered(given_back=1, landed=1)
+    assert known(redis) == state({"j": ("Success", 0, 0, "")})
     assert outbox.taken() == []
 
 

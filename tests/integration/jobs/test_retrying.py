@@ -11,7 +11,7 @@ from executions.usecases.jobs import (
     NewJob,
     Recovered,
     Turn,
-    known,
+    begin,
     land,
     recover_jobs,
     retry_failed,
@@ -30,24 +30,12 @@ TRIED = "tried again"
 
 
 def begun(message: Message, node: str = "n") -> tuple[Verdict, Run]:
-    """What becomes of a message that a worker gets for the first time: it asks the database if it is to."""
-    offer = header.offer(message.job, header.of(message)[header.NAME], redelivered=False)
-    verdict, run = job_records().begin(offer, node)
-    if verdict == Verdict.ASK:
-        found = known(message.task_id)
-        assert not found.is_over
-        asked = header.offer(
-            message.job,
-            header.of(message)[header.NAME] | {"revision": found.revision, "runs": found.runs, "published": 0},
-            redelivered=False,
-        )
-        return job_records().begin(asked, node)
-    return verdict, run
+    """What becomes of a message that a worker gets."""
+    found = begin(header.offer(message.job, header.of(message)[header.NAME]), node)
+    return found.verdict, found.run
 
 
-def test_what_failed_waits_in_a_new_revision_with_one_message_that_asks_the_database(
-    redis: Redis, outbox: Outbox
-) -> None:
+def test_what_failed_waits_in_a_new_revision_with_one_message(redis: Redis, outbox: Outbox) -> None:
     execution, _ = recorded("failed", "done", "stopped", "runs"), recorded("of another")
     outbox.taken()
     for job, status, revision, runs in [
@@ -61,20 +49,22 @@ def test_what_failed_waits_in_a_new_revision_with_one_message_that_asks_the_data
     before = all_known(redis)["tasks"]
 
     assert retry_failed(execution.pk) == 1
-    assert all_known(redis) == state(before | {"failed": ("Pending", 3, 3, TRIED)}, doubts=["failed"])
+    assert all_known(redis) == state(before | {"failed": ("Pending", 3, 3, TRIED)})
     assert outbox.taken() == [("failed", 3, 3)]
     assert retry_failed(execution.pk) == 0
     assert outbox.taken() == []
 
 
-def test_a_message_of_a_job_that_is_tried_again_is_asked_about_before_it_runs(outbox: Outbox) -> None:
-    execution = recorded("j")
-    outbox.taken()
+def test_a_copy_of_its_first_message_runs_it_in_the_revision_it_is_tried_again_in(outbox: Outbox) -> None:
+    execution = recorded("j", max_attempts=1)
+    (first,) = outbox.messages
     stands("j", "Error")
+    outbox.taken()
     retry_failed(execution.pk)
-    (message,) = outbox.messages
-    offer = header.offer(message.job, header.of(message)[header.NAME], redelivered=False)
-    assert job_records().begin(offer, "n")[0] == Verdict.ASK
+    (second,) = outbox.messages
+    verdict, run = begun(first)
+    assert (verdict, run.revision, run.runs) == (Verdict.GO, 1, 2)
+    assert begun(second)[0] == Verdict.ALIVE
 
 
 def runs_until_it_is_exhausted(message: Message) -> tuple[int, Run]:
@@ -116,11 +106,11 @@ def test_an_end_that_is_not_acknowledged_yet_swallows_no_new_message(redis: Redi
     redis.zadd("cache:execution:refresh:nodes", {"n": NOW})
     assert retry_failed(execution.pk) == 1
     verdict, run = begun(outbox.messages[0])
-    assert (verdict, run) == (Verdict.GO, Run("j", execution.tasks.get().pk, "n", 1, 2, NOW))
+    assert (verdict, run) == (Verdict.GO, Run("j", execution.tasks.get().pk, "n", 1, 2))
     outbox.taken()
     assert recover_jobs(outbox.publish) == Recovered()
     runs = record_of("j", revision=1, node="n", runs=2)
-    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)}, [runs], doubts=["j"])
+    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)}, [runs])
 
 
 def test_an_end_that_is_acknowledged_late_ends_no_run_that_came_after_it(redis: Redis, outbox: Outbox) -> None:
@@ -130,21 +120,21 @@ def test_an_end_that_is_acknowledged_late_ends_no_run_that_came_after_it(redis: 
     outbox.taken()
     retry_failed(execution.pk)
     assert recover_jobs(outbox.publish) == Recovered(landed=1), "the end of the run before"
-    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)}, doubts=["j"])
+    assert all_known(redis) == state({"j": ("Pending", 1, 1, TRIED)})
     verdict, run = begun(outbox.messages[0])
     assert (verdict, run.revision, run.runs) == (Verdict.GO, 1, 2)
     assert len(outbox.taken()) == 1
 
 
-def test_what_stopped_it_before_is_forgotten(redis: Redis, outbox: Outbox) -> None:
+def test_a_stop_before_it_is_no_stop_of_it(redis: Redis, outbox: Outbox) -> None:
     execution = recorded("failed", "stopped")
+    first = {message.job: message for message in outbox.messages}
     outbox.taken()
     stop_jobs(execution.pk)
-    assert all_known(redis)["stops"] == {"failed", "stopped"}
     stands("failed", "Error", 0, 0)
     assert retry_failed(execution.pk) == 1
-    assert all_known(redis)["stops"] == {"stopped"}
     assert begun(outbox.messages[0])[0] == Verdict.GO
+    assert begun(first["stopped"])[0] == Verdict.OVER
 
 
 def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Outbox) -> None:
@@ -156,7 +146,7 @@ def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Ou
     outbox.taken()
     assert retry_failed(execution.pk) == 3
     waits = dict.fromkeys("bcd", ("Pending", 1, 1, TRIED))
-    assert all_known(redis) == state({"a": ("Success", 0, 0, "")} | waits, doubts=["b"], unpublished=["c", "d"])
+    assert all_known(redis) == state({"a": ("Success", 0, 0, "")} | waits, unpublished=["c", "d"])
     assert outbox.taken() == [("b", 1, 1)]
     assert recover_jobs(outbox.publish) == Recovered()
     land([Turn("b", b, 1, "Success", result=2)])

@@ -1,17 +1,25 @@
-"""The runs of this process, which it tells a Redis that was emptied of."""
+"""The runs that this process has under way: their leases are renewed, and what Redis forgot is told again."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from executions.models import Task
 from executions.queue import Run
 from tasks.jobs import underway
-from tests.integration.jobs.situations import DAY, NOW, SECOND, known, record, recorded, state, write
+from tests.integration.jobs.situations import (
+    NOW,
+    SECOND,
+    database_port,
+    known,
+    record,
+    recorded,
+    stands,
+    write,
+)
 from tests.integration.state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
-
-PENDING = ("Pending", 0, 0, "")
 
 
 @pytest.fixture(autouse=True)
@@ -21,34 +29,60 @@ def nothing_under_way() -> Iterator[None]:
     underway._runs.clear()
 
 
-def run(job: str, pk: int, *, ago: int = 60) -> Run:
-    return Run(job, pk, "me", revision=2, runs=3, begun=NOW - ago * SECOND)
+def run(job: str, revision: int = 2) -> Run:
+    return Run(job, Task.objects.get(job_id=job).pk, "me", revision, runs=3)
 
 
-def test_an_emptied_redis_is_told_of_what_runs_and_not_of_what_has_ended(redis: Redis, clock: Clock) -> None:
-    execution = recorded("a", "b", "has ended")
-    a, b, ended = (run(task.job_id, task.pk) for task in execution.tasks.order_by("pk"))
-    for one in (a, b, ended):
-        underway.begin(one)
-    underway.end(ended)
-    underway.end(run("was never begun here", 99))
-    redis.flushall()
-    clock.set(NOW)
-
-    underway.tell_again()
-    tasks = {"a": PENDING, "b": PENDING, "has ended": PENDING}
-    expected = state(
-        tasks, [record("a", revision=2, node="me", runs=3), record("b", revision=2, node="me", runs=3)]
-    )
-    assert known(redis) == expected
-    underway.tell_again()
-    assert known(redis) == expected
+def test_leases_are_renewed_of_what_runs_and_not_of_what_has_ended(redis: Redis, clock: Clock) -> None:
+    recorded("runs", "has ended")
+    records = [record(job, revision=2, node="me", runs=3) for job in ("runs", "has ended")]
+    write(redis, *records)
+    for job in ("runs", "has ended"):
+        underway.begin(run(job))
+    underway.end(run("has ended"))
+    clock.move(5)
+    underway.renew()
+    found = known(redis)["records"]
+    assert {job: one.renewed for job, one in found.items()} == {"runs": NOW + 5 * SECOND, "has ended": NOW}
+    assert not underway.is_lost(run("runs"))
 
 
-def test_a_run_that_was_given_to_another_meanwhile_is_left_to_it(redis: Redis) -> None:
-    execution = recorded("other revision", "other node", "waits again", "over")
-    for task in execution.tasks.all():
-        underway.begin(run(task.job_id, task.pk))
+@pytest.mark.parametrize(("status", "revision"), [("Pending", 0), ("Pending", 2), ("Running", 1), ("Running", 2)])
+def test_a_run_that_redis_has_forgotten_and_the_database_has_not_is_recorded_anew(
+    status: str, revision: int, redis: Redis
+) -> None:
+    recorded("j")
+    stands("j", status, revision)
+    underway.begin(run("j"))
+    underway.renew()
+    assert known(redis)["records"] == {"j": record("j", revision=2, node="me", runs=3)}
+    assert not underway.is_lost(run("j"))
+
+
+@pytest.mark.parametrize(("status", "revision"), [("Success", 2), ("Stopped", 1), ("Pending", 3), ("Running", 3)])
+def test_a_run_that_both_have_given_up_is_lost_and_not_recorded(status: str, revision: int, redis: Redis) -> None:
+    recorded("j")
+    stands("j", status, revision)
+    underway.begin(run("j"))
+    underway.renew()
+    assert known(redis)["records"] == {}
+    assert underway.is_lost(run("j"))
+    underway.end(run("j"))
+    assert not underway.is_lost(run("j"))
+
+
+def test_a_run_whose_task_was_deleted_is_lost(redis: Redis) -> None:
+    execution = recorded("j")
+    one = run("j")
+    underway.begin(one)
+    execution.delete()
+    underway.renew()
+    assert underway.is_lost(one)
+    assert known(redis)["records"] == {}
+
+
+def test_a_run_that_was_given_to_another_meanwhile_is_lost_and_its_job_left_to_that(redis: Redis) -> None:
+    recorded("other revision", "other node", "waits again", "over")
     others = [
         record("other revision", revision=3, node="me", ago=5),
         record("other node", revision=2, node="you", ago=5),
@@ -56,24 +90,31 @@ def test_a_run_that_was_given_to_another_meanwhile_is_left_to_it(redis: Redis) -
         record("over", "Error", 2, node="me", ago=5),
     ]
     write(redis, *others)
-    underway.tell_again()
+    for one in others:
+        underway.begin(run(one.job))
+    underway.renew()
     assert known(redis)["records"] == {one.job: one for one in others}
+    assert all(underway.is_lost(run(one.job)) for one in others)
 
 
-def test_a_run_that_redis_should_know_of_and_does_not_is_over(redis: Redis) -> None:
-    """It remembers for longer than this runs."""
-    underway.begin(run("j", recorded("j").tasks.get().pk, ago=DAY - 1))
-    underway.tell_again()
+def test_a_database_that_is_away_is_asked_with_the_next_beat(redis: Redis) -> None:
+    recorded("j")
+    one = run("j")
+    underway.begin(one)
+    with database_port() as port:
+        port.away()
+        underway.renew()
     assert known(redis)["records"] == {}
+    assert not underway.is_lost(one)
+    underway.renew()
+    assert known(redis)["records"] == {"j": record("j", revision=2, node="me", runs=3)}
 
 
-def test_who_runs_the_same_job_again_has_the_later_run_under_way(redis: Redis, clock: Clock) -> None:
-    pk = recorded("j").tasks.get().pk
-    underway.begin(run("j", pk))
-    again = Run("j", pk, "me", 3, 4, NOW)
-    underway.begin(again)
-    redis.flushall()
-    clock.set(NOW + 1)
-    underway.tell_again()
+def test_of_two_runs_of_a_job_the_later_one_is_under_way(redis: Redis, clock: Clock) -> None:
+    recorded("j")
+    underway.begin(run("j"))
+    underway.begin(run("j", 3))
+    underway.end(run("j"))
+    underway.renew()
     (found,) = known(redis)["records"].values()
-    assert (found.revision, found.runs) == (3, 4)
+    assert (found.revision, found.runs) == (3, 3)

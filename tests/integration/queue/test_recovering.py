@@ -4,7 +4,7 @@ import pytest
 
 from executions.queue.queue import GivenBack
 from tests.integration.queue.table import NOW, PREFIX, SECOND, SIGNS, Case, Faked, flight, played, put
-from tests.integration.state import Redis, whole_redis
+from tests.integration.state import Redis, signs_of_life_come, whole_redis
 
 #: Odd stamps: somebody had begun to work. The even ones beside them waited.
 OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND + 1
@@ -141,4 +141,29 @@ def test_a_claim_that_nobody_ever_takes_is_never_counted(node: str, redis: Redis
         "stamp": str(clock.now - 11 * SECOND),
         "cursor": "0",
         "wake": "1",
-    } | ({"since": str(NOW + 11 * SECOND)} if node == "alive" else {})
+    }
+
+
+def test_what_a_restarted_redis_remembers_of_a_live_node_goes_back_when_that_had_time_to_complete_it(
+    redis: Redis, faked: Faked
+) -> None:
+    """Redis came back from a snapshot in which a claim is in flight that its node has completed since."""
+    queue, clock = faked
+    before, after = NOW - 20 * SECOND + 1, NOW - 5 * SECOND + 1
+    put(redis, {"nodes": {"n1": NOW}} | flight(f"1:A:n1:{before}", f"2:B:n1:{after}"))
+    signs_of_life_come(redis, since=NOW - 10 * SECOND, heard=NOW)
+    assert queue.recover_stale() == (GivenBack(), ())
+    clock.move(0.000001)
+    assert queue.recover_stale() == (GivenBack(1, ()), ())
+    state = {"queue:v2": {"1:A"}, "nodes": {"n1": NOW}} | flight(f"2:B:n1:{after}")
+    assert whole_redis(redis) == state, "no attempt is counted"
+
+
+def test_while_signs_of_life_may_be_missing_claims_go_back_and_no_attempt_is_counted(
+    redis: Redis, faked: Faked
+) -> None:
+    queue, _ = faked
+    put(redis, flight(f"1:A:n1:{NOW - 1}"))
+    redis.delete(PREFIX + "presence")
+    assert queue.recover_stale() == (GivenBack(1, ()), ())
+    assert whole_redis(redis) == {"queue:v2": {"1:A"}}

@@ -1,40 +1,91 @@
-"""Signs of life: how long a node is alive by its last one, whichever way the clock goes."""
+"""Signs of life: how long a node is alive by its last one, whichever way the clock goes; and when silence means
+death."""
+
+import pytest
 
 from executions.queue import Sign
-from tests.integration.queue.table import NOW, SIGNS, Faked, put
-from tests.integration.state import Redis, whole_redis
+from tests.integration.queue.table import NOW, PREFIX, SECOND, SIGNS, Faked, put
+from tests.integration.state import Clock, Redis, signs_of_life_come, whole_redis
 
 
-def test_silent_nodes_are_forgotten_by_one_sign_of_another_which_says_so(redis: Redis, faked: Faked) -> None:
+def test_dead_nodes_are_forgotten_by_one_sign_of_another_which_says_so(redis: Redis, faked: Faked) -> None:
     queue, clock = faked
-    since = clock.now
-    assert queue.sign_of_life("a") == Sign(live=1, silent=0, since=since)
+    assert queue.sign_of_life("a") == Sign(live=1, silent=0)
     clock.move(5)
-    assert queue.sign_of_life("b") == Sign(live=2, silent=0, since=since)
+    assert queue.sign_of_life("b") == Sign(live=2, silent=0)
     clock.move(5)
-    assert queue.sign_of_life("b") == Sign(live=2, silent=0, since=since)
+    assert queue.sign_of_life("b") == Sign(live=2, silent=0)
     clock.move(0.000001)
-    assert queue.sign_of_life("b") == Sign(live=1, silent=1, since=since)
-    assert queue.sign_of_life("c") == Sign(live=2, silent=0, since=since)
-    assert whole_redis(redis) == {"nodes": {"b": clock.now, "c": clock.now}, "since": str(since)}
+    assert queue.sign_of_life("b") == Sign(live=1, silent=1)
+    assert queue.sign_of_life("c") == Sign(live=2, silent=0)
+    assert whole_redis(redis) == {"nodes": {"b": clock.now, "c": clock.now}}
 
 
 def test_signs_from_the_future_are_forgotten_when_the_clock_was_put_right(redis: Redis, faked: Faked) -> None:
     queue, clock = faked
-    put(redis, {"nodes": SIGNS, "since": str(NOW)})
-    assert queue.sign_of_life("me") == Sign(live=3, silent=len(SIGNS) - 2, since=NOW)
+    put(redis, {"nodes": SIGNS})
+    assert queue.sign_of_life("me") == Sign(live=3, silent=len(SIGNS) - 2)
     assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "d": SIGNS["d"], "me": NOW}
     clock.move(-10)
-    assert queue.sign_of_life("you") == Sign(live=3, silent=1, since=NOW)
+    assert queue.sign_of_life("you") == Sign(live=3, silent=1)
     assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "me": NOW, "you": clock.now}
     assert queue.stats().nodes == ("b", "me", "you")
-    assert queue.sign_of_life("me") == Sign(live=3, silent=0, since=NOW)
+    assert queue.sign_of_life("me") == Sign(live=3, silent=0)
     assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "me": clock.now, "you": clock.now}
 
 
-def test_a_redis_that_was_emptied_remembers_since_the_next_sign(redis: Redis, faked: Faked) -> None:
-    queue, clock = faked
-    queue.sign_of_life("a")
-    redis.flushall()
-    clock.set(NOW + 7)
-    assert queue.sign_of_life("a") == Sign(live=1, silent=0, since=NOW + 7)
+@pytest.fixture
+def unheard(redis: Redis, faked: Faked) -> Faked:
+    """Two nodes, one of which has been silent for too long; and only the test says what was heard."""
+    redis.zadd(PREFIX + "nodes", {"silent": NOW - 10 * SECOND - 1, "lately": NOW - 9 * SECOND})
+    redis.delete(PREFIX + "presence")
+    return faked[0], Clock(redis)
+
+
+#: Since when signs have come, when the last came, and of which server.
+UNSETTLED = {
+    "none was ever heard": None,
+    "the last one was heard long ago: Redis was away, or no worker ran": (1, NOW - 5 * SECOND - 1, ""),
+    "the clock has gone back": (NOW + 1, NOW, ""),
+    "the last one comes from the future": (1, NOW + 5 * SECOND + 1, ""),
+    "they came to a server that is not this one, or was restarted": (1, NOW, "another"),
+}
+
+
+@pytest.mark.parametrize("name", UNSETTLED)
+def test_while_signs_may_be_missing_no_node_is_dead(name: str, redis: Redis, unheard: Faked) -> None:
+    queue, clock = unheard
+    if heard := UNSETTLED[name]:
+        since, last, server = heard
+        here = signs_of_life_come(redis, since=since, heard=last)
+        redis.hset(PREFIX + "presence", "server", server or here["server"])
+    assert not queue.stats().is_settled
+    assert queue.sign_of_life("me") == Sign(live=2, silent=0)
+    assert whole_redis(redis)["nodes"].keys() == {"silent", "lately", "me"}
+    clock.move(5)
+    queue.sign_of_life("me")
+    clock.move(5)
+    assert queue.sign_of_life("me") == Sign(live=1, silent=0), "each has as long as a node may be silent"
+    clock.move(0.000001)
+    assert queue.sign_of_life("me") == Sign(live=1, silent=2)
+
+
+def test_signs_that_keep_coming_let_silence_mean_death(redis: Redis, unheard: Faked) -> None:
+    queue, _ = unheard
+    signs_of_life_come(redis, since=NOW - 10 * SECOND, heard=NOW - 5 * SECOND)
+    assert not queue.stats().is_settled
+    signs_of_life_come(redis, since=NOW - 10 * SECOND - 1, heard=NOW - 5 * SECOND)
+    assert queue.stats().is_settled
+    assert queue.sign_of_life("me") == Sign(live=2, silent=1)
+
+
+def test_the_process_that_comes_back_first_declares_no_other_dead(redis: Redis, unheard: Faked) -> None:
+    """Redis was away for 15 seconds, and nothing was lost."""
+    queue, clock = unheard
+    signs_of_life_come(redis, since=1, heard=NOW)
+    for node in ("a", "b"):
+        queue.sign_of_life(node)
+    clock.move(15)
+    assert queue.sign_of_life("a") == Sign(live=1, silent=0)
+    clock.move(2)
+    assert queue.sign_of_life("b") == Sign(live=2, silent=0)

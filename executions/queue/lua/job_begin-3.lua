@@ -1,0 +1,57 @@
+-- Begins a run of a job, if Redis knows of nothing against it, and records that. The caller asks the database next: it
+-- alone knows whether the job has ended.
+--
+-- KEYS[1] jobs      hash  JOB -> its record, while it is in progress
+-- KEYS[2] nodes     zset  NODE by its last sign of life (us)
+-- KEYS[3] presence  hash  since when signs of life have come without a gap (us), the last one, the server
+-- ARGV[1] job  ARGV[2] task  ARGV[3] node
+-- ARGV[4] node ttl, us
+-- ARGV[5] revision, and
+-- ARGV[6] runs so far: of a job without a record
+-- ARGV[7] how often it may run
+-- ARGV[8] the message of a job that has run too often
+-- returns {verdict, revision, runs, the record that was there before; '' if there was none}
+--
+--   go         it runs now, in this revision, unless the database objects
+--   alive      another run of it is alive, or may be: this message came twice
+--   over       it has a final status
+--   exhausted  it has run too often: its final status is Error, in this revision
+--
+-- What if the process dies after this: its lease is not renewed, and the job is given back. What if another process has
+-- tried a job again whose end has not been acknowledged yet: its message is of a newer revision, and the end is that of
+-- an earlier one.
+local jobs, nodes, presence = KEYS[1], KEYS[2], KEYS[3]
+local job, task, node, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local revision, runs, most, why_exhausted = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+
+sign_of_life(nodes, node)
+local known = record_of(jobs, job)
+local before = known and text_of(known) or ''
+
+if known and known.code == 3 then
+    if not is_later(revision, known.revision) then
+        return { 'over', known.revision, runs, before }
+    end
+    known = nil
+end
+if known and is_later(revision, known.revision) then
+    known = nil
+end
+if known then
+    revision, runs = known.revision, known.runs
+    if known.status == 'Running' then
+        if now_us() - known.renewed <= ttl or not is_settled(presence, ttl) then
+            return { 'alive', revision, runs, before }
+        end
+        revision = successor(revision)
+    end
+end
+
+local record = running(task, node, revision, runs + 1)
+record.acknowledged = known and known.acknowledged or ''
+local verdict = 'go'
+if runs >= most then
+    verdict, record.status, record.runs, record.message = 'exhausted', 'Error', runs, why_exhausted
+end
+write_record(jobs, job, record)
+return { verdict, revision, record.runs, before }

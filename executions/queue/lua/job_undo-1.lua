@@ -1,0 +1,19 @@
+-- Undoes the beginning of a run: its code was never called.
+--
+-- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
+-- ARGV[1] job  ARGV[2] node  ARGV[3] revision
+-- ARGV[4] the record in its place; '' for none
+-- returns 1 if it was undone; 0 if the run is not this node's any more
+local jobs = KEYS[1]
+local job, node, revision, before = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local record = record_of(jobs, job)
+if not record or record.status ~= 'Running' or record.node ~= node or record.revision ~= revision then
+    return 0
+end
+if before == '' then
+    redis.call('HDEL', jobs, job)
+else
+    redis.call('HSET', jobs, job, before)
+end
+return 1

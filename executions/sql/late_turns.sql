@@ -1,0 +1,20 @@
+-- Locks the tasks of these turns, and tells which turns come too late: their task is gone, is another job's, or has
+-- ended, and they would open it again. What has ended is opened by a person alone (retry_failed), never by a job.
+--
+-- :task_ids bigint[]  :jobs text[]  :revisions bigint[]
+-- returns  the positions of those that are late, from 1
+--
+-- Rows are locked in id order, as reports lock them, and stay locked until the transaction ends: so a job that is
+-- stopped meanwhile stays stopped.
+WITH held AS MATERIALIZED (
+    SELECT id, job_id, status_code, status_revision
+    FROM task
+    WHERE id = ANY(%(task_ids)s::bigint[])
+    ORDER BY id
+    FOR NO KEY UPDATE
+)
+SELECT g.position
+FROM unnest(%(task_ids)s::bigint[], %(jobs)s::text[], %(revisions)s::bigint[])
+    WITH ORDINALITY AS g (task_id, job_id, revision, position)
+LEFT JOIN held h ON h.id = g.task_id AND h.job_id = g.job_id
+WHERE h.id IS NULL OR (h.status_code = 3 AND g.revision > h.status_revision)

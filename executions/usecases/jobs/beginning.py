@@ -1,0 +1,54 @@
+"""Begin: a message has come to a worker; whether its job runs now, here, and in which revision."""
+
+import time
+from dataclasses import replace
+
+from executions.conf import refresh_settings
+from executions.errors import DatabaseAway, JobChanged
+from executions.queue import Begun, Offer, Verdict, job_records
+from executions.usecases.jobs.standing import Stand, stand_of
+
+TRIES = 3
+
+
+def begin(offer: Offer, node: str) -> Begun:
+    """Begin the run, if nothing is known against it.
+
+    1. Redis gives the job to one process at a time, and records the run.
+    2. Then, and not before, the database is asked whether the job has ended: what ended before step 1 is there, or
+       has a record; what ends later is not this job, for it is ours. So it does not matter which copy of a message
+       comes, how late, and what Redis has forgotten.
+    3. If the database objects, the run is undone.
+
+    What if the process dies between the steps: its lease is not renewed, and the job is given back. What if it
+    stands still so long that the job was given to another: the time is measured, and it begins anew. What if the
+    database is away: the run is undone, and DatabaseAway is raised.
+    """
+    records = job_records()
+    for _ in range(TRIES):
+        since = time.monotonic()
+        begun = records.begin(offer, node)
+        if begun.verdict != Verdict.GO:
+            return begun
+        try:
+            stand = stand_of(offer.task_id, offer.job)
+        except DatabaseAway:
+            records.undo(begun)
+            raise
+        if stand is None or stand.is_over or _is_foreign(offer, stand):
+            records.undo(begun, instead="")
+            return replace(begun, verdict=Verdict.FOREIGN if stand and not stand.is_over else Verdict.OVER)
+        if stand.is_running and stand.revision >= begun.run.revision:
+            # another run of it had begun, and Redis has forgotten it
+            records.undo(begun, instead=stand.looked_for(records.memory().now).text)
+            return replace(begun, verdict=Verdict.ALIVE)
+        took_too_long = time.monotonic() - since > refresh_settings().node_ttl / 2
+        if stand.revision <= begun.run.revision and not took_too_long:
+            return begun
+        records.undo(begun)
+        offer = replace(offer, revision=stand.revision, runs=stand.runs, most=stand.may_begin)
+    raise JobChanged
+
+
+def _is_foreign(offer: Offer, stand: Stand) -> bool:
+    return bool(offer.database) and offer.database != stand.database
