@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
+from django.db.models import Model
 
 from executions.errors import DatabaseAway
 from executions.sql import statement
@@ -14,6 +15,20 @@ from executions.sql import statement
 #: that slept too long. An error without a SQLSTATE is a connection that broke. Not the rest of class 53:
 #: one execution can run out of memory or of temporary files all by itself.
 AWAY = ("08", "53100", "53300", "57P", "25006", "25P03")
+
+
+class WriterOnly:
+    """Sends each read and write of our models to the database that the statements use.
+
+    A use case decides by what it reads, and a replica lags. So this router stands before those of the project
+    (executions/apps.py), and answers for our models alone.
+    """
+
+    def db_for_read(self, model: type[Model], **_: Any) -> str | None:
+        table = model._meta.concrete_model or model
+        return DEFAULT_DB_ALIAS if table._meta.app_label == "executions" else None
+
+    db_for_write = db_for_read
 
 
 def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
