@@ -44,5 +44,9 @@ class JobChanged(RefreshError):
     """The job changed each time it was looked at; its message comes again."""
 
 
+class Overtaken(RefreshError):
+    """Another pass of reconcile took over the lease of this one, because it had expired."""
+
+
 class DatabaseAway(RefreshError):
     """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""

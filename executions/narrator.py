@@ -5,6 +5,7 @@ Operators grep for these lines; docs/operations.md lists them. Their words do no
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from executions import signals
@@ -80,12 +81,30 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
 
 
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
-    if outcome.already_running:
-        log.info("Reconcile is running already, left alone")
+    if outcome.held:
+        log.info(
+            "Reconcile is running already, left alone: %s has the lease until %s",
+            outcome.held.holder,
+            outcome.held.until.isoformat(),
+        )
+    if outcome.overtaken:
+        log.warning("Reconcile lost its lease to another pass and ended: it had stood still for too long")
     if outcome.postponed:
         log.info("Reconcile postponed: the queue is long, and its workers need the database")
     if outcome.marked:
         log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
+
+
+def on_lease_taken_over(holder: str, until: datetime, **_: Any) -> None:
+    log.warning(
+        "Reconcile took over the lease of %s, which expired at %s: that pass died or stands still",
+        holder,
+        until.isoformat(),
+    )
+
+
+def on_watermark_doubted(doubt: str, **_: Any) -> None:
+    log.warning("Reconcile cannot trust its watermark and looks at everything: %s", doubt)
 
 
 def on_reaped(outcome: "Reaped", **_: Any) -> None:

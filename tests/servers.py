@@ -27,7 +27,12 @@ directory = Path(tempfile.mkdtemp(prefix="harbor-refresh-test-", dir=_parent()))
 directory.chmod(0o755)
 postgres = EmbeddedPostgres(
     directory / "postgres",
-    parameters={"fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB"},
+    parameters={
+        "fsync": "off",
+        "full_page_writes": "off",
+        "max_wal_size": "256MB",
+        "max_prepared_transactions": "2",
+    },
 )
 redis = EmbeddedRedis(directory / "redis")
 

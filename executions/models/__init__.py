@@ -6,6 +6,6 @@ from executions.models.quarantine import Quarantine
 from executions.models.redis_memory import RedisMemory
 from executions.models.status_change import StatusChange
 from executions.models.task import Task
-from executions.models.watermark import Watermark
+from executions.models.watermark import Release, Watermark
 
-__all__ = ["Execution", "Job", "Quarantine", "RedisMemory", "StatusChange", "Task", "Watermark"]
+__all__ = ["Execution", "Job", "Quarantine", "RedisMemory", "Release", "StatusChange", "Task", "Watermark"]

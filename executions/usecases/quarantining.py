@@ -1,15 +1,15 @@
 """Quarantine: set aside what failed too often, and let it out again."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.db.models.functions import Now
 
 from executions import signals
 from executions.conf import refresh_settings
-from executions.models import Execution, Quarantine, Task, Watermark
+from executions.models import Execution, Quarantine, Release, Task
 from executions.queue import members as names
 from executions.usecases.marking import mark_after_commit
 
@@ -41,30 +41,37 @@ def quarantine(members: Sequence[str], reasons: Mapping[int, str] | None = None)
 
 
 def release(execution_ids: Iterable[int]) -> list[int]:
-    """Let these out, whatever the reason was, and mark them for another try. Returns who was in."""
+    """Let these out, whatever the reason was, and mark them for another try. Returns who was in.
+
+    Their tasks may have changed long before the watermark. A row in execution_release makes the next pass of
+    reconcile look at those changes, so that even a mark that is lost again is made good. It commits together with
+    the release, so a pass that did not see the release does not see the row either.
+    """
     with transaction.atomic():
-        inmates = Quarantine.objects.filter(execution_id__in=list(execution_ids))
-        return _let_out(list(inmates.select_for_update().values_list("execution_id", flat=True)))
+        inmates = Quarantine.objects.filter(execution_id__in=list(execution_ids)).order_by("pk")
+        return _let_out(inmates.select_for_update())
 
 
-def parole() -> list[int]:
-    """Let out everybody whose time is up: no failure is taken to be for ever."""
+def parole(fence: Callable[[], None] = lambda: None) -> list[int]:
+    """Let out everybody whose time is up, as release does: no failure is taken to be for ever.
+
+    `fence` raises if the caller has lost the right to do that. It is asked first, in the same transaction.
+    """
     time = timedelta(seconds=refresh_settings().quarantine)
     with transaction.atomic():
+        fence()
         inmates = Quarantine.objects.filter(at__lt=Now() - time)
-        return _let_out(list(inmates.select_for_update(skip_locked=True).values_list("execution_id", flat=True)))
+        return _let_out(inmates.select_for_update(skip_locked=True))
 
 
-def _let_out(ids: list[int]) -> list[int]:
-    """Their tasks may have changed long before the watermark: it moves back to them, so that even a mark
-    that is lost again is made good by reconcile."""
+def _let_out(inmates: QuerySet[Quarantine]) -> list[int]:
+    ids = list(inmates.values_list("execution_id", flat=True))
     if ids:
         Quarantine.objects.filter(execution_id__in=ids).delete()
         tasks = Task.objects.filter(execution_id__in=ids).order_by().values("execution_id")
         changes = [one["last"] for one in tasks.annotate(last=Max("update_time"))]
         if changes:
-            oldest = min(changes)
-            Watermark.objects.filter(settled_before__gt=oldest).update(settled_before=oldest)
+            Release.objects.create(changed_at=min(changes))
         free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
         mark_after_commit(names.member(pk, vendor) for pk, vendor in free)
         signals.paroled.send(sender=release, execution_ids=ids)

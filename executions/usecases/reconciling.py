@@ -1,26 +1,23 @@
 """Reconcile: find executions whose stored status differs from the rollup of their tasks, and mark them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-
-from django.db import connection
 
 from executions import signals
 from executions.conf import refresh_settings
 from executions.database import run
-from executions.errors import QueueUnavailable
-from executions.models import Execution, Watermark
+from executions.errors import Overtaken, QueueUnavailable
+from executions.models import Execution
 from executions.queue import member
 from executions.strategies import strategy
+from executions.usecases.lease import Held, Lease
 from executions.usecases.marking import mark
 from executions.usecases.quarantining import parole
 
 PAGE = 5_000
 BUSY = 10 * PAGE
 EXAMPLES = 20
-LOCK = 0x48524653  # an advisory lock of our own: one reconcile at a time
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -36,15 +33,21 @@ class Drift:
 @dataclass
 class Reconciled:
     """`drifted` differ from their tasks; `waiting` of them are on the queue or in flight, as they should
-    be; the others were lost and are `marked`, unless it is a dry run."""
+    be; the others were lost and are `marked`, unless it is a dry run.
+
+    `held`: another pass has the lease, so this one did nothing. `overtaken`: this one lost its lease and ended
+    early. `doubt`: why the watermark could not be trusted and everything was looked at.
+    """
 
     looked_at: int = 0
     drifted: int = 0
     waiting: int = 0
     marked: int = 0
     paroled: int = 0
-    already_running: bool = False
+    held: Held | None = None
+    overtaken: bool = False
     postponed: bool = False
+    doubt: str | None = None
     examples: list[Drift] = field(default_factory=list)
     oldest: datetime | None = None
 
@@ -61,53 +64,77 @@ def reconcile(
 ) -> Reconciled:
     """Compare what changed since the watermark (or everything, if `full`) and mark what differs.
 
-    1. Ask which changes are ready to be looked at (they had time to be refreshed), and before which moment
+    1. Take the lease. Let out of quarantine the executions whose time is up. Move the watermark back to the
+       changes of all that were let out.
+    2. Ask which changes are ready to be looked at (they had time to be refreshed), and before which moment
        they are settled (no open transaction can bring an older one).
-    2. Go through the changes since the watermark that are ready, in pages; mark what drifted and is neither
-       on the queue nor in flight.
-    3. Move the watermark to the settled moment, or only to the oldest drift. So a drift that was marked, and
+    3. Go through the changes since the watermark that are ready, in pages; mark what drifted and is neither
+       on the queue nor in flight. If the watermark's times cannot be trusted, go through everything.
+    4. Move the watermark to the settled moment, or only to the oldest drift. So a drift that was marked, and
        whose mark is lost again, is found by the next pass, and by each one until it is healed.
 
     `yielding` postpones the pass while the queue is long: it would take the database from those who drain
-    it, to find little but what waits there.
+    it, to find little but what waits there. A dry run writes nothing and takes no lease.
 
-    What if the process dies: the watermark has not moved, the next pass does it again. What if Redis is
-    away: QueueUnavailable, and the watermark has not moved. What if two do it at once: the second says
-    that one is running, and returns.
+    What if the process dies: the lease expires, the watermark has not moved on, the next pass does it again.
+    What if Redis is away: QueueUnavailable, and the watermark has not moved on. What if two do it at once: the
+    second says that one is running, and returns. What if the process stands still until its lease has expired
+    and another pass has taken it over: it ends without a further write. What if a release commits during the
+    pass: the pass may have gone past its changes, so its row stays for the next one.
     """
     outcome = Reconciled()
-    conf = refresh_settings()
-    if yielding and not conf.in_process and strategy().backlog() > BUSY:
+    if yielding and not refresh_settings().in_process and strategy().backlog() > BUSY:
         outcome.postponed = True
-        signals.reconciled.send(sender=reconcile, outcome=outcome)
-        return outcome
-    with _alone() as alone:
-        if not alone:
-            outcome.already_running = True
-            signals.reconciled.send(sender=reconcile, outcome=outcome)
-            return outcome
-        if not dry_run:
-            outcome.paroled = len(parole())
-        begin = _watermark()
-        grace = timedelta(seconds=conf.reconcile_grace)
-        ready, settled = run("settled_moment", grace=grace)[0]
-        pages = _all_executions() if full else _changed_between(begin, ready)
-        for ids, looked_at in pages:
-            outcome.looked_at += looked_at
-            _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, dry_run)
-            progress(outcome.looked_at)
-        if not dry_run:
-            _move_watermark(begin, begin if full else settled or begin, outcome.oldest)
+    elif dry_run:
+        _look(outcome, full, progress, None)
+    else:
+        lease = Lease()
+        outcome.held = lease.take()
+        if not outcome.held:
+            try:
+                _look(outcome, full, progress, lease)
+            except Overtaken:
+                outcome.overtaken = True
+            finally:
+                lease.give_back()
     signals.reconciled.send(sender=reconcile, outcome=outcome)
     return outcome
 
 
-def _treat(drifts: Sequence[Drift], outcome: Reconciled, dry_run: bool) -> None:
+def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | None) -> None:
+    """A pass. Without a lease it is a dry run."""
+    if lease:
+        outcome.paroled = len(parole(lease.extend))
+        lease.write("notice_releases")
+    since, outcome.doubt, last_pass_at, timeline = run("read_watermark")[0]
+    if outcome.doubt:
+        signals.watermark_doubted.send(sender=reconcile, doubt=outcome.doubt)
+        since = BEGINNING
+    ready, settled = run("settled_moment", grace=timedelta(seconds=refresh_settings().reconcile_grace))[0]
+    pages = _all_executions() if full or outcome.doubt else _changed_between(since, ready)
+    for ids, looked_at in pages:
+        if lease:
+            lease.extend()
+        outcome.looked_at += looked_at
+        _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, lease)
+        progress(outcome.looked_at)
+    if lease:
+        settled = settled or since
+        lease.write(
+            "move_watermark",
+            settled_before=min(settled, outcome.oldest or settled),
+            last_pass_at=last_pass_at,
+            timeline=timeline,
+        )
+
+
+def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) -> None:
     if not drifts:
         return
     names = [member(one.execution_id, one.vendor_type) for one in drifts]
     lost = _lost(drifts, names)
-    if not dry_run and lost:
+    if lease and lost:
+        lease.extend()
         if not mark(lost):
             raise QueueUnavailable("Redis is away: the drift that was found will be found again")
         outcome.marked += len(lost)
@@ -126,21 +153,6 @@ def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
     ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
     still = [Drift(*row) for row in run("find_drift", ids=ids)] if ids else []
     return [member(one.execution_id, one.vendor_type) for one in still]
-
-
-def _watermark() -> datetime:
-    row = Watermark.objects.filter(pk=1).first()
-    return row.settled_before if row else BEGINNING
-
-
-def _move_watermark(begin: datetime, settled: datetime, oldest: datetime | None) -> None:
-    """To `settled`, or back to the oldest drift, which stays in sight until it is healed.
-
-    Somebody who moved it back in the meantime (a release from quarantine) is right: then it stays there.
-    """
-    moment = min(settled, oldest or settled)
-    Watermark.objects.get_or_create(pk=1, defaults={"settled_before": begin})
-    Watermark.objects.filter(pk=1, settled_before=begin).update(settled_before=moment)
 
 
 def _changed_between(begin: datetime, end: datetime) -> Iterator[tuple[list[int], int]]:
@@ -165,16 +177,3 @@ def _all_executions() -> Iterator[tuple[list[int], int]]:
             return
         yield ids, len(ids)
         last_id = ids[-1]
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
-        alone = bool(cursor.fetchone()[0])
-    try:
-        yield alone
-    finally:
-        if alone and connection.connection is not None:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

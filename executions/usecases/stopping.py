@@ -8,6 +8,7 @@ from executions.models import Execution
 from executions.queue import member
 from executions.status import Status, is_final
 from executions.usecases.marking import mark_after_commit
+from executions.usecases.quarantining import release
 from executions.usecases.refreshing import refresh
 from executions.usecases.setting import set_by_hand
 
@@ -17,13 +18,15 @@ def stop(execution_id: int) -> int:
 
     An execution without tasks that is not final becomes Stopped itself. Stopping what has ended changes
     nothing. A runner that reports a stopped task afterwards changes it only with a newer revision. The
-    execution is locked before its tasks, as in `delete`.
+    execution is locked before its tasks, as in `delete`. One that is in quarantine is released in the same
+    transaction, because nothing in quarantine is refreshed; if it fails again, it is marked as any other.
     """
     with transaction.atomic():
         locked = Execution.objects.select_for_update(no_key=True)
         execution = locked.filter(pk=execution_id).first()
         if execution is None:
             raise NoSuchExecution(f"there is no execution {execution_id}")
+        release([execution_id])
         stopped: int = run("stop_tasks", execution_id=execution_id)[0][0]
         if execution.tasks.exists():
             outcome = refresh([execution_id])

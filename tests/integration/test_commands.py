@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
@@ -16,11 +18,13 @@ from redis import Redis
 
 from executions import usecases
 from executions.conf import refresh_settings
+from executions.errors import Overtaken
 from executions.management.output import Failed, Misused, printable
-from executions.models import Execution, Quarantine, Task
+from executions.models import Execution, Quarantine, Task, Watermark
 from executions.queue import ExecutionQueue
 from executions.queue.connection import connect
 from executions.usecases import NewExecution, NewTask, Report
+from executions.usecases.lease import Lease
 from executions.usecases.quarantining import quarantine
 from tests import servers
 
@@ -327,6 +331,7 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
     assert data("reconcile", "--full") == {
         "full": True,
         "dry_run": False,
+        "doubt": None,
         "looked_at": 2,
         "drifted": 1,
         "waiting": 0,
@@ -378,16 +383,36 @@ def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
 
 
 def test_reconcile_says_when_another_one_is_running(database: str) -> None:
-    import psycopg
-
-    from executions.usecases.reconciling import LOCK
-
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-        printed, failure = failing("reconcile")
+    other = Lease()
+    other.take()
+    printed, failure = failing("reconcile")
+    until = Watermark.objects.get().held_until
 
     assert printed == ""
-    assert failure == ("another reconcile is running, so this one did nothing. Repeat it in a moment.")
+    assert until is not None
+    assert failure == (
+        "another reconcile is running, so this one did nothing. Repeat it in a moment. "
+        f"{other.holder} has the lease until {until.isoformat()}."
+    )
+
+
+def test_reconcile_says_when_another_one_overtook_it(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("executions.usecases.reconciling._look", Mock(side_effect=Overtaken))
+
+    assert failing("reconcile") == (
+        "",
+        "this reconcile stood still for so long that another took over, so it ended early.",
+    )
+
+
+def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
+    made()
+    Watermark.objects.create(settled_before=datetime(2020, 1, 1, tzinfo=UTC))
+
+    assert said("reconcile").splitlines() == [
+        "Looked at 1 execution: 0 drifted, 0 of them waiting already, 0 marked, 0 released from quarantine.",
+        "The watermark could not be trusted: it does not say which server wrote it.",
+    ]
 
 
 @pytest.mark.usefixtures("redis_away")

@@ -1,6 +1,7 @@
 """The narrator has a line for everything that happens, and the lines operators grep for never change."""
 
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.dispatch import Signal
 from executions import narrator, signals
 from executions.queue import Claim
 from executions.usecases.jobs import Reaped, Recovered
+from executions.usecases.lease import Held
 from executions.usecases.reconciling import Reconciled
 from executions.usecases.refreshing import Refreshed
 from executions.usecases.reporting import Refusal, Report
@@ -130,8 +132,12 @@ def test_a_pass_over_the_jobs_that_found_nothing_is_not_worth_a_line(
 
 
 def test_a_reconcile_that_did_not_look_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    assert lines(caplog, signals.reconciled, outcome=Reconciled(already_running=True)) == [
-        ("INFO", "Reconcile is running already, left alone")
+    held = Held("n1", datetime(2026, 1, 1, tzinfo=UTC))
+    assert lines(caplog, signals.reconciled, outcome=Reconciled(held=held)) == [
+        (
+            "INFO",
+            "Reconcile is running already, left alone: n1 has the lease until 2026-01-01T00:00:00+00:00",
+        )
     ]
     assert lines(caplog, signals.reconciled, outcome=Reconciled(postponed=True)) == [
         ("INFO", "Reconcile postponed: the queue is long, and its workers need the database")

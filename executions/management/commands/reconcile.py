@@ -31,8 +31,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with absences_told(), progress_shown() as progress:
             outcome = usecases.reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
-        if outcome.already_running:
-            raise Failed("another reconcile is running, so this one did nothing. Repeat it in a moment.")
+        if outcome.held:
+            raise Failed(
+                f"another reconcile is running, so this one did nothing. Repeat it in a moment. "
+                f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
+            )
+        if outcome.overtaken:
+            raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
         tell(answer(outcome, options), self.stdout, as_json=options["json"])
 
 
@@ -53,6 +58,7 @@ def answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
     data = {
         "full": options["full"],
         "dry_run": options["dry_run"],
+        "doubt": outcome.doubt,
         "looked_at": outcome.looked_at,
         "drifted": outcome.drifted,
         "waiting": outcome.waiting,
@@ -60,14 +66,15 @@ def answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
         "paroled": outcome.paroled,
         "first_drifts": [_as_data(drift) for drift in outcome.examples[:SHOWN]],
     }
-    what = "execution" if options["full"] else "changed task"
+    what = "execution" if options["full"] or outcome.doubt else "changed task"
     done = "dry run: nothing marked" if options["dry_run"] else f"{outcome.marked:,} marked"
     summary = (
         f"Looked at {plural(outcome.looked_at, what)}: {outcome.drifted:,} drifted, "
         f"{outcome.waiting:,} of them waiting already, {done}, "
         f"{outcome.paroled:,} released from quarantine."
     )
-    return Answer(data, [summary, *_first(outcome.examples, outcome.drifted)])
+    why = [f"The watermark could not be trusted: {outcome.doubt}."] if outcome.doubt else []
+    return Answer(data, [summary, *why, *_first(outcome.examples, outcome.drifted)])
 
 
 def _as_data(drift: Drift) -> dict[str, Any]:

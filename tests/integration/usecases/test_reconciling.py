@@ -3,18 +3,15 @@
 import logging
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection
 from pytest_django import Settings
 
 from executions import usecases
-from executions.errors import QueueUnavailable
 from executions.models import Execution, Quarantine, Watermark
 from executions.queue import execution_queue
-from executions.usecases.reconciling import LOCK, Reconciled
-from tests import servers
-from tests.integration.state import Redis, rows, wait_until, whole_redis
+from executions.usecases.reconciling import Reconciled
+from tests.integration.state import Redis, rows, whole_redis
 from tests.integration.usecases.situations import (
     AGES_AGO,
     drifted,
@@ -115,29 +112,3 @@ def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
     assert (outcome.drifted, outcome.marked, outcome.paroled) == (1, 0, 0)
     assert (rows(Quarantine), rows(Watermark)) == before
     assert whole_redis(redis) == {}
-
-
-def test_a_second_reconcile_says_that_one_is_running_and_touches_nothing(
-    database: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    drifted()
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-        with caplog.at_level(logging.INFO, "harbor_refresh"):
-            outcome = usecases.reconcile()
-        assert outcome == Reconciled(already_running=True)
-        assert (whole_redis(redis), rows(Watermark)) == ({}, {})
-        assert told == [("reconciled", {"outcome": outcome})]
-        assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
-            ("INFO", "Reconcile is running already, left alone")
-        ]
-    wait_until(lambda: not usecases.reconcile().already_running, "the other has gone")
-
-
-def test_reconcile_gives_its_lock_back_even_after_an_error(redis_away: None, database: str) -> None:
-    drifted()
-    with pytest.raises(QueueUnavailable):
-        usecases.reconcile()
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        free = other.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
-        assert free == (True,)

@@ -1,10 +1,10 @@
 """stop: what is not final is stopped, and its execution at once."""
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from executions import usecases
-from executions.models import Execution, StatusChange, Task
+from executions.models import Execution, Quarantine, Release, StatusChange, Task
 from executions.usecases import NewExecution, Report, create, report
 from tests.integration.state import Redis, rows
 from tests.integration.usecases.situations import made, marked, member, status_of
@@ -57,3 +57,35 @@ def test_a_stop_whose_refresh_fails_stops_the_tasks_and_marks(redis: Redis) -> N
     assert Task.objects.get().status == "Stopped"
     assert status_of(execution) == "Running"
     assert marked(redis) == {member(execution)}
+
+
+def test_stopping_lets_an_execution_out_of_quarantine_and_it_is_stopped_at_once(redis: Redis) -> None:
+    execution, _ = made(2)
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    assert usecases.stop(execution.pk) == 2
+    assert (status_of(execution), rows(Quarantine)) == ("Stopped", {})
+    assert execution.history.get().to_status == "Stopped"
+
+
+def test_a_stop_in_quarantine_whose_refresh_fails_again_is_marked_and_found_by_reconcile(redis: Redis) -> None:
+    execution, _ = made(1)
+    usecases.reconcile()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE execution ADD CONSTRAINT never CHECK (status <> 'Stopped')")
+    assert usecases.stop(execution.pk) == 1
+    assert (status_of(execution), rows(Quarantine), len(rows(Release))) == ("Running", {}, 1)
+    assert marked(redis) == {member(execution)}
+    redis.flushall()
+    assert usecases.reconcile().marked == 1
+
+
+def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(redis: Redis) -> None:
+    execution, _ = made(1)
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    before = (rows(Execution), rows(Task), rows(Quarantine), rows(Release))
+    with transaction.atomic():
+        usecases.stop(execution.pk)
+        transaction.set_rollback(True)
+    assert (rows(Execution), rows(Task), rows(Quarantine), rows(Release)) == before
+    assert marked(redis) == set()

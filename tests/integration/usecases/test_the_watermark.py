@@ -1,16 +1,25 @@
 """The watermark of reconcile never passes a drift that is not healed, nor a transaction that is open."""
 
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
 import psycopg
 import pytest
+from django.db import connection, transaction
 
 from executions import usecases
 from executions.errors import QueueUnavailable
-from executions.models import Task, Watermark
+from executions.models import Quarantine, Release, Task, Watermark
 from executions.queue import execution_queue
-from executions.usecases import Report, report
+from executions.usecases import Report, reconciling, report
+from executions.usecases.reconciling import BEGINNING
 from tests import servers
-from tests.integration.state import Redis, rows
-from tests.integration.usecases.situations import drifted, made, marked, member, watermark
+from tests.integration.state import DEADLINE_SECONDS, Redis, in_background, rows
+from tests.integration.usecases.situations import AGES_AGO, drifted, made, marked, member, watermark
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -66,7 +75,7 @@ def test_an_old_reader_holds_the_watermark_back_and_not_the_look(database: str, 
     assert watermark() > began[0]
 
 
-def test_a_full_reconcile_looks_at_everything_and_leaves_the_watermark(redis: Redis) -> None:
+def test_a_full_reconcile_looks_at_everything_and_moves_the_watermark_as_any_pass(redis: Redis) -> None:
     usecases.reconcile()
     before = watermark()
     execution = drifted(minutes=60 * 24 * 365)
@@ -78,10 +87,8 @@ def test_a_full_reconcile_looks_at_everything_and_leaves_the_watermark(redis: Re
     assert outcome.oldest is not None
     assert watermark() == outcome.oldest < before
     usecases.refresh([execution.pk])
-    usecases.reconcile()
-    before = watermark()
     usecases.reconcile(full=True)
-    assert watermark() == before
+    assert watermark() > before
 
 
 def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_away: None) -> None:
@@ -94,3 +101,180 @@ def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis
     with pytest.raises(QueueUnavailable, match="Redis"):
         usecases.reconcile()
     assert rows(Watermark) == before
+
+
+def test_a_prepared_transaction_leaves_the_watermark_where_it_is(database: str, redis: Redis) -> None:
+    """Its start is not known, so any change may still come."""
+    usecases.reconcile()
+    before = watermark()
+    _, tasks = made(1)
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
+        other.execute("BEGIN")
+        other.execute(
+            "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
+            "end_time = now() WHERE id = %s",
+            tasks,
+        )
+        other.execute("PREPARE TRANSACTION 'slow'")
+        try:
+            assert usecases.reconcile().drifted == 0
+            assert watermark() == before
+        finally:
+            other.execute("COMMIT PREPARED 'slow'")
+    assert usecases.reconcile().marked == 1
+
+
+def test_a_session_that_hides_its_transactions_leaves_the_watermark_where_it_is(database: str) -> None:
+    """With track_activities off, pg_stat_activity does not tell when its transaction began."""
+    usecases.reconcile()
+    before = watermark()
+    _, tasks = made(1)
+    with psycopg.connect(servers.postgres.url_for(database), options="-c track_activities=off") as slow:
+        slow.execute(
+            "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
+            "end_time = now() WHERE id = %s",
+            tasks,
+        )
+        assert usecases.reconcile().drifted == 0
+        assert watermark() == before
+        slow.commit()
+    assert usecases.reconcile().marked == 1
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["the first pass", "a later pass"])
+@pytest.mark.parametrize("moment", ["before", "during", "open", "after"])
+def test_a_release_around_a_pass_is_found_though_its_mark_is_lost(
+    moment: str, first: bool, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`open`: the release is made before the pass and commits after it."""
+    execution = drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    made(1)
+    if not first:
+        usecases.reconcile()
+        made(1)
+
+    def release() -> None:
+        assert usecases.release([execution.pk]) == [execution.pk]
+        redis.flushall()
+
+    if moment == "before":
+        release()
+        usecases.reconcile()
+    elif moment == "during":
+        usecases.reconcile(progress=lambda _: Quarantine.objects.exists() and release())
+    elif moment == "open":
+        with open_release(execution.pk):
+            assert usecases.reconcile().drifted == 0
+    else:
+        usecases.reconcile()
+        release()
+    redis.flushall()
+    usecases.reconcile()
+    assert marked(redis) == {member(execution)}
+    assert rows(Release) == {}
+    usecases.refresh([execution.pk])
+    usecases.reconcile()
+    assert usecases.reconcile().looked_at == 0
+
+
+@contextmanager
+def open_release(execution_id: int) -> Iterator[None]:
+    """A release whose transaction is open, and commits at the end."""
+    made, go_on = threading.Event(), threading.Event()
+
+    def release() -> None:
+        with transaction.atomic():
+            usecases.release([execution_id])
+            made.set()
+            assert go_on.wait(DEADLINE_SECONDS)
+
+    with in_background(release) as ended:
+        assert made.wait(DEADLINE_SECONDS)
+        yield
+        go_on.set()
+        ended()
+
+
+def doubted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(one.levelname, one.getMessage()) for one in caplog.records if "trust" in one.getMessage()]
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"),
+    [
+        (
+            {"timeline": "00000000"},
+            "PostgreSQL failed over or was restored (timeline 00000000, then {timeline})",
+        ),
+        ({"last_pass_at": timedelta(seconds=60)}, "the clock of PostgreSQL went back"),
+        ({"settled_before": timedelta(seconds=60)}, "it lies in the future"),
+        ({"last_pass_at": None}, "it does not say which server wrote it"),
+    ],
+)
+def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
+    change: dict[str, Any], doubt: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server whose clock is behind took over: what changed since lies before the watermark."""
+    usecases.reconcile()
+    lost = drifted()
+    now = database_now()
+    values = {name: now + one if isinstance(one, timedelta) else one for name, one in change.items()}
+    timeline = Watermark.objects.get().timeline
+    Watermark.objects.update(**values)
+    doubt = doubt.format(timeline=timeline)
+    told.clear()
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        outcome = usecases.reconcile()
+    assert (outcome.doubt, outcome.looked_at, outcome.marked) == (doubt, 1, 1)
+    assert marked(redis) == {member(lost)}
+    assert ("watermark_doubted", {"doubt": doubt}) in told
+    assert doubted(caplog) == [
+        ("WARNING", f"Reconcile cannot trust its watermark and looks at everything: {doubt}")
+    ]
+    assert watermark() == outcome.oldest
+    row = Watermark.objects.get()
+    assert (row.timeline, row.last_pass_at is not None and row.last_pass_at < database_now()) == (timeline, True)
+    usecases.refresh([lost.pk])
+    usecases.reconcile()
+    after = usecases.reconcile()
+    assert (after.doubt, after.looked_at) == (None, 0)
+
+
+def test_a_doubt_of_the_watermark_lasts_while_a_prepared_transaction_hides_its_start(database: str) -> None:
+    usecases.reconcile()
+    Watermark.objects.update(timeline="00000000")
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
+        other.execute("BEGIN")
+        other.execute("CREATE TABLE anything ()")
+        other.execute("PREPARE TRANSACTION 'slow'")
+        try:
+            assert usecases.reconcile().doubt is not None
+            assert watermark() == BEGINNING
+        finally:
+            other.execute("ROLLBACK PREPARED 'slow'")
+    usecases.reconcile()
+    assert watermark() > AGES_AGO
+
+
+def test_the_watermark_remembers_the_server_that_the_pass_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failover in the middle of a pass is seen by the next one."""
+    usecases.reconcile()
+    run = reconciling.run
+
+    def as_before_the_failover(name: str, **values: Any) -> Any:
+        found = run(name, **values)
+        return [(*found[0][:2], AGES_AGO, "00000000")] if name == "read_watermark" else found
+
+    monkeypatch.setattr(reconciling, "run", as_before_the_failover)
+    usecases.reconcile()
+    monkeypatch.undo()
+    row = Watermark.objects.get()
+    assert (row.last_pass_at, row.timeline) == (AGES_AGO, "00000000")
+
+
+def database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now

@@ -1,0 +1,25 @@
+-- Where a pass of reconcile begins, and whether its times can be trusted.
+--
+-- returns  since     every change before it is settled; the beginning of time if there is no watermark
+--          doubt     NULL, or why times before now say nothing: then everything must be looked at
+--          now, timeline  to be remembered with the watermark if it moves
+--
+-- A server that was promoted or restored is on another WAL timeline, and its clock may be behind the one that
+-- gave the watermark: then what changes after it lies before the watermark.
+WITH server AS (
+    SELECT now() AS now, left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline
+)
+SELECT
+    least(coalesce(w.settled_before, '0001-01-01Z'), (SELECT min(changed_at) FROM execution_release)) AS since,
+    CASE
+        WHEN w.id IS NULL THEN NULL
+        WHEN w.last_pass_at IS NULL THEN 'it does not say which server wrote it'
+        WHEN w.timeline <> s.timeline THEN
+            format('PostgreSQL failed over or was restored (timeline %%s, then %%s)', w.timeline, s.timeline)
+        WHEN w.last_pass_at > s.now THEN 'the clock of PostgreSQL went back'
+        WHEN w.settled_before > s.now THEN 'it lies in the future'
+    END AS doubt,
+    s.now,
+    s.timeline
+FROM server s
+LEFT JOIN execution_watermark w ON w.id = 1
