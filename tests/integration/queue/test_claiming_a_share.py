@@ -65,6 +65,30 @@ def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_fu
     assert whole_redis(redis)["nodes"] == {"n1": NOW, "n2": NOW}
 
 
+@pytest.mark.parametrize("others", [6, 9], ids=["all the room", "more than the room"])
+def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
+    others: int, redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("executions.queue.queue.PAGE", 2)
+    queue, _ = faked
+    queue.add(waiting(SMALL + 20))
+    queue.sign_of_life("you")
+    theirs = {f"{number}:A:you:7" for number in range(others)}
+    run = queue._run
+
+    def between_pages(*words: Any, **options: Any) -> Any:
+        answer = run(*words, **options)
+        redis.sadd(PREFIX + "processing", *theirs)
+        return answer
+
+    monkeypatch.setattr(queue, "_run", between_pages)
+    batch = queue.claim_batch("me", 8)
+    assert (len(batch.claim), batch.more) == (2, False)
+    state = whole_redis(redis)
+    assert len(state["queue:v2"]) == SMALL + 18
+    assert state["processing"] == theirs | {token(one, int(batch.claim.stamp)) for one in batch.claim.members}
+
+
 def test_all_pages_of_a_claim_wait_under_one_even_stamp_and_are_worked_under_one_odd_one(redis: Redis) -> None:
     queue, clock = queue_with_clock(redis, fanout=5000, depth=1)
     clock.move(0.000001)

@@ -67,3 +67,13 @@ def drifted(minutes: int = 60) -> Execution:
 
 def watermark() -> datetime:
     return Watermark.objects.get().settled_before or AGES_AGO
+
+
+def rows_come_in_another_order(database: str, table: str, first: int) -> None:
+    """From now on a new connection reads this table in the order of its pages, and this row comes last there."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {table} SET id = id WHERE id = %s", [first])
+        cursor.execute(f"SELECT id FROM {table} ORDER BY ctid DESC LIMIT 1")
+        assert cursor.fetchone() == (first,)
+        for way in ("indexscan", "indexonlyscan", "bitmapscan", "mergejoin", "nestloop"):
+            cursor.execute(f"ALTER DATABASE {database} SET enable_{way} = off")

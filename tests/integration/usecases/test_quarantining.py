@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from pytest_django import Settings
 
@@ -12,7 +13,8 @@ from executions.models import Quarantine
 from executions.queue import execution_queue
 from executions.usecases import Report, report
 from executions.usecases.quarantining import parole, quarantine
-from tests.integration.state import Redis, rows, whole_redis
+from tests import servers
+from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
 from tests.integration.usecases.situations import AGES_AGO, cursed, drifted, made, marked, member, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -42,6 +44,19 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
 def test_a_quarantine_of_what_is_deleted_meanwhile_leaves_nothing() -> None:
     quarantine(["99:TEST"])
     assert rows(Quarantine) == {}
+
+
+def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(database: str) -> None:
+    kept, deleted = made(1)[0], made(1)[0]
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        for table in ("task", "execution_status_change"):
+            other.execute(f"DELETE FROM {table} WHERE execution_id = %s".encode(), [deleted.pk])
+        other.execute("DELETE FROM execution WHERE id = %s", [deleted.pk])
+        with in_background(lambda: quarantine([member(kept), member(deleted)])) as quarantined:
+            wait_until(lambda: waiting_for_locks() == 1, "the quarantine waits for the delete")
+            other.commit()
+            quarantined()
+    assert set(rows(Quarantine)) == {kept.pk}
 
 
 def test_what_is_in_quarantine_is_not_marked_again_and_again(redis: Redis) -> None:

@@ -112,3 +112,22 @@ def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
     assert (outcome.drifted, outcome.marked, outcome.paroled) == (1, 0, 0)
     assert (rows(Quarantine), rows(Watermark)) == before
     assert whole_redis(redis) == {}
+
+
+def test_a_drift_that_is_healed_between_the_looks_at_database_and_queue_is_no_drift(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its claim was completed in between, so it is on no queue, and rightly so."""
+    execution = drifted()
+    execution_queue().add([member(execution)])
+    claim = execution_queue().claim_batch("me", 10).claim
+    lost = execution_queue().lost
+
+    def completed(names: list[str]) -> list[str]:
+        usecases.work(claim)
+        return lost(names)
+
+    monkeypatch.setattr(execution_queue(), "lost", completed)
+    outcome = usecases.reconcile()
+    assert (outcome.drifted, outcome.marked) == (1, 0)
+    assert (status_of(execution), marked(redis)) == ("Success", set())

@@ -1,13 +1,15 @@
 """stop: what is not final is stopped, and its execution at once."""
 
+import psycopg
 import pytest
 from django.db import connection, transaction
 
 from executions import usecases
 from executions.models import Execution, Quarantine, Release, StatusChange, Task
 from executions.usecases import NewExecution, Report, create, report
-from tests.integration.state import Redis, rows
-from tests.integration.usecases.situations import made, marked, member, status_of
+from tests import servers
+from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks
+from tests.integration.usecases.situations import made, marked, member, rows_come_in_another_order, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -89,3 +91,17 @@ def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(redis: Redis)
         transaction.set_rollback(True)
     assert (rows(Execution), rows(Task), rows(Quarantine), rows(Release)) == before
     assert marked(redis) == set()
+
+
+def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> None:
+    """It waits for the first task before it locks the second; else it and a report could wait for each other."""
+    execution, tasks = made(2)
+    rows_come_in_another_order(database, "task", tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[0]])
+        with in_background(lambda: usecases.stop(execution.pk)) as stopped:
+            wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the first task")
+            other.execute("SELECT FROM task WHERE id = %s FOR UPDATE NOWAIT", [tasks[1]])
+            other.rollback()
+            assert stopped() == 2
+    assert status_of(execution) == "Stopped"

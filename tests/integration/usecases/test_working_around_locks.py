@@ -17,7 +17,14 @@ from executions.usecases.refreshing import Refreshed
 from executions.usecases.working import BUSY_SECONDS
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
-from tests.integration.usecases.situations import made, marked, member, names, status_of
+from tests.integration.usecases.situations import (
+    made,
+    marked,
+    member,
+    names,
+    rows_come_in_another_order,
+    status_of,
+)
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -108,6 +115,20 @@ def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
             other.rollback()
             assert refreshed() == Refreshed(succeeded=1, changed=1)
     assert status_of(execution) == "Success"
+
+
+def test_a_refresh_locks_in_the_order_of_ids_and_not_in_that_of_the_table(database: str) -> None:
+    """It waits for the first row before it locks the second; else two refreshes could wait for each other."""
+    (first, (one,)), (second, (two,)) = made(1), made(1)
+    report([Report(one, "Success"), Report(two, "Success")])
+    rows_come_in_another_order(database, "execution", first.pk)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [first.pk])
+        with in_background(lambda: usecases.refresh([first.pk, second.pk])) as refreshed:
+            wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the first row")
+            other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE NOWAIT", [second.pk])
+            other.rollback()
+            assert refreshed() == Refreshed(succeeded=2, changed=2)
 
 
 def test_the_refresh_reads_its_locks_and_its_tasks_in_two_statements() -> None:
