@@ -215,9 +215,10 @@ def doubted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
     change: dict[str, Any], doubt: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A server whose clock is behind took over: what changed since lies before the watermark."""
+    """A server whose clock is behind took over: what changed since lies before the watermark, and what changed
+    by the clock that was ahead lies in the future."""
     usecases.reconcile()
-    lost = drifted()
+    lost = [drifted(), drifted(minutes=-60)]
     now = database_now()
     values = {name: now + one if isinstance(one, timedelta) else one for name, one in change.items()}
     timeline = Watermark.objects.get().timeline
@@ -226,8 +227,8 @@ def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
     told.clear()
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         outcome = usecases.reconcile()
-    assert (outcome.doubt, outcome.looked_at, outcome.marked) == (doubt, 1, 1)
-    assert marked(redis) == {member(lost)}
+    assert (outcome.doubt, outcome.looked_at, outcome.marked) == (doubt, 2, 2)
+    assert marked(redis) == {member(one) for one in lost}
     assert ("watermark_doubted", {"doubt": doubt}) in told
     assert doubted(caplog) == [
         ("WARNING", f"Reconcile cannot trust its watermark and looks at everything: {doubt}")
@@ -235,7 +236,7 @@ def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
     assert watermark() == outcome.oldest
     row = Watermark.objects.get()
     assert (row.timeline, row.last_pass_at is not None and row.last_pass_at < database_now()) == (timeline, True)
-    usecases.refresh([lost.pk])
+    usecases.refresh([one.pk for one in lost])
     usecases.reconcile()
     after = usecases.reconcile()
     assert (after.doubt, after.looked_at) == (None, 0)
