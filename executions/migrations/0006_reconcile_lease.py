@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("executions", "0004_job_runs_before"),
+        ("executions", "0005_redis_memory"),
     ]
 
     operations = [
