@@ -11,7 +11,7 @@ from executions.conf import refresh_settings
 from executions.models import Quarantine
 from executions.queue import execution_queue
 from executions.usecases import Report, report
-from tests.integration.state import Redis, whole_redis
+from tests.integration.state import Redis, signs_of_life_come, whole_redis
 from tests.integration.usecases.situations import made, marked, member, names
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -61,6 +61,7 @@ def test_to_rouse_is_for_the_strategy_that_wakes(name: str, settings: Settings, 
 def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redis) -> None:
     _, tasks = made(1)
     report([Report(tasks[0], "Success")])
+    signs_of_life_come(redis, since=1, heard=execution_queue().stats().now)
     for _ in range(refresh_settings().max_attempts):
         assert not Quarantine.objects.exists()
         claim = execution_queue().claim_batch("alive", 10).claim
