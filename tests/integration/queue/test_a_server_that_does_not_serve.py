@@ -1,0 +1,198 @@
+"""A Redis that was demoted, refuses writes or hangs: the same long-lived clients, before, meanwhile and after."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import ResponseError
+
+from executions.conf import refresh_settings
+from executions.errors import QueueUnavailable
+from executions.queue import ExecutionQueue
+from executions.queue.connection import NotServing, WrongServer, connect
+from harbor_refresh.local.redis import EmbeddedRedis
+from tests.integration.state import Redis, wait_until
+from tests.proxy import Proxy
+
+TIMEOUT_SECONDS = 0.3
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
+    """One of the test's own."""
+    with EmbeddedRedis(tmp_path / "redis") as server:
+        yield server
+        if server.pid:
+            os.kill(server.pid, signal.SIGCONT)
+
+
+@pytest.fixture
+def operator(server: EmbeddedRedis) -> Iterator[Redis]:
+    """Who sets the server up, over a connection of his own."""
+    with Redis.from_url(server.url) as client:
+        yield client
+
+
+def long_lived(url: str, timeout: float = 5.0) -> ExecutionQueue:
+    queue = ExecutionQueue(refresh_settings(), connect(url, timeout, tries=4), connect(url, timeout, tries=1))
+    queue.add(["1:A"])
+    assert queue.claim_batch("me", 1).claim.members == ("1:A",)
+    return queue
+
+
+def test_after_a_failover_the_patient_client_goes_on_and_the_single_one_with_the_next_verb(
+    server: EmbeddedRedis, operator: Redis, tmp_path: Path
+) -> None:
+    with EmbeddedRedis(tmp_path / "standby") as standby, Redis.from_url(standby.url) as other:
+        other.replicaof("127.0.0.1", server.port)
+        wait_until(lambda: other.info("replication")["master_link_status"] == "up", "the replica")
+        proxy = Proxy(server.port)
+        queue = long_lived(f"redis://127.0.0.1:{proxy.port}/0")
+        other.replicaof("NO", "ONE")
+        proxy.target = standby.port
+        operator.replicaof("127.0.0.1", standby.port)
+        wait_until(lambda: operator.role()[0] == b"slave", "the demotion")
+        with pytest.raises(QueueUnavailable, match=r"^Redis: WrongServer: READONLY "):
+            queue.claim_batch("me", 1)
+        assert queue.add(["2:A"]).added == 1
+        assert queue.claim_batch("me", 1).claim.members == ("2:A",)
+        assert not other.sismember(queue.keys.queue, "2:A")
+        proxy.close()
+
+
+def is_full(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
+    operator.config_set("maxmemory", "1mb")
+    return lambda: operator.config_set("maxmemory", "0")
+
+
+def has_too_few_replicas(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
+    operator.config_set("min-replicas-to-write", 1)
+    return lambda: operator.config_set("min-replicas-to-write", 0)
+
+
+def cannot_save(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
+    """A folder stands where the snapshot is to be written."""
+    snapshot = server.directory / "dump.rdb"
+
+    def save(status: str) -> None:
+        operator.bgsave()
+        wait_until(lambda: operator.info("persistence")["rdb_last_bgsave_status"] == status, "the snapshot")
+
+    def recover() -> None:
+        snapshot.rmdir()
+        save("ok")
+
+    snapshot.mkdir()
+    operator.config_set("save", "3600 1")
+    save("err")
+    return recover
+
+
+def runs_an_endless_script(server: EmbeddedRedis, operator: Redis) -> Callable[[], None]:
+    operator.config_set("busy-reply-threshold", 1)
+
+    def run() -> None:
+        with suppress(ResponseError), Redis.from_url(server.url) as client:
+            client.eval("while true do end", 0)
+
+    def is_busy() -> bool:
+        try:
+            operator.ping()
+        except ResponseError:
+            return True
+        return False
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(is_busy, "the script to run")
+
+    def end() -> None:
+        operator.script_kill()
+        thread.join(20)
+
+    return end
+
+
+@pytest.mark.parametrize(
+    ("refuse", "code"),
+    [
+        (is_full, "OOM"),
+        (has_too_few_replicas, "NOREPLICAS"),
+        (cannot_save, "MISCONF"),
+        (runs_an_endless_script, "BUSY"),
+    ],
+)
+def test_what_a_server_refuses_is_not_asked_again_and_works_once_it_serves(
+    server: EmbeddedRedis,
+    operator: Redis,
+    refuse: Callable[[EmbeddedRedis, Redis], Callable[[], None]],
+    code: str,
+) -> None:
+    queue = long_lived(server.url)
+    serve = refuse(server, operator)
+    with pytest.raises(QueueUnavailable, match=rf"^Redis: NotServing: {code} "):
+        queue.add(["2:A"])
+    with pytest.raises(QueueUnavailable, match=rf"^Redis: NotServing: {code} "):
+        queue.claim_batch("me", 1)
+    serve()
+    stats = operator.info("commandstats")["cmdstat_evalsha"]
+    assert stats["failed_calls"] + stats["rejected_calls"] == 2 + 2, "two that knew no script, and one a verb"
+    assert queue.add(["2:A"]).added == 1
+    assert queue.claim_batch("me", 1).claim.members == ("2:A",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("READONLY You can't write against a read only replica.", WrongServer),
+        ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", WrongServer),
+        ("CLUSTERDOWN The cluster is down", WrongServer),
+        ("UNBLOCKED force unblock from blocking operation, instance state changed", WrongServer),
+        ("EXECABORT Transaction discarded because of: OOM command not allowed", NotServing),
+        ("ERR Error running script (call to f_0a): @user_script:9: -OOM command not allowed", NotServing),
+        (
+            "ERR Error running script (call to f_0a): @user_script:9: @user_script: 9: -READONLY You can't write",
+            WrongServer,
+        ),
+        ("LOADING Redis is loading the dataset in memory", NoConnection),
+        ("EXECABORT Transaction discarded because of previous errors.", ResponseError),
+        ("WRONGTYPE Operation against a key: OOM is its name", ResponseError),
+        ("BUSYKEY Target key name already exists.", ResponseError),
+    ],
+)
+def test_an_answer_is_known_by_its_code(redis: Redis, answer: str, kind: type[Exception]) -> None:
+    from tests import servers
+
+    client = connect(servers.redis.url, 5.0, tries=1)
+    with pytest.raises((ResponseError, NoConnection)) as raised:
+        client.eval("return redis.error_reply(ARGV[1])", 0, answer)
+    assert isinstance(raised.value, kind)
+    assert isinstance(raised.value, NotServing) == (kind in (NotServing, WrongServer))
+    assert isinstance(raised.value, WrongServer) == (kind is WrongServer)
+    assert client.ping()
+
+
+@pytest.mark.parametrize("is_connected", [True, False], ids=["over an open connection", "over a new one"])
+def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_single_one(
+    server: EmbeddedRedis, operator: Redis, is_connected: bool
+) -> None:
+    queue = long_lived(server.url, TIMEOUT_SECONDS)
+    if not is_connected:
+        queue._redis.connection_pool.disconnect()
+    assert server.pid
+    before = operator.info("stats")["total_connections_received"]
+    os.kill(server.pid, signal.SIGSTOP)
+    with pytest.raises(QueueUnavailable, match=r"^Redis: TimeoutError: "):
+        queue.add(["2:A"])
+    with pytest.raises(QueueUnavailable, match=r"^Redis: TimeoutError: "):
+        queue.claim_batch("me", 1)
+    os.kill(server.pid, signal.SIGCONT)
+    made = operator.info("stats")["total_connections_received"] - before
+    assert made == (1 if is_connected else 2), "the single client used the one it had"
+    assert queue.add(["3:A"]).added == 1
+    assert queue.claim_batch("me", 1).claim.members == ("3:A",), "the claim without an answer has taken the other"

@@ -1,0 +1,45 @@
+"""One address before two servers, as a failover behind a service or a virtual IP has it."""
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Proxy:
+    """Passes each new connection on to the server of the moment. Connections that are open stay where they are."""
+
+    def __init__(self, port: int) -> None:
+        self.target = port
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._sockets = [self._server]
+        self.port: int = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for one in self._sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                self._sockets.append(client)
+                try:
+                    server = socket.create_connection(("127.0.0.1", self.target))
+                except OSError:
+                    client.close()
+                    continue
+                self._sockets.append(server)
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, destination: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                destination.sendall(data)
+        for one in (source, destination):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
