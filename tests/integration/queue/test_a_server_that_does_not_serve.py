@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
 from executions.queue import ExecutionQueue
-from executions.queue.connection import NotServing, WrongServer, connect
+from executions.queue.connection import NotServing, Patience, WrongServer, connect
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests.integration.state import Redis, wait_until
 from tests.proxy import Proxy
@@ -196,3 +196,21 @@ def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_sing
     assert made == (1 if is_connected else 2), "the single client used the one it had"
     assert queue.add(["3:A"]).added == 1
     assert queue.claim_batch("me", 1).claim.members == ("3:A",), "the claim without an answer has taken the other"
+
+
+def test_what_is_retried_inside_an_attempt_is_tried_once() -> None:
+    """The library connects with the retries of the command, inside those of the command."""
+    patience = Patience(60, tries=4)
+    attempts, failures = [], []
+
+    def fail() -> None:
+        attempts.append(1)
+        raise NoConnection("refused")
+
+    def attempt() -> None:
+        patience.call_with_retry(fail, failures.append)
+
+    for _ in range(2):
+        with pytest.raises(NoConnection):
+            patience.call_with_retry(attempt, failures.append)
+    assert (len(attempts), len(failures)) == (8, 8)

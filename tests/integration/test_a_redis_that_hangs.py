@@ -1,0 +1,110 @@
+"""A Redis that hangs holds a report, or a page of the admin, for one verb: two attempts, and no more.
+
+Attempts are counted, not seconds: each but the first is a new connection, and so is the first of a client that has
+none yet.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from executions import usecases
+from executions.conf import refresh_settings
+from executions.models import Execution, Quarantine
+from executions.queue import counts, execution_queue, job_records
+from executions.queue.connection import connect
+from executions.usecases import Report
+from executions.usecases.jobs import NewJob, start
+from executions.usecases.quarantining import quarantine
+from harbor_refresh.local.redis import EmbeddedRedis
+from tests.integration.state import Redis
+from tests.integration.test_admin import act, signed_in
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+ADMIN = "/admin/executions"
+TIMEOUT_SECONDS = 0.3
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
+    """How many connections are made to it until it is asked for; from then on it answers."""
+    with EmbeddedRedis(tmp_path / "redis") as server, Redis.from_url(server.url) as operator:
+        clients = [connect(server.url, TIMEOUT_SECONDS, tries=tries) for tries in (4, 1)]
+        for verbs in (execution_queue(), job_records(), counts()):
+            made: Any = type(verbs)(refresh_settings(), *clients)
+            for name in ("_redis", "_patient", "_single"):
+                monkeypatch.setattr(verbs, name, getattr(made, name))
+        before = operator.info("stats")["total_connections_received"]
+        assert server.pid
+        os.kill(server.pid, signal.SIGSTOP)
+
+        def connections() -> int:
+            os.kill(server.pid or 0, signal.SIGCONT)
+            return int(operator.info("stats")["total_connections_received"] - before)
+
+        yield connections
+        os.kill(server.pid, signal.SIGCONT)
+        for client in clients:
+            client.close()
+
+
+@pytest.fixture
+def execution() -> Execution:
+    """With a job that has not ended."""
+    return start("SCAN", [[NewJob("a.job", job_id="a")]]).execution
+
+
+def task_of(execution: Execution) -> int:
+    return int(execution.tasks.get().pk)
+
+
+def look_at_jobs(admin: Client, execution: Execution) -> None:
+    page = admin.get(f"{ADMIN}/job/")
+    assert (page.status_code, "passes_unknown" in page.context) == (200, True)
+
+
+def look_at_task(admin: Client, execution: Execution) -> None:
+    page = admin.get(f"{ADMIN}/task/{task_of(execution)}/change/")
+    assert "Redis is away" in page.content.decode()
+
+
+def stop(admin: Client, execution: Execution) -> None:
+    act(admin, f"{ADMIN}/execution/", "stop_selected", [execution.pk])
+    assert Execution.objects.get(pk=execution.pk).status == "Running"
+
+
+def release(admin: Client, execution: Execution) -> None:
+    quarantine([f"{execution.pk}:SCAN"])
+    act(admin, f"{ADMIN}/quarantine/", "release", [execution.pk])
+    assert not Quarantine.objects.exists()
+
+
+def report(admin: Client, execution: Execution) -> None:
+    assert usecases.report([Report(task_of(execution), "Running", 1)]).applied == 1
+
+
+def mark(admin: Client, execution: Execution) -> None:
+    assert not usecases.mark([f"{execution.pk}:SCAN"])
+
+
+def delete(admin: Client, execution: Execution) -> None:
+    assert usecases.delete([execution.pk]) == 1
+
+
+@pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, release, report, mark, delete])
+def test_who_asks_a_redis_that_hangs_waits_for_two_attempts(
+    execution: Execution, hanging: Callable[[], int], ask: Callable[[Client, Execution], None]
+) -> None:
+    ask(signed_in(superuser=True), execution)
+    assert hanging() == 2
+
+
+def test_the_page_of_an_execution_asks_no_redis(execution: Execution, hanging: Callable[[], int]) -> None:
+    page = signed_in(superuser=True).get(f"{ADMIN}/execution/{execution.pk}/change/")
+    assert (page.status_code, hanging()) == (200, 0)
