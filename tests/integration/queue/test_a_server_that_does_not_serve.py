@@ -13,8 +13,8 @@ from redis.exceptions import ResponseError
 
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import ExecutionQueue
-from executions.queue.connection import NotServing, Patience, WrongServer, connect
+from executions.queue import ExecutionQueue, connection
+from executions.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests.integration.state import Redis, wait_until
 from tests.proxy import Proxy
@@ -214,3 +214,25 @@ def test_what_is_retried_inside_an_attempt_is_tried_once() -> None:
         with pytest.raises(NoConnection):
             patience.call_with_retry(attempt, failures.append)
     assert (len(attempts), len(failures)) == (8, 8)
+
+
+def test_the_commands_of_a_verb_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(connection, "monotonic", lambda: now[0])
+    patience = Patience(2, tries=4)
+    attempts = []
+
+    def fail() -> None:
+        attempts.append(now[0])
+        raise NoConnection("refused")
+
+    def verb(seconds: float) -> None:
+        with redis_errors_translated():
+            now[0] = patience.call_with_retry(lambda: now[0] + seconds, print)
+            patience.call_with_retry(fail, print)
+
+    for seconds, tried in ((2.9, 4), (3.1, 1), (0, 4)):
+        with pytest.raises(QueueUnavailable):
+            verb(seconds)
+        assert len(attempts) == tried
+        attempts.clear()
