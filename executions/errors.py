@@ -32,6 +32,10 @@ class StillRunning(RefreshError, TimeoutError):
     """The execution has not ended in the time it was given."""
 
 
+class NotCommitted(RefreshError):
+    """Its jobs are published after the commit of this transaction, and none runs before: wait after the commit."""
+
+
 class NoInstance(RefreshError):
     """This worker cannot know which part of the executions is its own."""
 

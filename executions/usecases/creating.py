@@ -1,7 +1,7 @@
 """Create executions with their tasks, any number in one call."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -9,10 +9,12 @@ from django.db import transaction
 
 from executions.errors import Refused
 from executions.models import Execution, Task
-from executions.status import MAX_VENDOR
-from executions.text import storable
+from executions.status import MAX_ID, MAX_VENDOR
+from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 
 BATCH = 5_000
+MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
+MAX_JOB_ID = Task._meta.get_field("job_id").max_length or 0
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,14 @@ def create(new: NewExecution) -> Execution:
 
 
 def create_many(news: Iterable[NewExecution]) -> list[Execution]:
-    """All of them in one transaction, or none. Each begins as Running, its tasks as Pending.
+    """All of them in one transaction, or none. Each begins as Running, its tasks as Pending. Refused, and nothing
+    is written, if one of them holds what the database or the queue cannot store.
 
     The tasks of each are at `execution.tasks`, in the order given.
     """
-    news = list(news)
+    news = [replace(new, tasks=list(new.tasks)) for new in news]
     for new in news:
-        _refuse_unreadable_vendor(new.vendor_type)
+        _refuse_unstorable(new)
     with transaction.atomic():
         executions = Execution.objects.bulk_create(
             (
@@ -74,6 +77,27 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     return executions
 
 
-def _refuse_unreadable_vendor(vendor: str) -> None:
-    if not vendor or len(vendor) > MAX_VENDOR or ":" in vendor or not storable(vendor):
-        raise Refused(f"vendor type {vendor[:80]!r}: takes 1 to {MAX_VENDOR} characters, none of them a colon")
+def _refuse_unstorable(new: NewExecution) -> None:
+    if not is_text(new.vendor_type, MAX_VENDOR, at_least=1) or ":" in new.vendor_type:
+        takes = f"takes 1 to {MAX_VENDOR} characters, none of them a colon"
+        raise Refused(f"vendor type {shown(new.vendor_type)}: {takes}")
+    if not is_whole(new.vendor_id, -MAX_ID - 1, MAX_ID):
+        raise Refused(f"vendor_id takes a whole number of at most 64 bits, and got {shown(new.vendor_id)}")
+    if not is_text(new.trigger, MAX_TRIGGER):
+        raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
+    _refuse_attributes("", new.extra_attrs)
+    for task in new.tasks:
+        if not is_text(task.job_id, MAX_JOB_ID):
+            raise Refused(f"task: job_id takes at most {MAX_JOB_ID} characters, and got {shown(task.job_id)}")
+        if task.extra_attrs != {}:
+            _refuse_attributes(f"task {task.job_id}: ", task.extra_attrs)
+
+
+def _refuse_attributes(owner: str, attributes: Any) -> None:
+    takes = f"{owner}extra_attrs takes a dict that is JSON of at most {MAX_JSON:,} bytes"
+    if not isinstance(attributes, dict):
+        raise Refused(f"{takes}, and got {shown(attributes)}")
+    try:
+        json_text(attributes)
+    except (TypeError, ValueError) as exc:
+        raise Refused(f"{takes}: {exc}") from exc

@@ -1,17 +1,19 @@
-"""What Celery drops: a message that was revoked, has expired or that no task is known for, and a run that took
-longer than its hard limit. None of them gets to the code of a job, so each is told to Redis here, in the worker's
-main process.
+"""What is dropped: a message that was revoked, has expired, that no task is known for or that Celery could not use
+(received.py), and a run that took longer than its hard limit. None of them gets to the code of a job, so each is
+told to Redis here, in the worker's main process.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from celery import signals
 
 from executions.errors import QueueUnavailable
+from executions.queue import MAX_MESSAGE
 from executions.status import Status
+from executions.text import made_storable, shown, storable
 from executions.usecases import jobs
 from tasks.jobs import header
 
@@ -31,10 +33,19 @@ def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
     end_message(id, message.headers.get(header.NAME), Status.ERROR, why)
 
 
-def end_message(job: str, told: dict[str, Any] | None, status: Status, why: str) -> None:
-    if told:
+def on_unusable(fields: Mapping[str, Any], why: str) -> None:
+    job = shown(fields.get("id"))
+    log.error("Dropped the message of job %s: %s", job, why)
+    end_message(fields.get("id"), fields.get(header.NAME), Status.ERROR, why)
+
+
+def end_message(job: Any, told: Any, status: Status, why: str) -> None:
+    """A message that names no job, or no task, ends none."""
+    task = header.task_of(told)
+    if task and storable(job):
+        why = made_storable(why)[:MAX_MESSAGE]
         with _without_redis_told(job, why):
-            jobs.end_waiting(job, told["task"], told["revision"], status, why)
+            jobs.end_waiting(job, *task, status, why)
 
 
 def end_run(job: str, why: str, status: Status = Status.ERROR) -> None:

@@ -2,7 +2,7 @@
 
 import time
 
-from executions.errors import StillRunning
+from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
 from executions.status import is_final
 from executions.usecases import jobs
@@ -24,7 +24,10 @@ class TrackedExecution(Execution):
         """Until it has ended; its status then. StillRunning (a TimeoutError) if it takes longer than that.
 
         It looks at its row, at first often, then every other second. No message has to come for it to end.
+        NotCommitted, at once, in the transaction that has started its jobs or tries them again.
         """
+        if jobs.is_uncommitted(self.pk):
+            raise NotCommitted
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = FIRST_LOOK
         while True:

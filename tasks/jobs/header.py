@@ -3,6 +3,8 @@
 from typing import Any
 
 from executions.queue import Offer
+from executions.status import MAX_ID, MAX_REVISION
+from executions.text import is_whole
 from executions.usecases.jobs import Message
 
 NAME = "harbor_job"
@@ -30,3 +32,11 @@ def offer(job: str, header: dict[str, Any]) -> Offer:
         most=header["most"],
         database=header.get("database", ""),
     )
+
+
+def task_of(header: Any) -> tuple[int, int] | None:
+    """The task that a message is for, and its revision or 0. None if it names no task: it may hold anything."""
+    if not isinstance(header, dict) or not is_whole(header.get("task"), 1, MAX_ID):
+        return None
+    revision: Any = header.get("revision")
+    return header["task"], revision if is_whole(revision, 0, MAX_REVISION) else 0

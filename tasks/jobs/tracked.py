@@ -23,6 +23,8 @@ from executions.text import json_text, made_storable
 from executions.usecases.jobs import AGAIN, RESULT, Arguments, Turn, begin
 from tasks.jobs import dropped, header, recorder, reporter, underway
 from tasks.jobs.handle import Handle, Untracked
+from tasks.jobs.options import attempts_for, refuse_options_of_retry
+from tasks.jobs.plain import was_run
 
 log = logging.getLogger("harbor_refresh")
 
@@ -36,20 +38,26 @@ PAUSE_SECONDS = 1.0
 class TrackedJob(Task):  # type: ignore[type-arg]
     """The function gets a `Handle` before its own arguments.
 
-    `max_attempts` is how often it may begin in all: after a crash of its worker, and after each `retry`.
+    `max_attempts` is how often it may begin in all: after a crash of its worker, and after each `retry`. If a task
+    does not say it: as often as its `max_retries` need, and at least five times.
     `unique`: it is not started while one of the same name and arguments is queued or running.
     """
 
     abstract = True
     #: The handle is not among the arguments of a message.
     typing = False
-    max_attempts = 5
     unique = False
+    #: The worker's first look at a message, before Celery's.
+    Strategy = "tasks.jobs.received:strategy"
     # Whatever the app's settings say: a message that is acknowledged before its job has ended is lost with it.
     acks_late = True
     reject_on_worker_lost = True
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @property
+    def max_attempts(self) -> int:
+        return attempts_for(self.max_retries)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Begin the run if it may run here and now; run it; have its end recorded, and reported.
 
         What if the process dies on any line: the record says that it runs here, its lease is not renewed, and
@@ -64,7 +72,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         self.request.update(**{HANDLE: job})
         underway.begin(job.run)
         try:
-            result = self.run(job, *args, **kwargs)
+            result = was_run(self.run(job, *args, **kwargs))
             self._end_well(job, result)
         except (SystemExit, KeyboardInterrupt):
             # its process was told to end: what it was running is given back
@@ -128,6 +136,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     ) -> Any:
         """As Celery's, of a tracked job with the reason in the status message of its task."""
         if job := self.request.get(HANDLE):
+            refuse_options_of_retry(self, options)
             why = _said_by(exc) if exc else "it asked for another try"
             job.reason = made_storable(why)[:MAX_MESSAGE]
         return super().retry(args, kwargs, exc, **options)
@@ -179,10 +188,11 @@ def _text_of_another_try(arguments: Arguments, reason: str) -> str:
 
 
 def _said_by(exc: BaseException) -> str:
+    name = type(exc).__name__
     try:
-        return f"{type(exc).__name__}: {exc}"
+        return f"{name}: {exc}" if str(exc).strip() else name
     except Exception:
-        return type(exc).__name__
+        return name
 
 
 def _delay_of(options: dict[str, Any]) -> float:

@@ -91,3 +91,8 @@ def only_held(job: Handle, name: str) -> None:
 def kills_its_process(job: Handle, name: str) -> None:
     note("kills", name)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(base=TrackedJob, name="tests.badly_limited", time_limit="abc")
+def badly_limited(job: Handle, name: str) -> None:
+    note("badly_limited", name)

@@ -17,12 +17,14 @@ from executions.usecases.jobs.reaping import MayWait, Reaped, reap
 from executions.usecases.jobs.recovering import Recovered, recover_jobs
 from executions.usecases.jobs.retrying import retry_failed
 from executions.usecases.jobs.standing import Stand, stands
-from executions.usecases.jobs.starting import NewJob, Started, start
+from executions.usecases.jobs.starting import MAX_ATTEMPTS, NewJob, Started, start
 from executions.usecases.jobs.stopping import stop_jobs
 from executions.usecases.jobs.turn import AGAIN, RESULT, Arguments, Turn
+from executions.usecases.jobs.uncommitted import is_uncommitted
 
 __all__ = [
     "AGAIN",
+    "MAX_ATTEMPTS",
     "RESULT",
     "Arguments",
     "Chosen",
@@ -46,6 +48,7 @@ __all__ = [
     "end_running",
     "end_waiting",
     "executions_with_jobs",
+    "is_uncommitted",
     "land",
     "look",
     "look_at",

@@ -1,6 +1,6 @@
 """Start: record an execution and its jobs, all or nothing, and ask for their messages after the commit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -12,14 +12,17 @@ from django.db import IntegrityError, OperationalError, transaction
 from executions import signals
 from executions.errors import AlreadyUnderWay, Refused
 from executions.models import Execution, Job
-from executions.text import json_text
-from executions.usecases.creating import BATCH, NewExecution, NewTask, create
+from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
+from executions.usecases.creating import BATCH, MAX_JOB_ID, NewExecution, NewTask, create
 from executions.usecases.jobs.uniqueness import key_of, taken
 from executions.usecases.setting import mark_done
 
 #: So often two who start the same unique jobs at once may collide before one of them gives up.
 TRIES = 3
 MAX_ATTEMPTS = 32_767
+MAX_NAME = Job._meta.get_field("name").max_length or 0
+#: Characters of JSON that are written by one statement: the database's driver has some five copies of it.
+BATCH_SIZE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     recorded and has no message (publishing.py).
     """
     chains = [list(one) for one in chains if one]
-    _refuse_what_cannot_be_sent(list(chain.from_iterable(chains)))
+    sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
     for one in chains:
         keys = [job.key for job in one if job.key]
         if len(keys) > len(set(keys)):
@@ -72,14 +75,16 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
-                return _record(vendor_type, chains, attributes)
+                return _record(vendor_type, chains, attributes, sizes)
         except (IntegrityError, OperationalError) as exc:
             if not left or not ("job_unique" in str(exc) or "deadlock" in str(exc)):
                 raise
     raise AssertionError("the last try returns or raises")
 
 
-def _record(vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any]) -> Started:
+def _record(
+    vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any], sizes: dict[str, int]
+) -> Started:
     held = taken(job.key for one in chains for job in one)
     fresh: list[Chain] = []
     left_out: list[Chain] = []
@@ -110,23 +115,49 @@ def _record(vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any
             )
             rows.append(row)
             before = row
-    Job.objects.bulk_create(rows, batch_size=BATCH)
-    if not rows:
+    for page in _pages(rows, [sizes[job.job_id] for job in jobs]):
+        Job.objects.bulk_create(page)
+    if rows:
+        transaction.on_commit(partial(signals.recorded.send, sender=start, execution_id=execution.pk))
+    else:
         mark_done(execution.pk, "it had no jobs")
-    transaction.on_commit(partial(signals.recorded.send, sender=start, execution_id=execution.pk))
     return Started(execution, left_out)
 
 
-def _refuse_what_cannot_be_sent(jobs: Sequence[NewJob]) -> None:
-    for job in jobs:
-        if job.is_unique and job.takes_result:
-            raise Refused(
-                f"job {job.name}: is unique and takes what the one before it returns, which nobody knows yet"
-            )
-        if not isinstance(job.max_attempts, int) or not 1 <= job.max_attempts <= MAX_ATTEMPTS:
-            takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"
-            raise Refused(f"job {job.name}: max_attempts takes {takes}, and got {job.max_attempts!r}")
-        try:
-            json_text([list(job.args), job.kwargs, job.options])
-        except (TypeError, ValueError) as exc:
-            raise Refused(f"job {job.name}: takes arguments that are JSON, and got others: {exc}") from exc
+def _pages(rows: Sequence[Job], sizes: Sequence[int]) -> Iterator[Sequence[Job]]:
+    """Bounded by rows and by what they hold, so that large arguments need no more memory than many."""
+    page: list[Job] = []
+    size = 0
+    for row, its_size in zip(rows, sizes, strict=True):
+        if page and (len(page) == BATCH or size + its_size > BATCH_SIZE):
+            yield page
+            page, size = [], 0
+        page.append(row)
+        size += its_size
+    if page:
+        yield page
+
+
+def _size_of(job: NewJob) -> int:
+    """Of what is stored of it, in characters. Refused, if it cannot be stored or sent."""
+    if not is_text(job.name, MAX_NAME, at_least=1):
+        raise Refused(f"a job takes a name of 1 to {MAX_NAME} characters, and got {shown(job.name)}")
+    if not is_text(job.job_id, MAX_JOB_ID, at_least=1):
+        takes = f"takes an id of 1 to {MAX_JOB_ID} characters"
+        raise Refused(f"job {job.name}: {takes}, and got {shown(job.job_id)}")
+    if job.is_unique and job.takes_result:
+        raise Refused(
+            f"job {job.name}: is unique and takes what the one before it returns, which nobody knows yet"
+        )
+    if not is_whole(job.max_attempts, 1, MAX_ATTEMPTS):
+        takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"
+        raise Refused(f"job {job.name}: max_attempts takes {takes}, and got {shown(job.max_attempts)}")
+    takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
+    if not isinstance(job.args, list | tuple) or not isinstance(job.kwargs, dict):
+        raise Refused(f"job {job.name}: {takes}, in a list and a dict")
+    if names := [name for name in job.kwargs if not isinstance(name, str)]:
+        raise Refused(f"job {job.name}: takes names as keywords, and got {shown(names[0])}")
+    try:
+        return len(json_text([list(job.args), job.kwargs, job.options]))
+    except (TypeError, ValueError) as exc:
+        raise Refused(f"job {job.name}: {takes}: {exc}") from exc

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from celery import Task as Task_
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 
 from executions.conf import refresh_settings
+from executions.errors import Refused
 from executions.models import Task
 from executions.queue import JobRecords, job_records, this_node
 from executions.usecases.jobs import Message, NewJob, Turn, land, start, stop_jobs
@@ -44,14 +45,14 @@ def no_redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     lonely.close()
 
 
-def delivered(message: Message, work: Work, *, redelivered: bool = False) -> Any:
+def delivered(message: Message, work: Work, *, redelivered: bool = False, **options: Any) -> Any:
     """The message comes to a worker of an app of its own."""
 
     def carry_out(job: Handle) -> Any:
         return work(job)
 
     app = Celery("a team", set_as_current=False)
-    task = app.task(base=TrackedJob, name=message.name)(carry_out)
+    task = app.task(base=TrackedJob, name=message.name, **options)(carry_out)
     task.push_request(
         id=message.job,
         called_directly=False,
@@ -98,7 +99,8 @@ def test_whatever_a_job_raises_its_task_ends_as_error(
         delivered(offered, fail)
     land(turns)
     assert Task.objects.get().status == "Error"
-    assert Task.objects.get().status_message.startswith("ValueError: ")
+    assert Task.objects.get().status_message.startswith("ValueError: " if message else "ValueError")
+    assert not Task.objects.get().status_message.endswith(": ")
     assert known(redis)["records"] == {}
 
 
@@ -269,3 +271,80 @@ def test_a_job_that_was_stopped_is_not_tried_again(
     land(turns)
     assert known(redis)["tasks"] == {"a": ("Stopped", 0, 0, "")}
     assert job_records().of(["a"])["a"].status == "Stopped"
+
+
+NO_DELAY = (1e300, float("inf"), float("nan"), -1, "abc", [5], 366 * 24 * 3600 + 1)
+NO_ETA = ("abc", 5, "9999-12-31T23:59:59-10:00", datetime.now(UTC) + timedelta(days=367))
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        *(({"countdown": odd}, "countdown takes a number of seconds from 0 to 31,622,400") for odd in NO_DELAY),
+        *(({"eta": odd}, "eta takes a moment at most a year from now") for odd in NO_ETA),
+        ({"time_limit": "abc"}, "time_limit takes a number of seconds above 0"),
+        ({"queue": 5}, "queue takes text of 1 to 255 characters"),
+    ],
+)
+def test_another_try_that_would_never_come_ends_its_job_at_once(
+    said: dict[str, Any], why: str, redis: Redis, outbox: Outbox, turns: list[Turn]
+) -> None:
+    with pytest.raises(Refused):
+        delivered(one(outbox), lambda job: job.retry(**said))
+    land(turns)
+    status, revision, runs, message = known(redis)["tasks"]["a"]
+    assert (status, revision, runs) == ("Error", 0, 0)
+    assert message.startswith(f"Refused: another try of a.job: {why}")
+    assert known(redis)["records"] == {}
+
+
+@pytest.mark.parametrize("delay", ["abc", 1e300])
+def test_a_delay_on_the_task_that_would_never_end_ends_its_job_at_once(
+    delay: Any, redis: Redis, outbox: Outbox, turns: list[Turn]
+) -> None:
+    def fail(job: Handle) -> None:
+        raise OSError
+
+    with pytest.raises(Refused):
+        delivered(one(outbox), fail, autoretry_for=(OSError,), default_retry_delay=delay)
+    assert [turn.status for turn in turns] == ["Running", "Error"]
+    assert turns[1].message.startswith("Refused: another try of a.job: countdown takes a number of seconds")
+
+
+async def asynchronous() -> None:
+    pass
+
+
+async def asynchronous_in_parts() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (asynchronous, "a coroutine"),
+        (asynchronous_in_parts, "a generator"),
+        (lambda: (one for one in "abc"), "a generator"),
+    ],
+)
+def test_a_job_that_leaves_its_work_to_be_run_ends_as_error(
+    make: Callable[[], Any], what: str, outbox: Outbox, turns: list[Turn]
+) -> None:
+    with pytest.raises(TypeError):
+        delivered(one(outbox), lambda job: make())
+    assert [turn.status for turn in turns] == ["Running", "Error"]
+    assert turns[1].message.startswith(f"TypeError: it returned {what}, which nothing runs")
+
+
+def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox, turns: list[Turn]) -> None:
+    message = one(outbox)
+    app = Celery("a team", set_as_current=False)
+    task = app.task(base=TrackedJob, name=message.name, lazy=False)(no_arguments)
+    task.push_request(id=message.job, called_directly=False, delivery_info={}, **header.of(message))
+    with pytest.raises(TypeError):
+        task(**{"self": 1})
+    assert [turn.status for turn in turns] == ["Running", "Error"]
+
+
+def no_arguments(job: Handle) -> None:
+    pass

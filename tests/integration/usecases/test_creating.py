@@ -1,5 +1,7 @@
 """create, create_many: executions with their tasks, true from the first moment, or refused and not written."""
 
+from typing import Any
+
 import pytest
 
 from executions import usecases
@@ -55,10 +57,54 @@ def test_a_new_execution_is_true_already() -> None:
     assert usecases.reconcile(full=True).drifted == 0
 
 
-@pytest.mark.parametrize("vendor", ["", "A:B", ":", "V" * 65, "A\x00", "A\ud800", "\udfff"])
-def test_a_vendor_that_the_queue_could_not_read_is_refused_and_nothing_is_written(
-    vendor: str,
-) -> None:
+@pytest.mark.parametrize("vendor", ["", "A:B", ":", "V" * 65, "A\x00", "A\ud800", "\udfff", None, 5, b"A", ["A"]])
+def test_a_vendor_that_the_queue_could_not_read_is_refused_and_nothing_is_written(vendor: Any) -> None:
     with pytest.raises(Refused, match="takes 1 to 64 characters"):
         create_many([NewExecution("GOOD", tasks=[NewTask()]), NewExecution(vendor)])
     assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def cyclic() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value |= {"a": value, "b": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        *(
+            ({"vendor_id": odd}, "vendor_id takes a whole number")
+            for odd in (2**63, -(2**63) - 1, "7", None, 1.5, True)
+        ),
+        *(
+            ({"trigger": odd}, "trigger takes at most 16 characters")
+            for odd in ("x" * 17, "x\x00", "\ud800", None, 5)
+        ),
+        *(
+            ({"extra_attrs": odd}, "extra_attrs takes a dict that is JSON")
+            for odd in (None, [], "{}", 5, {"a": {1}}, {"a": float("nan")}, {"a": "\x00"}, {"a": "\ud800"})
+        ),
+        ({"extra_attrs": cyclic()}, "extra_attrs takes a dict that is JSON of at most 2,000,000 bytes: more than"),
+        ({"extra_attrs": {"a": "x" * 2_000_000}}, "it takes 2,000,009 bytes"),
+        ({"extra_attrs": {"a": 10**5_000}}, "extra_attrs takes a dict that is JSON"),
+        ({"tasks": [NewTask("x" * 65)]}, "task: job_id takes at most 64 characters"),
+        ({"tasks": [NewTask("x\x00")]}, "task: job_id takes at most 64 characters"),
+        ({"tasks": [NewTask("x", {"a": {1}})]}, "task x: extra_attrs takes a dict that is JSON"),
+        ({"tasks": [NewTask("x", None)]}, "task x: extra_attrs takes a dict that is JSON"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_the_database_could_not_store_is_refused_in_plain_words_and_nothing_is_written(
+    told: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(Refused, match=why):
+        create_many([NewExecution("GOOD", tasks=[NewTask()]), NewExecution("BAD", **told)])
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def test_what_is_at_a_bound_is_written() -> None:
+    told: dict[str, Any] = {"vendor_id": -(2**63), "trigger": "x" * 16, "extra_attrs": {"a": "x" * 1_999_991}}
+    execution = create(NewExecution("V" * 64, **told, tasks=(NewTask("x" * 64) for _ in range(2))))  # type: ignore[arg-type]
+    execution.refresh_from_db()
+    assert {name: getattr(execution, name) for name in told} == told
+    assert execution.tasks.count() == 2

@@ -1,0 +1,65 @@
+"""execution.wait(): a transaction that holds the messages of its jobs back cannot wait for them."""
+
+import pytest
+from django.db import transaction
+
+from executions.errors import NotCommitted, StillRunning
+from executions.usecases import Report, report
+from tasks.jobs import TrackedExecution
+from tests.integration.jobs.situations import Outbox, recorded
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+
+def tracked(*jobs: str) -> TrackedExecution:
+    return TrackedExecution.objects.get(pk=recorded(*jobs).pk)
+
+
+def fails(execution: TrackedExecution) -> None:
+    report(Report(pk, "Error", 1) for pk in execution.tasks.values_list("pk", flat=True))
+    execution.refresh_from_db()
+
+
+def test_jobs_that_this_transaction_has_started_are_not_waited_for(outbox: Outbox) -> None:
+    with transaction.atomic():
+        execution = tracked("a")
+        with pytest.raises(NotCommitted, match="published after the commit of this transaction"):
+            execution.wait(timeout=0)
+        with transaction.atomic(), pytest.raises(NotCommitted):
+            execution.wait(timeout=0)
+    assert outbox.taken() == [("a", 0, 0)]
+    with pytest.raises(StillRunning):
+        execution.wait(timeout=0)
+
+
+def test_jobs_that_this_transaction_tries_again_are_not_waited_for(outbox: Outbox) -> None:
+    execution = tracked("a")
+    fails(execution)
+    with transaction.atomic():
+        assert execution.retry_failed() == 1
+        with pytest.raises(NotCommitted):
+            execution.wait(timeout=0)
+
+
+def test_jobs_that_were_committed_before_are_waited_for_in_any_transaction(outbox: Outbox) -> None:
+    execution = tracked("a")
+    with transaction.atomic():
+        tracked("b")
+        with pytest.raises(StillRunning):
+            execution.wait(timeout=0)
+
+
+def test_what_a_savepoint_took_back_holds_nothing_back(outbox: Outbox) -> None:
+    execution = tracked("a")
+    fails(execution)
+    with transaction.atomic():
+        with transaction.atomic():
+            execution.retry_failed()
+            transaction.set_rollback(True)
+        with pytest.raises(StillRunning):
+            execution.wait(timeout=0)
+
+
+def test_an_execution_without_jobs_has_ended_before_the_commit(outbox: Outbox) -> None:
+    with transaction.atomic():
+        assert tracked().wait() == "Success"
