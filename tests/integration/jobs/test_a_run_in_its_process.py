@@ -52,7 +52,7 @@ def delivered(message: Message, work: Work, *, redelivered: bool = False, **opti
         return work(job)
 
     app = Celery("a team", set_as_current=False)
-    task = app.task(base=TrackedJob, name=message.name, **options)(carry_out)
+    task = app.task(base=TrackedJob, name=message.name, shared=False, **options)(carry_out)
     task.push_request(
         id=message.job,
         called_directly=False,
@@ -237,7 +237,7 @@ def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outb
     def count(job: Handle, left: int = 3) -> int:
         return 0 if not left else 1 + task(left - 1)
 
-    task = app.task(base=TrackedJob, name=message.name)(count)
+    task = app.task(base=TrackedJob, name=message.name, shared=False)(count)
     task.push_request(id=message.job, called_directly=False, delivery_info={}, **header.of(message))
     assert task() == 3
     assert [turn.status for turn in turns] == ["Running", "Success"]
@@ -339,7 +339,7 @@ def test_a_job_that_leaves_its_work_to_be_run_ends_as_error(
 def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox, turns: list[Turn]) -> None:
     message = one(outbox)
     app = Celery("a team", set_as_current=False)
-    task = app.task(base=TrackedJob, name=message.name, lazy=False)(no_arguments)
+    task = app.task(base=TrackedJob, name=message.name, shared=False, lazy=False)(no_arguments)
     task.push_request(id=message.job, called_directly=False, delivery_info={}, **header.of(message))
     with pytest.raises(TypeError):
         task(**{"self": 1})

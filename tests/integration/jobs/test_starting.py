@@ -21,12 +21,12 @@ from tests.integration.state import Redis, at_once
 app = Celery("a team", set_as_current=False)
 
 
-@app.task(base=TrackedJob, name="a.job")
+@app.task(base=TrackedJob, name="a.job", shared=False)
 def a_job(job: Handle) -> None:
     pass
 
 
-@app.task(name="a.task")
+@app.task(name="a.task", shared=False)
 def no_job() -> None:
     pass
 
@@ -37,7 +37,7 @@ def job_with(**options: Any) -> Any:
     def job_of_its_own(job: Handle) -> None:
         pass
 
-    return app.task(base=TrackedJob, name=f"with {options}", **options)(job_of_its_own)
+    return app.task(base=TrackedJob, name=f"with {options}", shared=False, **options)(job_of_its_own)
 
 
 def deep(levels: int) -> list[Any]:
@@ -269,7 +269,9 @@ def in_parts(job: Handle) -> Iterator[int]:
     ],
 )
 def test_a_job_that_no_worker_would_run_is_refused(function: Any, why: str, options: dict[str, Any]) -> None:
-    task = Celery("another", set_as_current=False).task(base=TrackedJob, name="no.job", **options)(function)
+    task = Celery("another", set_as_current=False).task(base=TrackedJob, name="no.job", shared=False, **options)(
+        function
+    )
     with pytest.raises(Refused, match=f"^no.job {why}"):
         start_signatures("SCAN", jobs=[task.s()])
     assert not Execution.objects.exists()
