@@ -28,6 +28,10 @@ class AlreadyUnderWay(Refused):
     """Each of the jobs is unique, and is queued or running already; nothing was started."""
 
 
+class Contended(RefreshError):
+    """Others took one of these unique jobs at the same moment, each time it was tried; nothing was written."""
+
+
 class StillRunning(RefreshError, TimeoutError):
     """The execution has not ended in the time it was given."""
 

@@ -9,7 +9,7 @@ class Job(models.Model):
 
     Written with its task, before any message. Whether it runs, and how it ended, is in its task. It may begin
     `max_attempts` times, and as often again when it is tried again by hand: what it had begun until then is
-    `runs_before`.
+    `runs_before`. A unique job keeps its key for ever, and holds it as long as no other of its like may run.
     """
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, primary_key=True, related_name="job")
@@ -19,7 +19,8 @@ class Job(models.Model):
     options = models.JSONField(default=dict)
     max_attempts = models.PositiveSmallIntegerField()
     runs_before = models.PositiveIntegerField(default=0)
-    unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # only NULL may be there twice
+    unique_key = models.CharField(max_length=64, null=True)  # noqa: DJ001  # NULL: it is not unique
+    holds_key = models.BooleanField(default=False)
     follows = models.ForeignKey(
         "self", null=True, on_delete=models.CASCADE, related_name="followers", db_index=False
     )
@@ -35,8 +36,8 @@ class Job(models.Model):
             models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),
         )
         constraints = (
-            # a unique job holds its key until its task is final, see usecases/jobs/starting.py
-            models.UniqueConstraint(fields=["unique_key"], name="job_unique"),
+            # a unique job holds its key until its task is final, see usecases/jobs/uniqueness.py
+            models.UniqueConstraint(fields=["unique_key"], condition=Q(holds_key=True), name="job_unique"),
             models.CheckConstraint(name="job_may_run", condition=Q(max_attempts__gte=1)),
         )
 

@@ -1,8 +1,7 @@
--- Takes the unique keys from jobs whose task is final, so that another may have them. What is left in their place
--- says that the job is unique.
+-- Takes the unique keys from these jobs, so that others may hold them.
 --
+-- :task_ids bigint[]  of jobs whose tasks are final and locked by this transaction (lock_final_tasks)
 -- :keys text[]
-UPDATE execution_job j
-SET unique_key = '~' || j.task_id
-FROM task t
-WHERE j.unique_key = ANY(%(keys)s::text[]) AND t.id = j.task_id AND t.status_code = 3
+UPDATE execution_job
+SET holds_key = FALSE
+WHERE task_id = ANY(%(task_ids)s::bigint[]) AND unique_key = ANY(%(keys)s::text[]) AND holds_key

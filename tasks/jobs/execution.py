@@ -47,5 +47,8 @@ class TrackedExecution(Execution):
         return running
 
     def retry_failed(self) -> int:
-        """Run once more what failed, and what was stopped for it in a chain. Returns how many."""
-        return jobs.retry_failed(self.pk)
+        """Run once more what failed, and what was stopped for it in a chain; it is Running when this returns. How
+        many: if there are none, nothing has changed."""
+        again = jobs.retry_failed(self.pk)
+        self.refresh_from_db()
+        return again

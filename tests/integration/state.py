@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import redis as redis_library
-from django.db import connection, models
+from django.db import connection, models, transaction
 
 from executions import points
 from executions.conf import refresh_settings
@@ -154,6 +154,31 @@ def in_background(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
         yield lambda: future.result(timeout=60)
 
 
+@contextmanager
+def transaction_held_open(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
+    """It has done its work in a transaction that is still open. The value commits, and returns the result."""
+    done, go_on = threading.Event(), threading.Event()
+
+    def work() -> Any:
+        with transaction.atomic():
+            result = function()
+            done.set()
+            assert go_on.wait(DEADLINE_SECONDS)
+        return result
+
+    with in_background(work) as finish:
+        assert done.wait(DEADLINE_SECONDS)
+
+        def commit() -> Any:
+            go_on.set()
+            return finish()
+
+        try:
+            yield commit
+        finally:
+            go_on.set()
+
+
 def wait_until(condition: Callable[[], Any], what: str) -> None:
     wait_for(condition, what, seconds=DEADLINE_SECONDS)
 
@@ -164,6 +189,13 @@ def waiting_for_locks() -> int:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
+        return int(cursor.fetchone()[0])
+
+
+def deadlocks_so_far() -> int:
+    """Of this database, as told by connections that are closed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
         return int(cursor.fetchone()[0])
 
 

@@ -1,56 +1,67 @@
 """Retry: the jobs of an execution that failed are run once more, each in a new revision."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial
 
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 
 from executions import signals
-from executions.models import Job, Task
+from executions.database import run
+from executions.errors import NoSuchExecution
+from executions.models import Execution, Job, Task
 from executions.status import Status
-from executions.usecases.creating import BATCH
-from executions.usecases.jobs.uniqueness import lost_key, taken
+from executions.usecases.jobs.uniqueness import lock_and_let_go, retry_on_conflict
+from executions.usecases.refreshing import refresh
 from executions.usecases.reporting import Report, report
+
+IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
 
 
 def retry_failed(execution_id: int) -> int:
     """Returns how many. The jobs after them in a chain, which were stopped for it, wait for their turn again. Each
-    may begin as often as when it was new. A unique job is left out,
-    with what comes after it, while another of its like is queued or running.
+    may begin as often as when it was new. A unique job is left out, with what comes after it, while another of its
+    like is queued or running. The execution is Running when this returns.
+
+    1. Lock the execution, so that of two retries the second finds what the first has left.
+    2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
+    3. Write the tasks and the jobs, and refresh the execution. If the refresh fails, it is marked after the
+       commit, as after any report.
+
+    Rows are locked as everywhere: executions before tasks, tasks before jobs.
 
     What if the process dies before the commit: nothing happened. After it: recovery publishes.
     """
-    with transaction.atomic():
-        again = _failed_and_what_was_behind(execution_id)
-        report(Report(job.task_id, Status.PENDING, job.task.status_revision + 1, "tried again") for job in again)
-        runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
-        Job.objects.filter(pk__in=[job.pk for job in again]).update(published_at=None, runs_before=Subquery(runs))
-        _take_keys_again(again)
-        transaction.on_commit(partial(signals.recorded.send, sender=retry_failed, execution_id=execution_id))
+    return retry_on_conflict(partial(_retry_failed, execution_id))
+
+
+def _retry_failed(execution_id: int) -> int:
+    execution = Execution.objects.select_for_update(no_key=True).filter(pk=execution_id)
+    if execution.values_list("pk", flat=True).first() is None:
+        raise NoSuchExecution(f"there is no execution {execution_id}")
+    again = _locked_for_another_try(execution_id)
+    if not again:
+        return 0
+    report(Report(job.task_id, Status.PENDING, job.task.status_revision + 1, "tried again") for job in again)
+    runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
+    Job.objects.filter(pk__in=[job.pk for job in again]).update(
+        published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
+    )
+    refresh([execution_id])
+    transaction.on_commit(partial(signals.recorded.send, sender=retry_failed, execution_id=execution_id))
     return len(again)
 
 
-def _take_keys_again(jobs: Iterable[Job]) -> None:
-    lost = [(job, key) for job in jobs if (key := lost_key(job))]
-    for job, key in lost:
-        job.unique_key = key
-    Job.objects.bulk_update([job for job, _ in lost], ["unique_key"], batch_size=BATCH)
+def _locked_for_another_try(execution_id: int) -> list[Job]:
+    """Looked for twice: to know what to lock, and again under the locks."""
+    seen = _find(execution_id)
+    unique = Job.objects.filter(pk__in=seen, unique_key__isnull=False)
+    keys = dict(unique.values_list("pk", "unique_key"))
+    locked, held = lock_and_let_go(keys.values(), seen)
+    free = [pk for pk in locked if keys.get(pk) not in held]
+    found = _find(execution_id, free)
+    return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))
 
 
-def _failed_and_what_was_behind(execution_id: int) -> list[Job]:
-    jobs = Job.objects.select_related("task")
-    found = _free(jobs.filter(task__execution_id=execution_id, task__status=Status.ERROR))
-    again = {job.pk: job for job in found}
-    while found:
-        behind = jobs.filter(follows__in=[job.pk for job in found], task__status=Status.STOPPED)
-        found = [job for job in _free(behind) if job.pk not in again]
-        again |= {job.pk: job for job in found}
-    return list(again.values())
-
-
-def _free(jobs: Iterable[Job]) -> list[Job]:
-    """Without those whose like is queued or running."""
-    keys = {job.pk: lost_key(job) for job in jobs}
-    held = taken(keys.values())
-    return [job for job in jobs if not (keys[job.pk] and keys[job.pk] in held)]
+def _find(execution_id: int, among: Sequence[int] | None = None) -> list[int]:
+    return [pk for (pk,) in run("find_failed_jobs", execution_id=execution_id, among=among)]

@@ -7,18 +7,16 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import transaction
 
 from executions import signals
 from executions.errors import AlreadyUnderWay, Refused
 from executions.models import Execution, Job
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from executions.usecases.creating import BATCH, MAX_JOB_ID, NewExecution, NewTask, create
-from executions.usecases.jobs.uniqueness import key_of, taken
+from executions.usecases.jobs.uniqueness import key_of, lock_and_let_go, retry_on_conflict
 from executions.usecases.setting import mark_done
 
-#: So often two who start the same unique jobs at once may collide before one of them gives up.
-TRIES = 3
 MAX_ATTEMPTS = 32_767
 MAX_NAME = Job._meta.get_field("name").max_length or 0
 #: Characters of JSON that are written by one statement: the database's driver has some five copies of it.
@@ -72,20 +70,13 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
         keys = [job.key for job in one if job.key]
         if len(keys) > len(set(keys)):
             raise Refused("a chain has the same unique job twice: it would wait for itself")
-    for left in reversed(range(TRIES)):
-        try:
-            with transaction.atomic():
-                return _record(vendor_type, chains, attributes, sizes)
-        except (IntegrityError, OperationalError) as exc:
-            if not left or not ("job_unique" in str(exc) or "deadlock" in str(exc)):
-                raise
-    raise AssertionError("the last try returns or raises")
+    return retry_on_conflict(partial(_record, vendor_type, chains, attributes, sizes))
 
 
 def _record(
     vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any], sizes: dict[str, int]
 ) -> Started:
-    held = taken(job.key for one in chains for job in one)
+    _, held = lock_and_let_go(job.key for one in chains for job in one)
     fresh: list[Chain] = []
     left_out: list[Chain] = []
     for one in chains:
@@ -110,6 +101,7 @@ def _record(
                 options=job.options,
                 max_attempts=job.max_attempts,
                 unique_key=job.key,
+                holds_key=job.is_unique,
                 follows=before,
                 takes_result=job.takes_result and before is not None,
             )

@@ -1,11 +1,16 @@
 """retry_failed: what failed, and what was stopped for it in a chain, waits for another run in a new revision."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import psycopg
 import pytest
 
-from executions.errors import AlreadyUnderWay
-from executions.models import Job
+from executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
+from executions.models import Job, Task
 from executions.queue import Run, Verdict, job_records
-from executions.usecases import stop
+from executions.usecases import Report, delete, refresh, report, stop
 from executions.usecases.jobs import (
     Message,
     NewJob,
@@ -18,11 +23,24 @@ from executions.usecases.jobs import (
     start,
     stop_jobs,
 )
-from tasks.jobs import header
-from tests.integration.jobs.situations import NOW, Outbox, aged, chained, recorded, stands, state, write
+from tasks.jobs import TrackedExecution, header
+from tests import servers
+from tests.integration.jobs.situations import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
 from tests.integration.jobs.situations import known as all_known
 from tests.integration.jobs.situations import record as record_of
-from tests.integration.state import Clock, Redis
+from tests.integration.state import (
+    DEADLINE_SECONDS,
+    Clock,
+    Pause,
+    Redis,
+    at_once,
+    deadlocks_so_far,
+    in_background,
+    transaction_held_open,
+    wait_until,
+    waiting_for_locks,
+)
+from tests.integration.usecases.situations import fails_with
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
@@ -163,12 +181,147 @@ def test_what_was_stopped_behind_something_that_did_not_fail_is_left(redis: Redi
     assert all_known(redis) == before
 
 
-def test_its_execution_runs_again(outbox: Outbox, redis: Redis) -> None:
-    execution = recorded("j")
-    stands("j", "Error")
-    retry_failed(execution.pk)
-    queued = redis.smembers("cache:execution:refresh:queue:v2")
-    assert queued == {f"{execution.pk}:SCAN".encode()}
+def ended(*jobs: str) -> TrackedExecution:
+    """An execution whose jobs have failed, refreshed."""
+    execution = recorded(*jobs)
+    for job in jobs:
+        stands(job, "Error")
+    refresh([execution.pk])
+    return TrackedExecution.objects.get(pk=execution.pk)
+
+
+def changes(execution: TrackedExecution) -> list[tuple[str, str]]:
+    return list(execution.history.order_by("revision").values_list("from_status", "to_status"))
+
+
+def test_its_execution_runs_when_it_returns_and_is_waited_for_again() -> None:
+    execution = ended("j")
+    assert execution.wait(timeout=1) == "Error"
+    assert execution.retry_failed() == 1
+    assert (execution.status, execution.end_time) == ("Running", None)
+    with pytest.raises(StillRunning):
+        execution.wait(timeout=0.01)
+    assert changes(execution) == [("Running", "Error"), ("Error", "Running")]
+
+
+def test_an_execution_without_anything_to_try_again_stays_as_it_is() -> None:
+    execution = ended("j")
+    stands("j", "Success")
+    assert execution.retry_failed() == 0
+    assert execution.status == "Error", "another refresh will see to it"
+
+
+def test_another_try_of_an_execution_that_is_gone_is_refused() -> None:
+    execution = ended("j")
+    delete([execution.pk])
+    with pytest.raises(NoSuchExecution):
+        execution.retry_failed()
+
+
+def test_an_execution_that_cannot_be_refreshed_is_tried_again_and_marked(redis: Redis, outbox: Outbox) -> None:
+    execution = ended("j")
+    outbox.taken()
+    redis.delete(f"{PREFIX}queue:v2")
+    fails_with("P0001", execution)
+    assert execution.retry_failed() == 1
+    assert all_known(redis)["tasks"] == {"j": ("Pending", 1, 1, TRIED)}
+    assert execution.status == "Error"
+    assert outbox.taken() == [("j", 1, 1)]
+    assert redis.smembers(f"{PREFIX}queue:v2") == {f"{execution.pk}:SCAN".encode()}
+
+
+def test_of_two_retries_at_once_one_tries_each_job_again(redis: Redis, outbox: Outbox) -> None:
+    execution = ended("a", "b")
+    outbox.taken()
+    with Pause("deciding") as pause, in_background(lambda: retry_failed(execution.pk)) as first:
+        assert pause.reached.wait(DEADLINE_SECONDS)
+        with in_background(lambda: retry_failed(execution.pk)) as second:
+            wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
+            pause.go_on.set()
+            assert (first(), second()) == (2, 0)
+    assert all_known(redis)["tasks"] == dict.fromkeys("ab", ("Pending", 1, 1, TRIED))
+    assert outbox.taken() == [("a", 1, 1), ("b", 1, 1)]
+
+
+def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database: str, outbox: Outbox) -> None:
+    """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
+    execution = chained("a", "b", takes_result=False)
+    a = execution.tasks.earliest("pk").pk
+    land([Turn("a", a, 0, "Error")])
+    outbox.taken()
+    runs = "status = 'Running', status_code = 2, status_revision = 1, end_time = NULL"
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute(f"UPDATE task SET {runs} WHERE id = %s", [a])
+        with in_background(lambda: retry_failed(execution.pk)) as again:
+            wait_until(lambda: waiting_for_locks() == 1, "it waits for the task")
+            other.commit()
+            assert again() == 0
+    assert [(task.status, task.status_revision) for task in execution.tasks.order_by("pk")] == [
+        ("Running", 1),
+        ("Stopped", 0),
+    ]
+    assert outbox.taken() == []
+
+
+def test_another_try_that_waits_for_a_stop_leaves_what_was_stopped(outbox: Outbox) -> None:
+    execution = ended("failed", "waits")
+    stands("waits", "Pending")
+    outbox.taken()
+    assert after(lambda: stop_jobs(execution.pk), lambda: retry_failed(execution.pk)) == 1
+    assert dict(Task.objects.values_list("job_id", "status")) == {"failed": "Pending", "waits": "Stopped"}
+    assert outbox.taken() == [("failed", 1, 1)]
+
+
+def test_another_try_that_waits_for_a_delete_is_refused(outbox: Outbox) -> None:
+    execution = ended("failed")
+    outbox.taken()
+    with pytest.raises(NoSuchExecution):
+        after(lambda: delete([execution.pk]), lambda: retry_failed(execution.pk))
+    assert outbox.taken() == []
+
+
+def after(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """What the second returns, which waits for the first: that has its work done and not committed."""
+    with transaction_held_open(first) as commit, in_background(second) as finish:
+        wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
+        commit()
+        return finish()
+
+
+def test_stops_deletes_and_retries_of_the_same_executions_at_once_never_deadlock(outbox: Outbox) -> None:
+    executions = [recorded(*(f"{name}{number}" for number in range(30))) for name in "abc"]
+    ids = [one.pk for one in executions]
+    deadlocks = deadlocks_so_far()
+
+    def fail_again_and_again() -> None:
+        for _ in range(10):
+            tasks = list(Task.objects.filter(status_code__lt=3).order_by("-pk"))
+            report([Report(task.pk, "Error", task.status_revision) for task in tasks])
+
+    def retry_again_and_again() -> None:
+        for _ in range(10):
+            for pk in reversed(ids):
+                with suppress(NoSuchExecution):
+                    retry_failed(pk)
+
+    def stop_again_and_again() -> None:
+        for _ in range(10):
+            for pk in ids:
+                with suppress(NoSuchExecution):
+                    stop_jobs(pk)
+
+    at_once(
+        fail_again_and_again,
+        fail_again_and_again,
+        retry_again_and_again,
+        retry_again_and_again,
+        stop_again_and_again,
+        stop_again_and_again,
+    )
+    assert deadlocks_so_far() == deadlocks
+    at_once(retry_again_and_again, stop_again_and_again, lambda: delete(ids), lambda: delete(reversed(ids)))
+    assert deadlocks_so_far() == deadlocks
+    assert not Task.objects.exists()
 
 
 def test_who_dies_before_the_message_is_out_leaves_it_to_recovery(

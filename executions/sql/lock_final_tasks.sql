@@ -1,0 +1,18 @@
+-- Locks final tasks in id order: the given ones, and those whose jobs hold one of the keys.
+--
+-- :task_ids bigint[]  :keys text[]
+-- returns  id of each task that is final, locked until the transaction ends
+--
+-- Whatever runs a final task again locks its row, so under this lock a final task stays final. The lock re-reads the
+-- task and not its job: what the job holds is read by the next statement.
+SELECT t.id
+FROM task t
+WHERE
+    t.status_code = 3
+    AND t.id IN (
+        SELECT unnest(%(task_ids)s::bigint[])
+        UNION
+        SELECT task_id FROM execution_job WHERE unique_key = ANY(%(keys)s::text[]) AND holds_key
+    )
+ORDER BY t.id
+FOR NO KEY UPDATE OF t

@@ -1,0 +1,186 @@
+"""Unique jobs: of two alike one is queued or running, whatever is started and tried again at the same moment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from executions import usecases
+from executions.errors import AlreadyUnderWay, Contended
+from executions.models import Execution, Job, Task
+from executions.usecases.jobs import NewJob, Turn, land, retry_failed, start
+from executions.usecases.jobs.uniqueness import retry_on_conflict
+from tests import servers
+from tests.integration.jobs.situations import Outbox
+from tests.integration.state import (
+    deadlocks_so_far,
+    in_background,
+    transaction_held_open,
+    wait_until,
+    waiting_for_locks,
+)
+
+pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
+
+FAILED, AGAIN, NEW = ("Error", 0), ("Pending", 1), ("Pending", 0)
+
+
+def started(argument: Any = "x") -> Execution:
+    return start("SCAN", [[NewJob("a.job", [argument], is_unique=True)]]).execution
+
+
+def failed(argument: Any = "x") -> Execution:
+    execution = started(argument)
+    task = execution.tasks.get()
+    land([Turn(task.job_id, task.pk, 0, "Error")])
+    return execution
+
+
+def jobs() -> list[tuple[tuple[str, int], bool]]:
+    """Of each, the oldest first: its task's status and revision, and whether it holds the key."""
+    found = Job.objects.order_by("pk").values_list("task__status", "task__status_revision", "holds_key")
+    return [((status, revision), holds) for status, revision, holds in found]
+
+
+def one_after_the_other(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Any, Any]:
+    """The second waits for the first, which is about to commit. An error is a result as well."""
+
+    def told() -> Any:
+        try:
+            return second()
+        except AlreadyUnderWay:
+            return AlreadyUnderWay
+
+    with transaction_held_open(first) as commit, in_background(told) as finish:
+        wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
+        return commit(), finish()
+
+
+def test_a_start_that_waits_for_another_try_of_its_like_starts_nothing(outbox: Outbox) -> None:
+    execution = failed()
+    outbox.taken()
+    assert one_after_the_other(lambda: retry_failed(execution.pk), started) == (1, AlreadyUnderWay)
+    assert jobs() == [(AGAIN, True)]
+    assert len(outbox.taken()) == 1
+
+
+def test_another_try_that_waits_for_a_start_of_its_like_is_left_out(outbox: Outbox) -> None:
+    execution = failed()
+    outbox.taken()
+    _, again = one_after_the_other(started, lambda: retry_failed(execution.pk))
+    assert again == 0
+    assert jobs() == [(FAILED, False), (NEW, True)]
+    assert len(outbox.taken()) == 1
+
+
+def test_of_two_starts_the_second_starts_nothing_beside_the_first_that_took_the_key_of_what_ended() -> None:
+    failed()
+    _, second = one_after_the_other(started, started)
+    assert second == AlreadyUnderWay
+    assert jobs() == [(FAILED, False), (NEW, True)]
+
+
+@pytest.mark.parametrize("holder_first", [True, False])
+def test_of_two_executions_with_the_same_unique_job_one_is_tried_again(holder_first: bool) -> None:
+    """The one whose job holds the key, or the one whose job has to take it from the other."""
+    let_go, holds = failed().pk, failed().pk
+    assert jobs() == [(FAILED, False), (FAILED, True)]
+    first, second = (holds, let_go) if holder_first else (let_go, holds)
+    assert one_after_the_other(lambda: retry_failed(first), lambda: retry_failed(second)) == (1, 0)
+    again = [(FAILED, False), (AGAIN, True)]
+    assert jobs() == (again if holder_first else again[::-1])
+
+
+def test_of_two_that_take_a_key_that_no_job_holds_one_is_tried_again_and_neither_breaks() -> None:
+    """There is no row for the second to wait for: it meets the constraint, and looks again."""
+    one, other, holder = failed().pk, failed().pk, failed().pk
+    usecases.delete([holder])
+    assert one_after_the_other(lambda: retry_failed(one), lambda: retry_failed(other)) == (1, 0)
+    assert jobs() == [(AGAIN, True), (FAILED, False)]
+
+
+def test_a_start_and_another_try_that_take_a_key_that_no_job_holds_do_not_break_either() -> None:
+    one, holder = failed().pk, failed().pk
+    usecases.delete([holder])
+    assert one_after_the_other(lambda: retry_failed(one), started) == (1, AlreadyUnderWay)
+    assert jobs() == [(AGAIN, True)]
+
+
+def test_a_job_that_lost_its_key_wants_the_one_it_was_started_with() -> None:
+    """PostgreSQL gives this number back as another one, and the row's arguments may change."""
+    execution = failed(1e22)
+    started(1e22)
+    assert retry_failed(execution.pk) == 0
+    assert jobs() == [(FAILED, False), (NEW, True)]
+
+
+def fails(execution: Execution, *arguments: str) -> None:
+    found = execution.tasks.filter(job__args__0__in=arguments)
+    land([Turn(task.job_id, task.pk, task.status_revision, "Error") for task in found])
+
+
+def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: str) -> None:
+    """They lock their own tasks and those of the holders in one order."""
+    xs, ys = [f"x{number}" for number in range(8)], [f"y{number}" for number in range(8)]
+    all_of_them = [[NewJob("a.job", [one], is_unique=True)] for one in (*xs, *ys)]
+    first = start("SCAN", all_of_them).execution
+    fails(first, *xs, *ys)
+    second = start("SCAN", all_of_them).execution
+    fails(second, *ys)
+    assert retry_failed(first.pk) == len(ys)
+    fails(first, *ys)
+    fails(second, *xs)
+    last_ones = [one.tasks.latest("pk").pk for one in (first, second)]
+    deadlocks = deadlocks_so_far()
+
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = ANY(%s) FOR UPDATE", [last_ones])
+        with in_background(lambda: retry_failed(first.pk)) as one:
+            wait_until(lambda: waiting_for_locks() == 1, "the first waits")
+            with in_background(lambda: retry_failed(second.pk)) as another:
+                wait_until(lambda: waiting_for_locks() == 2, "the second waits")
+                other.rollback()
+                assert (one(), another()) == (16, 0)
+    assert deadlocks_so_far() == deadlocks
+
+
+def test_tasks_are_locked_in_id_order_wherever_they_lie(database: str) -> None:
+    arguments = [f"x{number}" for number in range(8)]
+    execution = start("SCAN", [[NewJob("a.job", [one], is_unique=True)] for one in arguments]).execution
+    fails(execution, *arguments)
+    lowest = execution.tasks.earliest("pk").pk
+    Task.objects.filter(pk=lowest).update(update_time=Now())  # now it lies behind the others
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [lowest])
+        with in_background(lambda: retry_failed(execution.pk)) as again:
+            wait_until(lambda: waiting_for_locks() == 1, "it waits for the lowest")
+            with transaction.atomic():
+                free = Task.objects.exclude(pk=lowest).select_for_update(skip_locked=True)
+                assert len(free) == len(arguments) - 1
+            other.rollback()
+            assert again() == len(arguments)
+
+
+def test_a_conflict_that_never_ends_is_told_after_three_tries_and_nothing_is_written() -> None:
+    failed()
+    started()
+    tries = []
+
+    def take_it_all_the_same() -> None:
+        tries.append(Job.objects.filter(holds_key=False).update(published_at=None, holds_key=True))
+
+    with pytest.raises(Contended, match="nothing was written"):
+        retry_on_conflict(lambda: (tries.append(0), take_it_all_the_same()))
+    assert tries == [0, 0, 0]
+    assert jobs() == [(FAILED, False), (NEW, True)]
+
+
+def test_what_another_constraint_refuses_is_no_conflict() -> None:
+    started()
+    tries = []
+    with pytest.raises(IntegrityError, match="job_may_run"):
+        retry_on_conflict(lambda: (tries.append(0), Job.objects.update(max_attempts=0)))
+    assert tries == [0]
