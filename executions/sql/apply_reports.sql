@@ -9,8 +9,16 @@
 -- above all before it: the task's own and those of earlier reports for the task in this batch. So a report
 -- that is repeated, late or out of order changes nothing, and the first final status of a revision stands.
 -- Rows are locked in id order, and what they hold is read under the lock.
+-- A message stays until another comes, a new run begins, or the task succeeds: a Success has its own message or none.
 WITH given AS (
-    SELECT g.task_id, g.status, g.code, g.revision, g.message, g.turn, g.revision * 4 + g.code AS rank
+    SELECT
+        g.task_id,
+        g.status,
+        g.code,
+        g.revision,
+        CASE WHEN g.status = 'Success' THEN coalesce(g.message, '') ELSE g.message END AS message,
+        g.turn,
+        g.revision * 4 + g.code AS rank
     FROM unnest(
         %(task_ids)s::bigint[], %(statuses)s::text[], %(codes)s::int[], %(revisions)s::bigint[], %(messages)s::text[]
     ) WITH ORDINALITY AS g (task_id, status, code, revision, message, turn)

@@ -79,7 +79,24 @@ CASES: dict[str, list[Said]] = {
     "a message comes with the status": [("Running", 0, "half"), ("Success", 0, "whole")],
     "a report without a message keeps the one before": [
         ("Running", 0, "half"),
+        ("Error", 0, None),
+    ],
+    "a stop without a message keeps the one before": [
+        ("Running", 0, "half"),
+        ("Stopped", 0, None),
+    ],
+    "a Success keeps no message of what it was doing": [
+        ("Running", 0, "half"),
         ("Success", 0, None),
+    ],
+    "a Success keeps no reason of another try": [
+        ("Scheduled", 1, "ConnectionError: no route"),
+        ("Running", 1, None),
+        ("Success", 1, None),
+    ],
+    "a late report adds no message to a Success": [
+        ("Success", 0, None),
+        ("Running", 0, "half"),
     ],
     "a message of a report that changes nothing is not kept": [
         ("Success", 0, "good"),
@@ -93,7 +110,7 @@ CASES: dict[str, list[Said]] = {
     "a message of a re-run that says nothing more stays": [
         ("Error", 0, "broken"),
         ("Running", 1, "again"),
-        ("Success", 1, None),
+        ("Error", 1, None),
     ],
     "two re-runs in one go": [("Running", 1, "one"), ("Running", 2), ("Error", 3, "three")],
 }

@@ -2,7 +2,7 @@
 
 Written from docs/DESIGN and not from the SQL, one thing at a time and slowly, so that the two can be
 compared. Two rules the design leaves open are fixed here: a task that never ran starts with the first
-report that says Running or final; a message stays until another one comes or a new run begins.
+report that says Running or final; a message stays until another one comes, a new run begins, or the task succeeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,6 +58,8 @@ def reported(task: OracleTask, status: str, revision: int, message: str | None, 
         after = replace(after, start_time=now)
     if message is not None:
         after = replace(after, status_message=message)
+    elif status == "Success":
+        after = replace(after, status_message="")
     return after
 
 
