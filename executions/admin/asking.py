@@ -1,11 +1,14 @@
 """An action on the page of an execution: it asks first, acts, and shows the page again."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from django.http import HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from executions.admin.looks import action
+from executions.admin.search import number
 
 if TYPE_CHECKING:
     from executions.admin.looks import Decorator
@@ -13,13 +16,27 @@ if TYPE_CHECKING:
 
 def asks_first(description: str, explanation: str, *, icon: str, url_path: str, submit: str) -> "Decorator":
     """Of a method of ExecutionAdmin that gets the form and the id, for those who may change executions."""
-    return action(
+    asks = action(
         description=description,
         permissions=["refresh"],
         icon=icon,
         url_path=url_path,
         dialog={"title": f"{description}?", "description": explanation, "form_submit_text": submit},
     )
+
+    def decorate(method: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        asked = asks(method)
+
+        @wraps(asked)
+        def answer(admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+            if number(object_id) is None:
+                raise Http404(f"no execution has the id {object_id!r}")
+            response: HttpResponse = asked(admin, request, object_id=object_id)
+            return response
+
+        return answer
+
+    return decorate
 
 
 def page_again(object_id: str) -> HttpResponse:

@@ -1,14 +1,21 @@
-"""What the screens share: read-only, newest first, and as fast over 1,000,000 rows as over ten."""
+"""What the screens share: read-only, newest first, and as fast over 1,000,000 rows as over ten; and one answer to
+values that no row can have."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.paginator import Paginator
-from django.http import HttpRequest
+from django.db import DataError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from executions.admin.cells import NOTHING
 from executions.admin.looks import ChangeList, ModelAdmin
+from executions.admin.search import number
+from executions.text import storable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -36,7 +43,12 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
 class CappedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
+        """Django checks the names of filters, and not all of their values. One that the database cannot read is
+        answered like a name that does not exist."""
+        try:
+            super().get_results(request)
+        except (DataError, ValueError, OverflowError) as exc:
+            raise IncorrectLookupParameters(exc) from exc
         if not self.query and not self.has_active_filters:
             # else unfold offers to show all, on the page that shows all
             self.full_result_count = self.result_count
@@ -56,6 +68,20 @@ class ReadOnlyAdmin(ModelAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CappedChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        return (self.matching(queryset, search_term) if storable(search_term) else queryset.none()), False
+
+    def matching(self, rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
+        """Those of the rows that every word of the text is about."""
+        raise NotImplementedError
+
+    def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]", *place: Any) -> HttpResponse | None:
+        if any(number(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
+        return super().response_action(request, queryset, *place)
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

@@ -84,10 +84,8 @@ class ExecutionAdmin(WithJobs, ReadOnlyAdmin):
         context = {**(extra_context or {}), **legend(request, OF_EXECUTIONS)}
         return super().changelist_view(request, context)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
-    ) -> tuple[QuerySet[Execution], bool]:
-        return queryset.filter(executions_matching(search_term)), False
+    def matching(self, rows: QuerySet[Execution], text: str) -> QuerySet[Execution]:
+        return rows.filter(executions_matching(text))
 
     def has_refresh_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.has_perm("executions.change_execution")

@@ -70,7 +70,7 @@ class WithJobs(ModelAdmin):
         submit="Stop",
     )
     def stop_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        stop_now(request, _this(object_id))
+        stop_now(request, [int(object_id)])
         return page_again(object_id)
 
     @asks_first(
@@ -81,7 +81,7 @@ class WithJobs(ModelAdmin):
         submit="Try again",
     )
     def retry_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        retry_now(request, _this(object_id))
+        retry_now(request, [int(object_id)])
         return page_again(object_id)
 
     @display(description="Done")
@@ -97,8 +97,3 @@ class WithJobs(ModelAdmin):
             left,
             jobs_url(execution.pk),
         )
-
-
-def _this(object_id: str) -> list[int]:
-    found = number(object_id)
-    return [] if found is None else [found]

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
@@ -63,12 +63,10 @@ class JobAdmin(ReadOnlyAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         if request.method != "GET" or (found := number(object_id)) is None:
             return super().change_view(request, object_id, *args, **options)
-        return HttpResponse(status=302, headers={"Location": task_url(found)})
+        return HttpResponseRedirect(task_url(found))
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
-    ) -> tuple[QuerySet[Job], bool]:
-        return queryset.filter(jobs_matching(search_term)), False
+    def matching(self, rows: QuerySet[Job], text: str) -> QuerySet[Job]:
+        return rows.filter(jobs_matching(text))
 
     @display(description="Task")
     def number(self, job: Job) -> int:

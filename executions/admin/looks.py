@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from django.contrib import admin
     from django.contrib.admin.views.main import ChangeList
+    from django.forms.models import BaseInlineFormSet
+    from django.http import HttpRequest
 
     class ModelAdmin(admin.ModelAdmin[Any]):
         actions_detail: Sequence[str]
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
         list_fullwidth: bool
 
         def get_actions_detail(self, request: Any, object_id: Any) -> list[Any]: ...
+
+    class PaginationInlineFormSet(BaseInlineFormSet[Any, Any, Any]):
+        request: HttpRequest
+
+        def get_pagination_key(self) -> str: ...
 
     class TabularInline(admin.TabularInline[Any, Any]):
         hide_title: bool
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 else:
     from unfold.admin import ModelAdmin, TabularInline
     from unfold.decorators import action, display
+    from unfold.forms import PaginationInlineFormSet
     from unfold.views import ChangeList
 
-__all__ = ["ChangeList", "ModelAdmin", "TabularInline", "action", "display"]
+__all__ = ["ChangeList", "ModelAdmin", "PaginationInlineFormSet", "TabularInline", "action", "display"]

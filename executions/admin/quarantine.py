@@ -50,14 +50,12 @@ class QuarantineAdmin(ReadOnlyAdmin):
             messages.SUCCESS,
         )
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Quarantine], search_term: str
-    ) -> tuple[QuerySet[Quarantine], bool]:
-        for word in search_term.split():
+    def matching(self, rows: QuerySet[Quarantine], text: str) -> QuerySet[Quarantine]:
+        for word in text.split():
             found = number(word)
             same_id = Q() if found is None else Q(pk=found)
-            queryset = queryset.filter(Q(reason__icontains=word) | same_id)
-        return queryset, False
+            rows = rows.filter(Q(reason__icontains=word) | same_id)
+        return rows
 
     @display(description="Execution")
     def execution_number(self, row: Quarantine) -> SafeString:

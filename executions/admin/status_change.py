@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.cells import execution_link, moment, status_label
-from executions.admin.looks import TabularInline, display
+from executions.admin.looks import PaginationInlineFormSet, TabularInline, display
 from executions.admin.search import number
 from executions.models import StatusChange
 
@@ -42,19 +42,25 @@ class StatusChangeAdmin(ShownChange, ReadOnlyAdmin):
     def execution_number(self, change: StatusChange) -> SafeString:
         return execution_link(change.execution_id)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[StatusChange], search_term: str
-    ) -> tuple[QuerySet[StatusChange], bool]:
-        if not search_term:
-            return queryset, False
-        found = number(search_term.strip())
-        return (queryset.none() if found is None else queryset.filter(execution_id=found)), False
+    def matching(self, rows: QuerySet[StatusChange], text: str) -> QuerySet[StatusChange]:
+        if not text:
+            return rows
+        found = number(text.strip())
+        return rows.none() if found is None else rows.filter(execution_id=found)
+
+
+class Pages(PaginationInlineFormSet):
+    """Unfold takes any word of digits for a page, also those that are no number or not there."""
+
+    def get_page_num(self) -> int:
+        return number(self.request.GET.get(self.get_pagination_key(), "")) or 1
 
 
 class History(ShownChange, TabularInline):
     """The history of one execution, newest first, a page at a time."""
 
     model = StatusChange
+    formset = Pages
     verbose_name_plural = "History"
     fields = ("revision", "was", "became", "when")
     readonly_fields = fields

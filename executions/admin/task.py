@@ -75,14 +75,12 @@ class TaskAdmin(WithJob, ReadOnlyAdmin):
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Task], search_term: str
-    ) -> tuple[QuerySet[Task], bool]:
-        for word in search_term.split():
+    def matching(self, rows: QuerySet[Task], text: str) -> QuerySet[Task]:
+        for word in text.split():
             found = number(word)
             same_id = Q() if found is None else Q(pk=found)
-            queryset = queryset.filter(Q(job_id=word) | same_id)
-        return queryset, False
+            rows = rows.filter(Q(job_id=word) | same_id)
+        return rows
 
     @display(description="Execution")
     def execution_number(self, task: Task) -> SafeString:

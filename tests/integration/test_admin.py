@@ -1,6 +1,7 @@
 """The admin's screens: what they show, what they cost, who may act, and what the actions do."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("database", "queue")
 
 LIST = "/admin/executions/execution/"
 TASKS = "/admin/executions/task/"
+JOBS = "/admin/executions/job/"
 CHANGES = "/admin/executions/statuschange/"
 QUARANTINE = "/admin/executions/quarantine/"
 
@@ -245,6 +247,84 @@ def test_nothing_can_be_added_changed_or_deleted(admin: Client, address: str, mo
 
     assert refused == [403, 403, 403, 403]
     assert list(model.objects.values()) == before
+
+
+ODD = [
+    "\x00",
+    "a\x00b",
+    "abc",
+    "-1",
+    "1.5",
+    "²",
+    "9" * 23,
+    "9" * 5000,
+    "x" * 3000,
+    "\ud800".encode("utf-8", "replace"),
+]
+LISTS = [LIST, TASKS, JOBS, CHANGES, QUARANTINE]
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_a_filter_with_a_value_that_no_row_can_have_is_answered_as_a_bad_lookup(
+    admin: Client, address: str
+) -> None:
+    """As Django answers a filter that does not exist: back to the list, which says so. Or nothing is found."""
+    made()
+    names = ["q", "p", "id", "status", "status__exact", "vendor", "vendor_type", "name", "extra_attrs"]
+    names += ["execution__id__exact", "task__execution__id__exact", "start_time__year", "no_such_filter"]
+    answers = {(name, value): admin.get(address, {name: value}) for name in names for value in ODD}
+
+    assert {answer.status_code for answer in answers.values()} == {200, 302}
+    led = {answer.headers["Location"] for answer in answers.values() if answer.status_code == 302}
+    assert led == {f"{address}?e=1"}
+    assert admin.get(f"{address}?e=1").status_code == 200
+    assert answers["no_such_filter", "abc"].status_code == 302
+    if address in (LIST, TASKS, JOBS):
+        assert answers["status__exact", "\x00"].status_code == 302
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_an_object_that_cannot_be_there_is_not_found(admin: Client, value: str) -> None:
+    """Pages of an object lead to the index, as Django does; what acts on it says 404."""
+    name = quote(value, safe="")
+    pages = {admin.get(f"{address}{name}/change/").status_code for address in LISTS}
+    acts = [f"{LIST}{name}/{act}/" for act in ("refresh", "stop", "retry")]
+    asked = {admin.get(address).status_code for address in acts}
+    done = {admin.post(address, {"_form_submitted": "True"}).status_code for address in acts}
+    assert (pages, asked, done) == ({302}, {404}, {404})
+
+
+@pytest.mark.parametrize("page", [*ODD, "0", "00", "99"])
+def test_a_page_of_the_history_that_is_not_there_shows_the_first(admin: Client, page: str) -> None:
+    execution = made_wrong()
+    usecases.refresh([execution.pk])
+    answer = admin.get(f"{LIST}{execution.pk}/change/", {"history-page": page})
+    assert (answer.status_code, answer.content.count(b"Success") > 0) == (200, True)
+
+
+@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize(
+    ("address", "action"),
+    [
+        *((LIST, act) for act in ("refresh_selected", "stop_selected", "retry_selected")),
+        (QUARANTINE, "release"),
+    ],
+)
+def test_an_action_on_rows_that_cannot_be_there_does_nothing(
+    admin: Client, address: str, action: str, value: Any
+) -> None:
+    wrong = made_wrong()
+    quarantine([f"{wrong.pk}:SCAN_ALL"])
+    answer = act(admin, address, action, [wrong.pk, value])
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"{address}?e=1")
+    assert (state(wrong), Quarantine.objects.count()) == ([("Running", 0)], 1)
+
+
+@pytest.mark.parametrize("term", ["\x00", "a\x00b"])
+def test_a_host_that_completes_executions_by_what_is_typed_finds_none_for_nul(admin: Client, term: str) -> None:
+    made()
+    words = {"app_label": "executions", "model_name": "task", "field_name": "execution", "term": term}
+    assert admin.get("/admin/autocomplete/", words).json()["results"] == []
 
 
 def test_refresh_now_repairs_a_wrong_status(admin: Client) -> None:
