@@ -18,6 +18,8 @@ from executions.conf import refresh_settings
 SECONDS = 10.0
 #: Answers that speak of the other side or of our settings. Any other 4xx says that nobody wants this change.
 LATER = frozenset({401, 403, 408, 425, 429})
+#: So much of where a redirect points is told.
+MAX_LOCATION = 300
 
 
 class Change(Protocol):
@@ -59,7 +61,8 @@ class Hook:
 
         1. An answer of 2xx: it has landed.
         2. A refusal that speaks of the change: its task is gone, say. Nobody wants it, now or later.
-        3. A refusal that may pass: it is left, and the next one is tried, for the trouble may be its own.
+        3. A refusal that may pass: it is left, and the next one is tried, for the trouble may be its own. A
+           redirect is one: it speaks of our setting, and is not followed.
         4. No answer: the target is away, and with it is left whatever comes behind.
 
         Whoever was refused or got no answer comes last among those that are left, and holds up nobody.
@@ -83,9 +86,17 @@ class Hook:
                 done.unwanted.append((change, f"the hook answered {answer.status_code}"))
             else:
                 refused.append(change)
-                done.why_left = f"it answered {answer.status_code}"
+                done.why_left = _why_left(answer)
         done.left = refused
         return done
+
+
+def _why_left(answer: httpx.Response) -> str:
+    told = f"it answered {answer.status_code}"
+    if 300 <= answer.status_code < 400:
+        location = answer.headers.get("Location", "")[:MAX_LOCATION]
+        told += f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
+    return told
 
 
 def body_of(change: Change) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from django.db import connection
 
 OK = 200
 
@@ -21,14 +23,16 @@ class Request:
 
 @dataclass
 class Target:
-    """`answers` by the last word of the path, which is the id of a task. `delay` is what each answer takes; one
-    that `hangs` never comes."""
+    """`answers` by the last word of the path, which is the id of a task; a redirect points to `location`. `delay`
+    is what each answer takes; one that `hangs` never comes. `meanwhile` is called before the answer."""
 
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     answers: dict[str, int] = field(default_factory=dict)
     delay: float = 0.0
     hangs: str = ""
+    location: str = ""
+    meanwhile: Callable[[Request], Any] = lambda _: None
     ended: threading.Event = field(default_factory=threading.Event)
 
     def asked(self) -> list[int]:
@@ -46,14 +50,17 @@ def target() -> Iterator[Target]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             headers = self.headers
-            told.requests.append(
-                Request(self.path, headers.get("Authorization"), headers.get("Content-Type"), body)
-            )
+            request = Request(self.path, headers.get("Authorization"), headers.get("Content-Type"), body)
+            told.requests.append(request)
+            told.meanwhile(request)
+            connection.close()
             word = self.path.rpartition("/")[2]
             if told.ended.wait(60 if word == told.hangs else told.delay):
                 self.close_connection = True
                 return
             self.send_response(told.answers.get(word, OK))
+            if told.location:
+                self.send_header("Location", told.location)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
