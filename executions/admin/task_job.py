@@ -79,7 +79,7 @@ class WithJob(ModelAdmin):
 
     @display(description="Arguments")
     def arguments(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).args)
+        return job_cells.pretty(_job(task).arguments)
 
     @display(description="Named arguments")
     def named_arguments(self, task: Task) -> SafeString | str:

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from executions import signals
 from executions.conf import refresh_settings
-from executions.database import absence_translated, first_line, run
-from executions.models import Job, Task
+from executions.database import run
+from executions.models import Job
 from executions.queue import job_records
 from executions.status import Status
+from executions.usecases.jobs.chains import hand_on, stop_broken
+from executions.usecases.jobs.tally import in_halves
 from executions.usecases.jobs.turn import Turn, end_of_each_run
 from executions.usecases.reporting import Refusal, report
-
-#: What the record of a job is told that has ended otherwise: it is over.
-_OVER = Status.STOPPED
 
 
 @dataclass
@@ -30,71 +30,55 @@ class Landed:
 
 
 def land(turns: Sequence[Turn]) -> Landed:
-    """Report these turns, see to those who follow, and acknowledge.
+    """Report these turns, move the chains of those that have ended, and acknowledge.
 
-    1. Reports go over the hook if there is one; else they are applied here, in the transaction of 2.
-    2. In one transaction: lock the tasks, and leave out turns that come too late, because the job has ended or
-       was stopped meanwhile; results for the next of a chain; and the rest of a chain that was broken is stopped,
-       for its turn will never come.
-    3. After the commit, acknowledge what has landed. A job that has ended is forgotten by Redis now.
-    4. Ask for the messages of those whose turn it is.
+    1. Without a hook, one transaction locks the tasks, leaves out turns that come too late, because the job has
+       ended or was stopped meanwhile, applies the reports, hands results on to the jobs that follow, and stops the
+       rest of a chain that was broken. With a hook, late turns are left out and results handed on in a transaction
+       before the reports are sent, and what follows a broken end is stopped after them, if the other side has
+       applied it by then.
+    2. Acknowledge what has landed. A job that has ended is forgotten by Redis now.
+    3. Ask for the messages of the jobs that follow a success.
 
     If the database refuses, halve and try each half, until the turn that cannot land stands alone.
 
-    What if the process dies between 1 and 3: it is reported again, which changes nothing. Between 3 and 4:
-    whoever repairs publishes them. Raises DatabaseAway, and then nothing is acknowledged.
+    What if the process dies before 2: it is reported again, which changes nothing. Between 2 and 3, or if the
+    other side applies a report after it has answered: recovery publishes or stops what follows, by what the
+    database says. Raises DatabaseAway, and then nothing is acknowledged.
     """
-    hooked = bool(refresh_settings().report_url)
-    done, reported = _over_the_hook(turns) if hooked else (Landed(), end_of_each_run(turns))
-    done.refused = _land(reported, is_reported=hooked)
-    done.count = len(reported) - len(done.refused)
-    return done
+    if refresh_settings().report_url:
+        return _land_over_the_hook(turns)
+    return _land_here(end_of_each_run(turns))
 
 
-def _land(turns: Sequence[Turn], *, is_reported: bool) -> list[Turn]:
-    """Those that the database refuses."""
-    if not turns:
-        return []
-    try:
-        with absence_translated(), transaction.atomic():
-            late = _late(turns)
-            in_time = [turn for position, turn in enumerate(turns, start=1) if position not in late]
-            succeeded = _apply(in_time, is_reported=is_reported)
-    except DatabaseError as exc:
-        if len(turns) == 1:
-            signals.troubled.send(sender=land, error=first_line(exc))
-            return list(turns)
-        middle = len(turns) // 2
-        halves = (turns[:middle], turns[middle:])
-        return [turn for half in halves for turn in _land(half, is_reported=is_reported)]
-    job_records().acknowledge(
-        (turn.job, turn.revision, _OVER if position in late else turn.status)
-        for position, turn in enumerate(turns, start=1)
-    )
-    if succeeded:
-        signals.recorded.send(sender=land, after=succeeded)
-    return []
+def _land_here(turns: Sequence[Turn]) -> Landed:
+    late: list[Turn] = []
+    refused = in_halves(partial(_report, late=late), turns)
+    reported = _without(refused, turns)
+    _acknowledge(reported, late)
+    return Landed(len(reported), refused=refused)
 
 
-def _late(turns: Sequence[Turn]) -> set[int]:
-    """The positions, from 1, of those that would open a job again that has ended, or whose task is not there. The
-    tasks stay locked."""
+def _report(turns: Sequence[Turn], *, late: list[Turn]) -> None:
+    """In one transaction. Those that come too late are added to `late`."""
+    with transaction.atomic():
+        too_late = _late(turns)
+        in_time = _without(too_late, turns)
+        report(turn.report for turn in in_time)
+        _change_arguments(in_time)
+        _move_chains(in_time)
+    late += too_late
+
+
+def _late(turns: Sequence[Turn]) -> list[Turn]:
+    """Those that would open a job again that has ended, or whose task is not there. The tasks stay locked."""
     rows = run(
         "late_turns",
         task_ids=[turn.task_id for turn in turns],
         jobs=[turn.job for turn in turns],
         revisions=[turn.revision for turn in turns],
     )
-    return {position for (position,) in rows}
-
-
-def _apply(turns: Sequence[Turn], *, is_reported: bool) -> list[int]:
-    """Report, unless that was done over the hook, and see to those who follow."""
-    if not is_reported:
-        report(turn.report for turn in turns)
-    _change_arguments(turns)
-    ended = {turn.task_id: turn for turn in turns if turn.is_final and turn.is_followed}
-    return _hand_on(ended) if ended else []
+    return [turns[position - 1] for (position,) in rows]
 
 
 def _change_arguments(turns: Sequence[Turn]) -> None:
@@ -102,38 +86,56 @@ def _change_arguments(turns: Sequence[Turn]) -> None:
     for turn in turns:
         if turn.arguments is not None:
             args, kwargs = turn.arguments
-            standing = Job.objects.filter(pk=turn.task_id, task__status_revision=turn.revision)
-            standing.update(args=args, kwargs=kwargs)
+            standing = Job.objects.filter(pk=turn.task_id, task__status_revision__lte=turn.revision)
+            standing.update(args=args, kwargs=kwargs, takes_result=False)
 
 
-def _over_the_hook(turns: Sequence[Turn]) -> tuple[Landed, Sequence[Turn]]:
+def _move_chains(turns: Sequence[Turn]) -> None:
+    ended = [turn for turn in turns if turn.is_final and turn.is_followed]
+    if ended:
+        hand_on(ended)
+        _stop_behind(ended)
+
+
+def _land_over_the_hook(turns: Sequence[Turn]) -> Landed:
     """What nobody wants has landed as far as it ever will."""
     from executions.hook import hook  # whoever has no hook need not load what it is made of
 
-    delivered = hook().deliver(turns)
+    late: list[Turn] = []
+    refused = in_halves(partial(_prepare, late=late), turns)
+    delivered = hook().deliver(_without([*late, *refused], turns))
     unwanted = [Refusal(position, turn.report, why) for position, (turn, why) in enumerate(delivered.unwanted)]
     if unwanted:
         signals.refused.send(sender=land, refusals=unwanted)
-    landed = [*delivered.landed, *(turn for turn, _ in delivered.unwanted)]
-    return Landed(left=delivered.left, why_left=delivered.why_left), landed
+    reported = [*delivered.landed, *(turn for turn, _ in delivered.unwanted)]
+    in_halves(_stop_behind, reported)
+    _acknowledge([*reported, *late], late)
+    return Landed(len(reported) + len(late), delivered.left, delivered.why_left, refused)
 
 
-def _hand_on(ended: dict[int, Turn]) -> list[int]:
-    """Which of these have succeeded and are followed. A turn that came too late for its task moves no chain."""
-    ended = _that_stand(ended)
-    followers = [(job, ended[job.follows_id]) for job in Job.objects.filter(follows__in=ended) if job.follows_id]
-    broken = [job.pk for job, before in followers if before.status != Status.SUCCESS]
-    if broken:
-        run("stop_chains", task_ids=broken)
-    going = [(job, before) for job, before in followers if before.status == Status.SUCCESS]
-    for job, before in going:
-        if job.takes_result:
-            job.args = [before.result, *job.args]
-            job.takes_result = False
-    Job.objects.bulk_update([job for job, _ in going], ["args", "takes_result"])
-    return [before.task_id for _, before in going]
+def _prepare(turns: Sequence[Turn], *, late: list[Turn]) -> None:
+    """What must be there before the other side applies a report. Those that come too late are added to `late`."""
+    with transaction.atomic():
+        too_late = _late(turns)
+        in_time = _without(too_late, turns)
+        _change_arguments(in_time)
+        hand_on(turn for turn in in_time if turn.is_final)
+    late += too_late
 
 
-def _that_stand(ended: dict[int, Turn]) -> dict[int, Turn]:
-    tasks = Task.objects.filter(pk__in=ended).values_list("pk", "status_revision", "status")
-    return {pk: ended[pk] for pk, *stands in tasks if stands == [ended[pk].revision, ended[pk].status]}
+def _stop_behind(turns: Sequence[Turn]) -> None:
+    ended = (turn for turn in turns if turn.is_final and turn.is_followed)
+    stop_broken([turn.task_id for turn in ended if turn.status != Status.SUCCESS])
+
+
+def _acknowledge(turns: Sequence[Turn], late: Sequence[Turn]) -> None:
+    """Of a job whose turn came too late, that it is over."""
+    job_records().acknowledge((turn.job, turn.revision, turn.status) for turn in _without(late, turns))
+    job_records().acknowledge((turn.job, turn.revision, Status.STOPPED) for turn in late)
+    succeeded = [turn.task_id for turn in turns if turn.is_followed and turn.status == Status.SUCCESS]
+    if succeeded:
+        signals.recorded.send(sender=land, after=succeeded)
+
+
+def _without(refused: Sequence[Turn], turns: Sequence[Turn]) -> Sequence[Turn]:
+    return [turn for turn in turns if turn not in refused] if refused else turns

@@ -1,24 +1,29 @@
 """Publish: a message for every job that was recorded and has none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, TextField
+from django.db.models.functions import Cast, Coalesce, Now
 
 from executions.conf import refresh_settings
 from executions.models import Job, Task
 from executions.queue import Memory, at
 from executions.queue.sets import pages
 from executions.status import FINAL_CODE, Status
+from executions.usecases.jobs.chains import stop_broken, waiting_behind_ended, without_record
 from executions.usecases.jobs.landing import land
 from executions.usecases.jobs.remembering import note, remember
+from executions.usecases.jobs.tally import in_halves
 from executions.usecases.jobs.turn import Turn
 
+#: The most jobs in one page, and the most bytes of arguments. A job that has more is a page by itself.
 PAGE = 500
+PAGE_BYTES = 8_000_000
 #: The option of a message that is not for now. It is for the first run of a job.
 LATER = "countdown"
 
@@ -46,7 +51,7 @@ class Message:
             job=task.job_id,
             task_id=task.pk,
             name=job.name,
-            args=job.args,
+            args=job.arguments,
             kwargs=job.kwargs,
             options={
                 name: value for name, value in job.options.items() if name != LATER or not task.status_revision
@@ -84,31 +89,64 @@ def publish_recorded(
         which = [Q(pk__in=page) for page in pages(unfinished.values_list("pk", flat=True), PAGE)]
     else:
         return _publish_all(publish)
-    return sum(len(_publish_page(publish, jobs)) for jobs in which)
+    return sum(_publish_these(publish, jobs) for jobs in which)
 
 
 def _publish_all(publish: Publish) -> int:
-    a_moment_ago = Now() - timedelta(seconds=refresh_settings().node_ttl)
-    count, last = 0, 0
+    """What is known to have its turn, page by page; before it, chains that have ended in another way."""
+    a_moment_ago = Q(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
+    behind = _behind_success_with_the_rest_ended()
+    count, last = _publish_these(publish, Q(pk__in=behind) & a_moment_ago), 0
     while True:
-        which = Q(pk__gt=last, task__creation_time__lt=a_moment_ago)
-        jobs = _publish_page(publish, which)
-        if not jobs:
+        ready = unpublished().filter(MAY_HAVE_ITS_TURN, ITS_TURN, a_moment_ago, pk__gt=last)[:PAGE]
+        pages = list(in_pages(ready))
+        if not pages:
             return count
-        count, last = count + len(jobs), jobs[-1].pk
+        count += sum(_publish_page(publish, page) for page in pages)
+        last = pages[-1][-1]
 
 
-def _publish_page(publish: Publish, which: Q) -> list[Job]:
+def _behind_success_with_the_rest_ended() -> list[int]:
+    """Jobs that wait behind a task that has succeeded. Those whose turn will never come are ended: the task before
+    them has not succeeded, or its result was lost."""
+    waiting = waiting_behind_ended()
+    broken = [one.before_id for one in waiting if not one.is_behind_success]
+    in_halves(stop_broken, broken)
+    behind = [one for one in waiting if one.is_behind_success]
+    in_halves(partial(stop_broken, are_lost=True), without_record(behind))
+    return [one.task_id for one in behind]
+
+
+def _publish_these(publish: Publish, which: Q) -> int:
+    found = unpublished().filter(which, ITS_TURN)
+    return sum(_publish_page(publish, page) for page in in_pages(found))
+
+
+def _publish_page(publish: Publish, page: Sequence[int]) -> int:
     with transaction.atomic():
-        found = unpublished().filter(which, ITS_TURN).select_for_update(of=("self",), skip_locked=True)
-        jobs = list(found[:PAGE])
+        found = unpublished().filter(ITS_TURN, pk__in=page)
+        jobs = list(found.select_for_update(of=("self",), skip_locked=True))
         if not jobs:
-            return jobs
+            return 0
         memory, turns = send(publish, jobs)
         Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(memory.now))
         note(memory)  # last: other publishers wait for this row
     land(turns)
-    return jobs
+    return len(jobs)
+
+
+def in_pages(jobs: Any) -> Iterator[list[int]]:
+    """The keys of these jobs, in pages whose arguments may be loaded and published together."""
+    page: list[int] = []
+    page_bytes = 0
+    for pk, size in jobs.values_list("pk", BYTES):
+        if page and page_bytes + size > PAGE_BYTES:
+            yield page
+            page, page_bytes = [], 0
+        page.append(pk)
+        page_bytes += size
+    if page:
+        yield page
 
 
 def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
@@ -138,5 +176,17 @@ def unpublished() -> Any:
     return publishable().filter(published_at=None, task__status_code__lt=FINAL_CODE)
 
 
-#: Of a chain only the job whose turn it is.
-ITS_TURN = Q(follows=None) | Q(follows__task__status=Status.SUCCESS)
+def _bytes_of(column: str) -> Any:
+    return Func(Cast(column, TextField()), function="octet_length", output_field=IntegerField())
+
+
+BYTES = _bytes_of("args") + _bytes_of("kwargs") + Coalesce(_bytes_of("handed_on"), 0)
+
+#: Of a chain only the job whose turn it is: the task before it has succeeded, and what it takes was handed on by
+#: the run that stands, or by a later one.
+ITS_TURN = Q(follows=None) | (
+    Q(follows__task__status=Status.SUCCESS)
+    & (Q(takes_result=False) | Q(handed_on_revision__gte=F("follows__task__status_revision")))
+)
+#: What an index knows of that.
+MAY_HAVE_ITS_TURN = Q(follows=None) | Q(handed_on_revision__isnull=False)

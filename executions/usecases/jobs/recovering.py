@@ -10,7 +10,7 @@ from executions.errors import DatabaseAway
 from executions.queue import JobRecord, Memory, job_records
 from executions.status import FINAL_CODE
 from executions.usecases.jobs.landing import land
-from executions.usecases.jobs.publishing import Publish, publish_recorded, publishable, send
+from executions.usecases.jobs.publishing import Publish, in_pages, publish_recorded, publishable, send
 from executions.usecases.jobs.reading import Page, readable
 from executions.usecases.jobs.reaping import MayWait, nothing_waits, reap
 from executions.usecases.jobs.remembering import note, note_looked_up, remember
@@ -35,7 +35,8 @@ def recover_jobs(publish: Publish, may_wait: MayWait = nothing_waits) -> Recover
     2. What has not landed for longer than a lease lasts is reported again.
     3. What waits and was not sent, or should have run by now, is published again. Once: the pass that has given it
        back, or has checked it in, sends it, and notes that. It waits in a backlog for as long as that is.
-    4. What was recorded and never published is published.
+    4. What was recorded and never published is published. Of a chain, that is the job whose turn it is; jobs whose
+       turn will never come are ended.
     5. A Redis that was emptied, or that came back older, is compared with the database at once, and not with the
        reaper's next pass: as soon as each process that is alive has renewed its leases.
 
@@ -130,9 +131,16 @@ def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
     if not waiting:
         return 0
     unfinished = publishable().filter(task__status_code__lt=FINAL_CODE)
-    jobs = list(unfinished.filter(pk__in=[one.task_id for one in waiting]))
-    if jobs:
-        land(send(publish, jobs)[1])
-    now = job_records().of([one.job for one in waiting])
+    jobs = {one.task_id: one.job for one in waiting}
+    count = 0
+    for page in in_pages(unfinished.filter(pk__in=list(jobs))):
+        land(send(publish, list(unfinished.filter(pk__in=page)))[1])
+        _note_sent([jobs.pop(pk) for pk in page])
+        count += len(page)
+    _note_sent(list(jobs.values()))
+    return count
+
+
+def _note_sent(jobs: Sequence[str]) -> None:
+    now = job_records().of(jobs)
     job_records().replace([(one, replace(one, sent=True)) for one in now.values() if not one.sent])
-    return len(jobs)

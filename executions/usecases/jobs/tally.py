@@ -1,6 +1,6 @@
-"""Tally: what a pass over the jobs did, by what it found; and how a pass goes on past what it cannot settle."""
+"""Tally: what a pass over the jobs did, by what it found; and how it goes on past what the database refuses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -32,3 +32,23 @@ def guarded(total: T, settle: Callable[..., None], *page: Any) -> None:
     except DatabaseError as exc:
         total.troubled += 1
         signals.troubled.send(sender=settle, error=first_line(exc))
+
+
+Item = TypeVar("Item")
+
+
+def in_halves(do: Callable[[Sequence[Item]], None], items: Sequence[Item]) -> list[Item]:
+    """Do it with all of them; if the database refuses, with each half, until an item that it refuses stands alone.
+    Such items are returned, and each is told. If the database is away: DatabaseAway."""
+    if not items:
+        return []
+    try:
+        with absence_translated():
+            do(items)
+    except DatabaseError as exc:
+        if len(items) == 1:
+            signals.troubled.send(sender=do, error=first_line(exc))
+            return list(items)
+        middle = len(items) // 2
+        return in_halves(do, items[:middle]) + in_halves(do, items[middle:])
+    return []

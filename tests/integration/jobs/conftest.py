@@ -5,13 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
+from executions import hook as over_http
 from executions import signals
 from executions.conf import refresh_settings
 from executions.models import RedisMemory
 from executions.queue import execution_queue, job_records
 from tasks.jobs.publishing import publish_what_was_recorded
 from tests.integration.jobs.situations import DAY, NOW, PREFIX, SECOND, Outbox
+from tests.integration.jobs.target import Target, target
 from tests.integration.state import Clock, Redis, source_with_clock_of_test
 
 
@@ -47,3 +50,16 @@ def outbox() -> Iterator[Outbox]:
     yield box
     signals.recorded.disconnect(dispatch_uid="outbox")
     signals.recorded.connect(publish_what_was_recorded, dispatch_uid=uid)
+
+
+@pytest.fixture
+def core(settings: Settings) -> Iterator[Target]:
+    """Reports of jobs go there."""
+    with target() as told:
+        settings.REFRESH_REPORT_URL = told.url
+        settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
+        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 5
+        over_http.hook.cache_clear()
+        yield told
+        over_http.hook()._client.close()
+        over_http.hook.cache_clear()

@@ -1,5 +1,6 @@
 """Turns of jobs land in the database: reported, acknowledged, and those who follow in a chain seen to."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,9 +35,10 @@ def all_of(count: int) -> Landed:
     return Landed(count, refused=[])
 
 
-def args_of(*jobs: str) -> list[tuple[list[Any], bool]]:
+def args_of(*jobs: str) -> list[tuple[Sequence[Any], int | None]]:
+    """And by which run of the job before it something was handed on."""
     rows = Job.objects.filter(task__job_id__in=jobs).order_by("pk")
-    return [(row.args, row.takes_result) for row in rows]
+    return [(row.arguments, row.handed_on_revision) for row in rows]
 
 
 def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Redis, outbox: Outbox) -> None:
@@ -143,7 +145,7 @@ def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Re
     write(redis, record("a", "Success", node="n"))
     assert land([turn("a", "Success", result={"layers": 7})]) == all_of(1)
     assert outbox.taken() == [("b", 0, 0)]
-    assert args_of("a", "b", "c") == [(["a"], False), ([{"layers": 7}, "b"], False), (["c"], True)]
+    assert args_of("a", "b", "c") == [(["a"], None), ([{"layers": 7}, "b"], 0), (["c"], None)]
     tasks = {job: ("Success" if job == "a" else "Pending", 0, 0, "") for job in "abc"}
     assert known(redis) == state(tasks, unpublished=["c"])
 
@@ -151,7 +153,7 @@ def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Re
 def test_what_takes_no_result_gets_none(outbox: Outbox) -> None:
     chained("a", "b", takes_result=False)
     land([turn("a", "Success", result=7)])
-    assert args_of("a", "b") == [(["a"], False), (["b"], False)]
+    assert args_of("a", "b") == [(["a"], None), (["b"], 0)]
     assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
 
 
@@ -159,7 +161,7 @@ def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
     chained("a", "b")
     land([turn("a", "Running"), turn("a", "Scheduled", 1)])
     assert outbox.taken() == [("a", 0, 0)]
-    assert args_of("b") == [(["b"], True)]
+    assert args_of("b") == [(["b"], None)]
 
 
 @pytest.mark.parametrize("status", ["Error", "Stopped"])
@@ -218,7 +220,7 @@ def test_many_ends_at_once_hand_on_each_its_own_result(outbox: Outbox) -> None:
     outbox.taken()
     turns = [turn(job, "Success", result=job) for job in firsts]
     assert land(turns) == all_of(30)
-    thens = Job.objects.filter(takes_result=False, follows__isnull=False).values_list("args", flat=True)
+    thens = [job.arguments for job in Job.objects.filter(follows__isnull=False)]
     assert sorted(thens) == sorted([job, job.replace("first", "then")] for job in firsts)
     assert len(outbox.taken()) == 30
 

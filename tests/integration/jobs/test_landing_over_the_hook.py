@@ -2,32 +2,20 @@
 
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
 from executions import hook as over_http
-from executions.models import Job, Task
+from executions.models import Task
 from executions.usecases.jobs import Turn, land
-from tests.integration.jobs.situations import Outbox, chained, known, record, recorded, write
-from tests.integration.jobs.target import Request, Target, target
+from tests.integration.jobs.situations import Outbox, known, record, recorded, write
+from tests.integration.jobs.target import Request, Target
 from tests.integration.state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
-
-
-@pytest.fixture
-def core(settings: Settings) -> Iterator[Target]:
-    with target() as told:
-        settings.REFRESH_REPORT_URL = told.url
-        settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
-        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 5
-        over_http.hook.cache_clear()
-        yield told
-        over_http.hook()._client.close()
-        over_http.hook.cache_clear()
 
 
 @pytest.fixture
@@ -102,7 +90,7 @@ def test_what_was_taken_is_acknowledged(status: int, core: Target, redis: Redis,
     assert in_progress(redis) == []
 
 
-@pytest.mark.parametrize("status", [302, 401, 403, 408, 425, 429, 500, 502, 503])
+@pytest.mark.parametrize("status", [401, 403, 408, 425, 429, 500, 502, 503])
 def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
     status: int, core: Target, redis: Redis, turns: list[Turn]
 ) -> None:
@@ -115,6 +103,26 @@ def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
     core.answers.clear()
     assert land(landed.left).count == 2
     assert in_progress(redis) == []
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("https://core/login", "a redirect to 'https://core/login', which"),
+        ("", "a redirect to '', which"),
+        ("/" + "x" * 1_000, "a redirect to '/" + "x" * 299 + "', which"),
+    ],
+)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_left_and_the_reason_says_where_to_and_what_to_change(
+    status: int, location: str, told: str, core: Target, turns: list[Turn]
+) -> None:
+    answer(core, turns[0], status)
+    core.location = location
+    landed = land(turns)
+    assert (landed.count, jobs(landed.left)) == (4, ["a"])
+    assert landed.why_left == f"it answered {status}, {told} is not followed: change REFRESH_REPORT_URL"
+    assert core.asked() == ids(turns), "it was not followed"
 
 
 @pytest.mark.parametrize("status", [400, 404, 410, 422])
@@ -179,19 +187,3 @@ def test_a_slow_target_takes_no_longer_than_a_call_may_and_keeps_what_it_has_tak
     assert landed.count == asked - 1
     assert (jobs(landed.left), landed.why_left) == (jobs([*turns[asked:], turns[0]]), "it answers too slowly")
     assert in_progress(redis) == sorted(jobs(landed.left))
-
-
-def test_what_the_hook_has_taken_moves_its_chain(core: Target, redis: Redis, outbox: Outbox) -> None:
-    chained("a", "b")
-    first = Task.objects.get(job_id="a")
-    outbox.taken()
-    write(redis, record("a", "Success", node="n"))
-    answer(core, Turn("a", first.pk, 0, "Success"), 500)
-    turn = Turn("a", first.pk, 0, "Success", result=7)
-    assert land([turn]).count == 0
-    assert outbox.taken() == []
-    Task.objects.filter(pk=first.pk).update(status="Success", status_code=3, end_time=first.creation_time)
-    core.answers.clear()
-    assert land([turn]).count == 1
-    assert outbox.taken() == [("b", 0, 0)]
-    assert Job.objects.get(task__job_id="b").args == [7, "b"]

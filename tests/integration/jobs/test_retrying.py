@@ -169,7 +169,7 @@ def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Ou
     assert recover_jobs(outbox.publish) == Recovered()
     land([Turn("b", b, 1, "Success", result=2)])
     assert outbox.taken() == [("c", 1, 1)]
-    args = [job.args for job in Job.objects.order_by("pk")]
+    args = [job.arguments for job in Job.objects.order_by("pk")]
     assert args == [["a"], [1, "b"], [2, "c"], ["d"]]
 
 

@@ -1,0 +1,28 @@
+-- Writes what successful runs hand on into the jobs that follow them, with the revision of the run.
+--
+-- :task_ids bigint[]  :revisions bigint[]  :results text[] (JSON)
+--
+-- A job that takes no result gets the revision alone, which says that its turn may have come. A later run replaces what
+-- an earlier one handed on, until the job that follows has a message. Of one run the first result stands. So to hand on
+-- again, late or out of order changes nothing. Whether the run stands is not asked here: it is when the job that
+-- follows is published.
+WITH given AS (
+    SELECT DISTINCT ON (g.task_id) g.task_id, g.revision, g.result
+    FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(results)s::text[])
+        WITH ORDINALITY AS g (task_id, revision, result, turn)
+    ORDER BY g.task_id, g.revision DESC, g.turn
+),
+following AS MATERIALIZED (
+    SELECT j.task_id, g.revision, g.result
+    FROM execution_job j
+    JOIN given g ON g.task_id = j.follows_id
+    WHERE j.published_at IS NULL AND (j.handed_on_revision IS NULL OR j.handed_on_revision < g.revision)
+    ORDER BY j.task_id
+    FOR NO KEY UPDATE OF j
+)
+UPDATE execution_job j
+SET
+    handed_on = CASE WHEN j.takes_result THEN f.result::jsonb END,
+    handed_on_revision = f.revision
+FROM following f
+WHERE j.task_id = f.task_id
