@@ -14,7 +14,7 @@
 WITH RECURSIVE rest AS (
     SELECT j.task_id, j.follows_id AS before_id, j.task_id AS first_id
     FROM execution_job j
-    WHERE j.follows_id = ANY(%(task_ids)s::bigint[]) AND j.published_at IS NULL
+    WHERE j.follows_id = ANY(%(task_ids)s::bigint[])
     UNION ALL
     SELECT j.task_id, r.before_id, r.first_id
     FROM execution_job j
