@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import RestrictedError
 
 from executions.models import Execution, Job, Task
+from executions.usecases import Report, report
 from executions.usecases.jobs import Recovered, Turn, chains, land, recover_jobs, retry_failed
 from tests.integration.jobs.situations import (
     NOW,
-    PREFIX,
     SECOND,
     Outbox,
     aged,
@@ -24,7 +24,15 @@ from tests.integration.jobs.situations import (
     tasks_refuse,
     write,
 )
-from tests.integration.state import Clock, Redis, at_once, in_background, wait_until, waiting_for_locks
+from tests.integration.state import (
+    Clock,
+    Redis,
+    at_once,
+    in_background,
+    signs_of_life_come,
+    wait_until,
+    waiting_for_locks,
+)
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 
@@ -88,7 +96,7 @@ def test_a_job_whose_predecessor_has_a_record_waits_for_its_argument(redis: Redi
 def test_nothing_is_lost_a_moment_after_redis_was_emptied(redis: Redis, outbox: Outbox, clock: Clock) -> None:
     waiting(outbox, "a", "b")
     stands("a", "Success")
-    redis.set(PREFIX + "since", NOW - 10 * SECOND)
+    signs_of_life_come(redis, since=NOW - 10 * SECOND, heard=NOW)
     recover_jobs(outbox.publish)
     assert statuses(redis)["b"] == WAITS
     clock.move(1)
@@ -181,7 +189,7 @@ def test_a_job_that_has_a_message_is_not_ended_for_a_later_run_of_its_predecesso
     a = Task.objects.get(job_id="a").pk
     land([Turn("a", a, 0, "Success", result=7)])
     stands("b", "Running")
-    land([Turn("a", a, 1, "Error", "why")])
+    report([Report(a, "Error", 1, "why")])
     recover_jobs(outbox.publish)
     assert statuses(redis) == {"a": ("Error", "why"), "b": ("Running", ""), "c": WAITS}
 
