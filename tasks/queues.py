@@ -34,9 +34,15 @@ ROUTES = {
 
 
 def waiting(queue: str) -> int:
-    """How many messages wait in a queue of the broker.
+    """How many messages wait in a queue of the broker, of those without a priority.
 
     One LLEN: to declare the queue passively, which is how kombu answers this, is seven commands.
     """
     with current_app.pool.acquire(block=True) as connection:
         return int(connection.default_channel.client.llen(queue))  # type: ignore[attr-defined]
+
+
+def waiting_in_all(queue: str) -> int:
+    """How many messages wait in a queue of the broker, with any priority: each has a list of its own."""
+    with current_app.pool.acquire(block=True) as connection:
+        return int(connection.default_channel._size(queue))  # type: ignore[attr-defined]

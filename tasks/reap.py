@@ -8,9 +8,10 @@ from dataclasses import asdict
 from celery import shared_task
 
 from executions.usecases.jobs import reap as reap_jobs
+from tasks.jobs.publishing import may_wait
 from tasks.tick import Tick
 
 
 @shared_task(name="tasks.reap", base=Tick)
 def reap() -> dict[str, int]:
-    return asdict(reap_jobs())
+    return asdict(reap_jobs(may_wait))

@@ -7,7 +7,7 @@ from celery import shared_task
 
 from executions.usecases import recover
 from executions.usecases.jobs import recover_jobs
-from tasks.jobs.publishing import publish
+from tasks.jobs.publishing import may_wait, publish
 from tasks.queues import WORK, waiting
 from tasks.tick import Tick
 
@@ -15,4 +15,4 @@ from tasks.tick import Tick
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     count = recover(idle=not waiting(WORK))
-    return count + recover_jobs(publish).given_back
+    return count + recover_jobs(publish, may_wait).given_back

@@ -1,6 +1,7 @@
 """Publishing: recorded jobs become messages, a page at a time, in one go to the broker."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +9,10 @@ from celery import current_app
 from kombu.exceptions import OperationalError
 
 from executions.errors import RefreshError
+from executions.models import Job
 from executions.usecases.jobs import Message, publish_recorded
 from tasks.jobs import header
+from tasks.queues import waiting_in_all
 
 log = logging.getLogger("harbor_refresh")
 
@@ -38,6 +41,16 @@ def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
             except Exception as exc:
                 impossible.append((message, f"{type(exc).__name__}: {exc}"))
     return impossible
+
+
+def may_wait(jobs: Sequence[Job]) -> set[int]:
+    """Of these jobs, those whose message may wait in the broker: their queue is not empty. A job whose queue is
+    not served for days is sent no more messages."""
+    queues: dict[str, set[int]] = defaultdict(set)
+    for job in jobs:
+        route = current_app.amqp.router.route(dict(job.options), job.name)
+        queues[route["queue"].name].add(job.pk)
+    return {pk for queue, keys in queues.items() if waiting_in_all(queue) for pk in keys}
 
 
 def publish_what_was_recorded(**which: Any) -> None:

@@ -23,9 +23,9 @@ LONGEST_SECONDS = 366 * 24 * 3600
 MayWait = Callable[[Sequence[Job]], Collection[int]]
 
 
-def nothing_waits(_: Sequence[Job]) -> Collection[int]:
-    """For a caller that cannot ask the broker."""
-    return ()
+def all_may_wait(jobs: Sequence[Job]) -> Collection[int]:
+    """For a caller that cannot ask the broker: one that is not served for days gets no more messages."""
+    return [job.pk for job in jobs]
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Reaped(Tally):
     unsent: int = 0
 
 
-def reap(may_wait: MayWait = nothing_waits) -> Reaped:
+def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     """One pass over all jobs in progress, in pages; a page that cannot be settled is told, and the next goes on.
 
     | its record is                                             | then                                       |

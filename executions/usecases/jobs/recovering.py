@@ -12,7 +12,7 @@ from executions.status import FINAL_CODE
 from executions.usecases.jobs.landing import land
 from executions.usecases.jobs.publishing import Publish, in_pages, publish_recorded, publishable, send
 from executions.usecases.jobs.reading import Page, readable
-from executions.usecases.jobs.reaping import MayWait, nothing_waits, reap
+from executions.usecases.jobs.reaping import MayWait, all_may_wait, reap
 from executions.usecases.jobs.remembering import note, note_looked_up, remember
 from executions.usecases.jobs.standing import Stand, stands
 from executions.usecases.jobs.tally import Tally, guarded
@@ -26,7 +26,7 @@ class Recovered(Tally):
     sent: int = 0
 
 
-def recover_jobs(publish: Publish, may_wait: MayWait = nothing_waits) -> Recovered:
+def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovered:
     """One pass over the jobs in progress, page by page. A database that is away ends it.
 
     1. A job whose run is dead is given back, by the record that was seen: it waits again, in a new revision. A

@@ -1,0 +1,238 @@
+"""begin: whichever copy of a message comes, and whatever Redis has forgotten, a job runs only if the database says
+that it has not ended; and one run at a time."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from executions.errors import DatabaseAway
+from executions.models import Job, Task
+from executions.queue import UNKNOWN, Begun, Offer, Verdict, job_records
+from executions.usecases import delete
+from executions.usecases.jobs import Stand, Turn, begin, beginning, land, retry_failed, stop_jobs
+from tests.integration.jobs.situations import (
+    NOW,
+    Outbox,
+    database_port,
+    known,
+    record,
+    recorded,
+    stands,
+    write,
+)
+from tests.integration.state import Clock, Redis
+
+pytestmark = pytest.mark.usefixtures("database", "nodes")
+
+
+@pytest.fixture
+def offer(outbox: Outbox) -> Offer:
+    """The first message of the job j."""
+    recorded("j")
+    (message,) = outbox.messages
+    return Offer("j", message.task_id, message.revision, message.runs, message.max_attempts, message.database)
+
+
+def test_a_job_that_waits_runs(offer: Offer, redis: Redis) -> None:
+    begun = begin(offer, "me")
+    assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 0, 1)
+    assert known(redis)["records"] == {"j": record("j", node="me")}
+
+
+@pytest.mark.parametrize("status", ["Success", "Error", "Stopped"])
+def test_a_copy_of_the_message_of_a_job_that_has_ended_begins_nothing_and_leaves_nothing(
+    status: str, offer: Offer, redis: Redis
+) -> None:
+    stands("j", status)
+    assert begin(offer, "me").verdict == Verdict.OVER
+    assert known(redis)["records"] == {}
+
+
+def test_nor_does_one_of_a_job_whose_task_was_deleted(offer: Offer, redis: Redis) -> None:
+    delete([Task.objects.get().execution_id])
+    assert begin(offer, "me").verdict == Verdict.OVER
+    assert known(redis)["records"] == {}
+
+
+def test_a_record_that_an_older_redis_has_of_a_job_that_has_ended_is_forgotten(offer: Offer, redis: Redis) -> None:
+    write(redis, record("j", "Scheduled", 1, sent=False))
+    stands("j", "Success", 1, 1)
+    assert begin(offer, "me").verdict == Verdict.OVER
+    assert known(redis)["records"] == {}
+
+
+@pytest.mark.parametrize(
+    "other", [{"job": "another job"}, {"task_id": 99}, {"database": "00000000-0000-0000-0000-000000000000"}]
+)
+def test_a_message_of_another_job_or_another_database_begins_nothing(
+    other: dict[str, Any], offer: Offer, redis: Redis
+) -> None:
+    verdict = begin(replace(offer, **other), "me").verdict
+    assert verdict == (Verdict.FOREIGN if "database" in other else Verdict.OVER)
+    assert known(redis)["records"] == {}
+    assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
+
+
+def test_what_an_older_message_says_is_corrected_by_the_database(offer: Offer, redis: Redis) -> None:
+    """It waits for another try, and Redis has forgotten that."""
+    stands("j", "Scheduled", 3, 3)
+    begun = begin(offer, "me")
+    assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 3, 4)
+    assert known(redis)["records"] == {"j": record("j", revision=3, node="me", runs=4)}
+
+
+def test_a_job_that_has_run_as_often_as_it_may_is_exhausted_whatever_its_message_says(
+    offer: Offer, redis: Redis
+) -> None:
+    stands("j", "Scheduled", 5, 5)
+    begun = begin(offer, "me")
+    assert (begun.verdict, begun.run.revision) == (Verdict.EXHAUSTED, 5)
+
+
+@pytest.mark.parametrize("left", [None, {"status": "Pending"}])
+def test_a_job_that_runs_and_that_redis_has_forgotten_is_looked_for_and_runs_no_second_time(
+    left: dict[str, Any] | None, offer: Offer, redis: Redis
+) -> None:
+    stands("j", "Running")
+    if left:
+        write(redis, record("j", **left))
+    assert begin(offer, "me").verdict == Verdict.ALIVE
+    assert known(redis)["records"] == {"j": record("j", node=UNKNOWN, landed=(0, "Running"))}
+    assert begin(offer, "me").verdict == Verdict.ALIVE, "the process that runs it has its time to say so"
+
+
+def test_a_run_that_was_looked_for_and_that_no_process_has_runs_again(
+    offer: Offer, redis: Redis, clock: Clock
+) -> None:
+    stands("j", "Running")
+    begin(offer, "me")
+    clock.move(10.000_001)
+    begun = begin(offer, "me")
+    assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 1, 2)
+
+
+def test_a_database_that_is_away_leaves_the_job_as_it_was(offer: Offer, redis: Redis) -> None:
+    for waiting in (None, record("j", "Scheduled", 1, runs=1, sent=False)):
+        if waiting:
+            write(redis, waiting)
+        with database_port() as port:
+            port.away()
+            with pytest.raises(DatabaseAway):
+                begin(offer, "me")
+        assert known(redis)["records"] == ({"j": waiting} if waiting else {})
+    assert begin(offer, "me").verdict == Verdict.GO
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """This happens once, right after the database was asked."""
+    ask, left = beginning.stand_of, [happens]
+
+    def ask_and_let_it_happen(task_id: int, job: str) -> Stand | None:
+        stand = ask(task_id, job)
+        if left:
+            left.pop()()
+        return stand
+
+    monkeypatch.setattr(beginning, "stand_of", ask_and_let_it_happen)
+
+
+def test_another_copy_that_comes_while_the_database_is_asked_finds_that_the_job_is_taken(
+    offer: Offer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Begun] = []
+    meanwhile(monkeypatch, lambda: found.append(job_records().begin(offer, "other")))
+    assert begin(offer, "me").verdict == Verdict.GO
+    assert [one.verdict for one in found] == [Verdict.ALIVE]
+
+
+def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
+    offer: Offer, redis: Redis, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease runs out, another runs the job to its end, and all of that is forgotten."""
+    now = time.monotonic()
+    monkeypatch.setattr(beginning.time, "monotonic", lambda: now)
+
+    def run_to_its_end_elsewhere() -> None:
+        nonlocal now
+        now += 60
+        clock.move(60)
+        other = job_records().begin(offer, "other")
+        assert (other.verdict, other.run.revision) == (Verdict.GO, 1)
+        assert job_records().settle(other.run, "Success", "") == 1
+        land([Turn("j", offer.task_id, 1, "Success")])
+
+    meanwhile(monkeypatch, run_to_its_end_elsewhere)
+    assert begin(offer, "me").verdict == Verdict.OVER
+    assert known(redis)["records"] == {}
+    assert known(redis)["tasks"] == {"j": ("Success", 1, 1, "")}
+
+
+def test_a_stop_that_commits_before_the_database_is_asked_lets_nothing_begin(
+    offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = beginning.stand_of
+
+    def stop_and_ask(task_id: int, job: str) -> Stand | None:
+        stop_jobs(Task.objects.get().execution_id)
+        return ask(task_id, job)
+
+    monkeypatch.setattr(beginning, "stand_of", stop_and_ask)
+    assert begin(offer, "me").verdict == Verdict.OVER
+    assert known(redis)["records"] == {}
+
+
+def test_a_stop_that_comes_after_it_asks_the_run_to_stop(
+    offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: stop_jobs(Task.objects.get().execution_id) and None)
+    begun = begin(offer, "me")
+    assert begun.verdict == Verdict.GO
+    assert job_records().check_in(begun.run) is True
+
+
+def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(offer: Offer, redis: Redis) -> None:
+    stands("j", "Stopped", 1, 1)
+    for status in ("Pending", "Scheduled", "Running", "Success", "Error"):
+        write(redis, record("j", status, 2, sent=False, node="me" if status == "Running" else ""))
+        land([Turn("j", offer.task_id, 2, status)])
+        assert known(redis)["tasks"] == {"j": ("Stopped", 1, 1, "")}
+        assert known(redis)["records"] == {}, "the job is over"
+
+
+def test_a_person_opens_it_again(offer: Offer, redis: Redis) -> None:
+    stands("j", "Error", 1, 1)
+    assert retry_failed(Task.objects.get().execution_id) == 1
+    land([Turn("j", offer.task_id, 2, "Running")])
+    assert known(redis)["tasks"]["j"][:3] == ("Running", 2, 2)
+
+
+def test_a_turn_of_another_job_changes_no_task_of_its_number(offer: Offer, redis: Redis) -> None:
+    """A record of another database in the same Redis, say, or a queue that outlived a restored backup."""
+    write(redis, replace(record("j", "Success", node="me"), job="of another"))
+    land([Turn("of another", offer.task_id, 0, "Success")])
+    assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
+    assert known(redis)["records"] == {}
+
+
+def test_the_arguments_of_another_try_are_those_of_each_message_from_then_on(
+    offer: Offer, redis: Redis, outbox: Outbox
+) -> None:
+    land([Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))])
+    job = Job.objects.get()
+    assert (job.args, job.kwargs) == ([2], {"size": 10})
+    land([Turn("j", offer.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
+    job.refresh_from_db()
+    assert (job.args, job.kwargs) == ([2], {"size": 10})
+
+
+def test_what_redis_holds_of_another_try_is_read_as_it_was_written(offer: Offer, redis: Redis) -> None:
+    told = 'again: [[3, "ä|b"], {"size": 10}, "OSError: not yet"]'
+    waits = record("j", "Scheduled", 1, sent=False, message=told)
+    turn = Turn.of(waits)
+    assert (turn.arguments, turn.message) == (([3, "ä|b"], {"size": 10}), "OSError: not yet")
+    stopped = Turn.of(replace(waits, status="Stopped"))
+    assert (stopped.arguments, stopped.message) == (None, "OSError: not yet")
+    assert waits.checked_in == NOW
