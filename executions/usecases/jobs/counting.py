@@ -21,7 +21,7 @@ MEANINGS = {
         "forgotten": "ended and landed: no longer in progress",
         "failed": "silent for too long: Error",
         "taken": "behind what had landed: brought to it",
-        "lost": "had begun, and nothing was known of it: Error",
+        "lost": "had begun, and Redis knew nothing of it: looked for",
         "unsent": "its message was lost with Redis: to be sent again",
         "unreadable": "records nobody could read: dropped",
         "troubled": "pages the database refused: left to the next pass",
