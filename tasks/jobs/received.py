@@ -57,9 +57,10 @@ TOLD = {
     "revision": Takes("a revision", lambda value: is_whole(value, 0, MAX_REVISION)),
     "runs": COUNT,
     "most": COUNT,
-    "published": Takes("a moment of Redis's clock", lambda value: is_whole(value, 0, MAX_ID)),
     "followed": FLAG,
 }
+#: What it may say besides.
+MAY_TELL = {"database": TEXT}
 #: Of a request in the process that runs the job. A header of that name would take the place of its own.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
     "called_directly",
@@ -128,6 +129,8 @@ def _refuse_told(told: Any) -> None:
     for name, takes in TOLD.items():
         if not takes.accepts(told.get(name)):
             raise Refused(f"{MESSAGE}: {header.NAME}.{name} takes {takes.what}, and got {shown(told.get(name))}")
+    for name, takes in MAY_TELL.items():
+        refuse(MESSAGE, f"{header.NAME}.{name}", told.get(name), takes)
 
 
 def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:

@@ -122,7 +122,11 @@ ENDED: dict[str, tuple[Change, str]] = {
     ),
     "runs that are a list": (tells(runs=[1]), f"its message: harbor_job.runs {NO_COUNT} [1]"),
     "attempts that are text": (tells(most="abc"), f"its message: harbor_job.most {NO_COUNT} 'abc'"),
-    "no moment of publication": (does_not_tell("published"), "its message: harbor_job.published takes a moment"),
+    "a database that is a number": (tells(database=5), "its message: harbor_job.database takes text, and got 5"),
+    "no followers": (
+        does_not_tell("followed"),
+        "its message: harbor_job.followed takes true or false, and got None",
+    ),
     "a follower that is a number": (tells(followed=5), "its message: harbor_job.followed takes true or false"),
     "a body that is a number": (holds(5), f"{NO_PAYLOAD} 5"),
     "a body that is a mapping": (holds({"args": []}), f"{NO_PAYLOAD} {{'args': []}}"),
@@ -158,6 +162,7 @@ DONE: dict[str, Change] = {
     "a priority that is text": has_property(priority="abc"),
     "a language that is a number": says(lang=5),
     "no root": does_not_say("root_id"),
+    "no database": does_not_tell("database"),
     "limits that are not there": does_not_say("timelimit"),
 }
 #: The job is not known. It is sent again when it has been silent for REFRESH_JOB_HOURS.

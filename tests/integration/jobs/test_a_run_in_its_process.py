@@ -17,7 +17,7 @@ from executions.errors import Refused
 from executions.models import Task
 from executions.queue import JobRecords, job_records, this_node
 from executions.usecases.jobs import Message, NewJob, Turn, land, start, stop_jobs
-from tasks.jobs import Handle, TrackedJob, handle, header, recorder, reporter, tracked, underway
+from tasks.jobs import Handle, TrackedJob, handle, header, received, recorder, reporter, tracked, underway
 from tests.integration.jobs.situations import Outbox, alive, database_port, known
 from tests.integration.state import Clock, Redis, absent_redis
 
@@ -344,6 +344,10 @@ def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox,
     with pytest.raises(TypeError):
         task(**{"self": 1})
     assert [turn.status for turn in turns] == ["Running", "Error"]
+
+
+def test_all_that_a_message_tells_of_its_job_is_looked_at_when_it_is_received(outbox: Outbox) -> None:
+    assert header.of(one(outbox))[header.NAME].keys() == received.TOLD.keys() | received.MAY_TELL.keys()
 
 
 def no_arguments(job: Handle) -> None:
