@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from executions.admin.refreshing import executions, some
 from executions.database import absence_translated
 from executions.errors import DatabaseAway, QueueUnavailable
+from executions.queue.connection import absence_remembered
 from executions.usecases.jobs import Chosen, choose, retry_failed, stop_jobs
 
 MOST = 100
@@ -60,9 +61,10 @@ def _meant(request: HttpRequest, ids: Sequence[int]) -> Chosen:
 
 @contextmanager
 def absences_told(request: HttpRequest) -> Iterator[None]:
-    """A server that is away is told; what had been done by then stands, and is told as well."""
+    """A server that is away is told; what had been done by then stands, and is told as well. Redis is waited for
+    once, however many executions it is asked about."""
     try:
-        with absence_translated():
+        with absence_translated(), absence_remembered():
             yield
     except (QueueUnavailable, DatabaseAway) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")

@@ -77,6 +77,8 @@ class _Verb(threading.local):
 
     began: float | None = None
     is_trying = False
+    remembers_absence = False
+    absence: str | None = None
 
 
 _verb = _Verb()
@@ -123,13 +125,31 @@ class Patience(Retry):
 @contextmanager
 def redis_errors_translated() -> Iterator[None]:
     """Around one verb: its commands share the time that it may take."""
+    if _verb.absence:
+        raise QueueUnavailable(_verb.absence)
     before, _verb.began = _verb.began, monotonic()
     try:
         yield
     except RedisError as exc:
-        raise QueueUnavailable(f"Redis: {type(exc).__name__}: {exc}") from exc
+        absence = f"Redis: {type(exc).__name__}: {exc}"
+        if _verb.remembers_absence:
+            _verb.absence = absence
+        raise QueueUnavailable(absence) from exc
     finally:
         _verb.began = before
+
+
+@contextmanager
+def absence_remembered() -> Iterator[None]:
+    """Around the verbs of one page: after one has found Redis away, the others of this thread fail without asking.
+
+    Not for workers: a completion or a sign of life that is not tried makes more of an outage than it is.
+    """
+    _verb.remembers_absence, _verb.absence = True, None
+    try:
+        yield
+    finally:
+        _verb.remembers_absence, _verb.absence = False, None
 
 
 def connect(url: str, timeout: float, *, tries: int) -> Redis:

@@ -56,7 +56,9 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 @pytest.fixture
 def execution() -> Execution:
-    """With a job that has not ended."""
+    """With a job that has not ended; and beside it another, in quarantine."""
+    other = start("SCAN", [[NewJob("a.job", job_id="b")]]).execution
+    quarantine([f"{other.pk}:SCAN"])
     return start("SCAN", [[NewJob("a.job", job_id="a")]]).execution
 
 
@@ -75,13 +77,12 @@ def look_at_task(admin: Client, execution: Execution) -> None:
 
 
 def stop(admin: Client, execution: Execution) -> None:
-    act(admin, f"{ADMIN}/execution/", "stop_selected", [execution.pk])
-    assert Execution.objects.get(pk=execution.pk).status == "Running"
+    act(admin, f"{ADMIN}/execution/", "stop_selected", list(Execution.objects.values_list("pk", flat=True)))
+    assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
 
 
 def release(admin: Client, execution: Execution) -> None:
-    quarantine([f"{execution.pk}:SCAN"])
-    act(admin, f"{ADMIN}/quarantine/", "release", [execution.pk])
+    act(admin, f"{ADMIN}/quarantine/", "release", [Quarantine.objects.get().pk])
     assert not Quarantine.objects.exists()
 
 

@@ -16,7 +16,7 @@ from executions.errors import QueueUnavailable
 from executions.queue import ExecutionQueue, connection
 from executions.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
 from harbor_refresh.local.redis import EmbeddedRedis
-from tests.integration.state import Redis, wait_until
+from tests.integration.state import Redis, at_once, wait_until
 from tests.proxy import Proxy
 
 TIMEOUT_SECONDS = 0.3
@@ -236,3 +236,19 @@ def test_the_commands_of_a_verb_share_its_time(monkeypatch: pytest.MonkeyPatch) 
             verb(seconds)
         assert len(attempts) == tried
         attempts.clear()
+
+
+def test_an_absence_is_remembered_until_the_page_has_ended_and_by_its_thread_alone(
+    server: EmbeddedRedis, operator: Redis
+) -> None:
+    queue = long_lived(server.url)
+    with connection.absence_remembered():
+        assert queue.add(["2:A"]).added == 1
+        operator.config_set("maxmemory", "1mb")
+        with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
+            queue.add(["3:A"])
+        operator.config_set("maxmemory", "0")
+        with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
+            queue.add(["3:A"])
+        assert at_once(lambda: queue.add(["4:A"]).added) == [1]
+    assert queue.add(["3:A"]).added == 1
