@@ -4,6 +4,6 @@ They observe, and act through the use cases; nobody edits a status here. No scre
 table, and none costs more because there are more rows.
 """
 
-from executions.admin import account, execution, job, quarantine, status_change, task
+from executions.admin import execution, job, quarantine, status_change, task
 
-__all__ = ["account", "execution", "job", "quarantine", "status_change", "task"]
+__all__ = ["execution", "job", "quarantine", "status_change", "task"]

@@ -34,6 +34,16 @@ from django.contrib.auth.models import AbstractUser
 class Person(AbstractUser):
     pass
 """
+ADMIN = """
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from shop.images.models import Person
+
+
+@admin.register(Person)
+class PersonAdmin(UserAdmin):
+    pass
+"""
 CELERY = """
 from celery import Celery
 
@@ -57,8 +67,11 @@ import django
 
 django.setup()
 
+from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.test import Client
+from django_celery_beat.models import PeriodicTask
 from shop.images.tasks import replicate, start
 
 artifacts = ["a", "b", "c"]
@@ -66,8 +79,11 @@ BLOCKS
 print(execution, execution.status, execution.progress().counts)
 client = Client(headers={"host": "localhost"})
 client.force_login(get_user_model().objects.create_superuser("admin"))
-for page in ("executions/execution/", f"executions/execution/{execution.pk}/change/", "executions/task/"):
-    print(client.get(f"/admin/{page}").status_code)
+pages = ["executions/execution/", f"executions/execution/{execution.pk}/change/", "executions/task/"]
+pages += ["images/person/", "images/person/1/change/", "auth/group/", "auth/group/add/"]
+pages += ["django_celery_beat/periodictask/", "django_celery_beat/periodictask/1/change/"]
+print({client.get(f"/admin/{page}").status_code for page in pages})
+print(*(type(admin.site.get_model_admin(one)).__module__ for one in (get_user_model(), Group, PeriodicTask)))
 """
 
 
@@ -102,6 +118,7 @@ def shop(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
         (package / "images").mkdir()
         (package / "images/__init__.py").touch()
         (package / "images/models.py").write_text(MODELS)
+        (package / "images/admin.py").write_text(ADMIN)
         (package / "__init__.py").write_text("from shop.celery import app as celery_app\n")
         (package / "celery.py").write_text(CELERY + celery)
         (package / "settings.py").write_text((package / "settings.py").read_text() + SETTINGS + settings)
@@ -135,6 +152,10 @@ def test_a_project_that_follows_the_page_has_executions_that_end(
 
     said = run(cluster, str(program)).splitlines()
 
-    assert said == ["execution 1 (REPLICATION) Success {'Success': 3}", "200", "200", "200"]
+    assert said == [
+        "execution 1 (REPLICATION) Success {'Success': 3}",
+        "{200}",
+        "shop.images.admin django.contrib.auth.admin django_celery_beat.admin",
+    ]
     assert [member.process.poll() for member in members] == [None] * 3
     assert "Traceback" not in cluster.logs()

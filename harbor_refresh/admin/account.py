@@ -1,0 +1,40 @@
+"""Users and groups: a superuser's to add, change and delete.
+
+With Django's own pages, staff who may change users can make themselves superusers: by the flag, by a permission or
+a group, or by a new password for a superuser. Here staff can use the permission to view them, and no other.
+"""
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from executions.admin.looks import ModelAdmin
+
+for model in (User, Group):
+    admin.site.unregister(model)
+
+
+class OnlySuperusersChange(ModelAdmin):
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.is_superuser
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.is_superuser
+
+
+@admin.register(Group)
+class GroupAdmin(OnlySuperusersChange, DjangoGroupAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(User)
+class UserAdmin(OnlySuperusersChange, DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
