@@ -8,9 +8,9 @@ from django.http import HttpRequest
 
 from executions.admin.refreshing import executions, some
 from executions.database import absence_translated
-from executions.errors import DatabaseAway, QueueUnavailable
+from executions.errors import Contended, DatabaseAway, QueueUnavailable
 from executions.queue.connection import absence_remembered
-from executions.usecases.jobs import Chosen, choose, retry_failed, stop_jobs
+from executions.usecases.jobs import Chosen, choose, for_each, retry_failed, stop_jobs
 
 MOST = 100
 
@@ -22,8 +22,8 @@ def stop_now(request: HttpRequest, ids: Sequence[int]) -> None:
         these = _meant(request, ids)
         if these.ended:
             messages.warning(request, f"Had ended before: {some(these.ended)}.")
-        for pk in these.going:
-            asked += stop_jobs(pk)
+        for _, count in for_each(these.going, stop_jobs):
+            asked += count
             stopped += 1
     if stopped:
         running = "1 job runs and was" if asked == 1 else f"{asked:,} jobs run and were"
@@ -35,8 +35,8 @@ def retry_now(request: HttpRequest, ids: Sequence[int]) -> None:
     tried: list[int] = []
     with absences_told(request):
         these = _meant(request, ids)
-        for pk in (*these.going, *these.ended):
-            if count := retry_failed(pk):
+        for _, count in for_each((*these.going, *these.ended), retry_failed):
+            if count:
                 tried.append(count)
         if (these.going or these.ended) and not tried:
             messages.warning(request, "No job of these has failed.")
@@ -68,3 +68,5 @@ def absences_told(request: HttpRequest) -> Iterator[None]:
             yield
     except (QueueUnavailable, DatabaseAway) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
+    except Contended as exc:
+        messages.error(request, f"{exc} The rest was left as it is: try again.")

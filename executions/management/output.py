@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from executions.database import absence_translated
-from executions.errors import DatabaseAway, QueueUnavailable
+from executions.errors import DatabaseAway, QueueUnavailable, RefreshError
 
 WIDTH_OF_A_PIPE = 200
 
@@ -84,7 +84,7 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def absences_told() -> Iterator[None]:
-    """A server that is away is one line: what happened, what it means, what to type."""
+    """A server that is away is one line: what happened, what it means, what to type. So is every error of ours."""
     try:
         with absence_translated():
             yield
@@ -98,3 +98,5 @@ def absences_told() -> Iterator[None]:
             f"{_sentence(exc)} The database is away; what was marked waits for it. "
             "Look at DATABASE_URL and `pg_isready`, then repeat this command."
         ) from exc
+    except RefreshError as exc:
+        raise Failed(_sentence(exc)) from exc

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from executions.queue import members
 
+SLOWEST = 0.001
+
 
 def count(at_least: int, at_most: int) -> Callable[[str], int]:
     def whole_number(text: str) -> int:
@@ -31,6 +33,14 @@ def seconds(text: str) -> float:
     number = _number(text)
     if not 0 <= number < math.inf:
         raise ArgumentTypeError(f"got {text!r}, takes a number from 0")
+    return number
+
+
+def rate(text: str) -> float:
+    """A slower one would wait for longer than a thread can."""
+    number = _number(text)
+    if number != 0 and not SLOWEST <= number < math.inf:
+        raise ArgumentTypeError(f"got {text!r}, takes 0 or a number from {SLOWEST}")
     return number
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from redis import Redis
 
@@ -256,6 +256,12 @@ def test_mark_takes_ids_or_a_kind(redis: Redis, words: list[str]) -> None:
     assert redis.keys() == []
 
 
+def test_a_vendor_with_nul_is_misuse_also_for_a_program_that_calls_the_command(redis: Redis) -> None:
+    with pytest.raises(CommandError, match="is no vendor type: it is not UTF-8, or has NUL in it"):
+        call_command("refresh_queue", "mark", "--vendor", "a\x00b")
+    assert redis.keys() == []
+
+
 def test_mark_refreshes_at_once_where_no_queue_is_used(redis: Redis, settings: Any) -> None:
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
     wrong = made_wrong()
@@ -473,6 +479,10 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
         (["refresh_queue"], "the following arguments are required: VERB"),
         (["refresh_queue", "mark"], "Misused: name executions by their ids"),
         (["refresh_queue", "mark", "x"], "argument ID: 'x' is not a whole number from 1"),
+        (["refresh_queue", "mark", "9223372036854775808"], "'9223372036854775808' is not a whole number from 1"),
+        (["refresh_queue", "mark", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number from 1 to"),
+        (["refresh_jobs", "stop", "9" * 5000], f"argument EXECUTION_ID: '{'9' * 40}' is not a whole number"),
+        (["refresh_queue", "mark", "--vendor", "\udcff"], "argument --vendor: '\\udcff' is no vendor type"),
         (["refresh_queue", "claims", "--limit", "0"], "'0' is not a whole number from 1"),
         (["reconcile", "--fast"], "unrecognized arguments: --fast"),
     ],

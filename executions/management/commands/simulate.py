@@ -12,7 +12,7 @@ from executions.management.output import Answer, Failed, Misused, absences_told,
 from executions.simulation.crowd import Crowd, make
 from executions.simulation.demo import demo
 from executions.simulation.drain import NotDrained, describe, drain
-from executions.simulation.options import count, seconds, share, vendors
+from executions.simulation.options import count, rate, seconds, share, vendors
 from executions.simulation.plan import VENDORS, Mix, plan
 from executions.simulation.screen import Screen, shown
 from executions.simulation.verdict import Result, judge
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         text = "the same seed gives the same reports; default: any, and it is told"
         add("--seed", type=count(0, 2**63), metavar="N", help=text)
         text = "reports a second; default: 0, as fast as possible"
-        add("--rate", type=seconds, default=0.0, metavar="N", help=text)
+        add("--rate", type=rate, default=0.0, metavar="N", help=text)
         text = "seconds the queue may take to drain; default: 120"
         add("--timeout", type=seconds, default=120.0, metavar="S", help=text)
         add("--json", action="store_true", help="print JSON")

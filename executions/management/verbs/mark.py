@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
 from executions.management.output import Answer, Misused, plural
-from executions.management.verbs.numbers import at_least_one, some
+from executions.management.verbs.numbers import at_least_one, some, vendor
 from executions.models import Execution
 from executions.queue import execution_queue, member
 from executions.queue.sets import pages
@@ -22,7 +22,7 @@ PAGE = 10_000
 
 def arguments(parser: CommandParser) -> None:
     parser.add_argument("ids", nargs="*", type=at_least_one, metavar="ID", help="these executions")
-    parser.add_argument("--vendor", metavar="X", help="those of this vendor type")
+    parser.add_argument("--vendor", type=vendor, metavar="X", help="those of this vendor type")
     parser.add_argument("--status", choices=Status.values, help="those with this stored status")
     parser.add_argument("--all-unfinished", action="store_true", help="those without an end")
 

@@ -6,7 +6,7 @@ report, and is acknowledged in Redis when the report has landed.
 """
 
 from executions.usecases.jobs.beginning import begin
-from executions.usecases.jobs.choosing import Chosen, choose, executions_with_jobs
+from executions.usecases.jobs.choosing import Chosen, choose, executions_with_jobs, for_each
 from executions.usecases.jobs.counting import Counted, Passes, counted
 from executions.usecases.jobs.ending import end_running, end_waiting
 from executions.usecases.jobs.landing import Landed, land
@@ -48,6 +48,7 @@ __all__ = [
     "end_running",
     "end_waiting",
     "executions_with_jobs",
+    "for_each",
     "is_uncommitted",
     "land",
     "look",

@@ -1,10 +1,11 @@
 """Choose: which of the executions that somebody named have jobs, for those who stop jobs or try them again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef
 
+from executions.errors import NoSuchExecution
 from executions.models import Execution, Job
 from executions.status import is_final
 
@@ -29,6 +30,17 @@ def choose(execution_ids: Sequence[int]) -> Chosen:
         [pk for pk in ids if pk in statuses and pk not in with_jobs],
         [pk for pk in ids if pk not in statuses],
     )
+
+
+def for_each(execution_ids: Iterable[int], act: Callable[[int], int]) -> Iterator[tuple[int, int]]:
+    """Act on these, one after the other, and tell what that returned. An execution that was deleted since it was
+    chosen is left out."""
+    for pk in execution_ids:
+        try:
+            result = act(pk)
+        except NoSuchExecution:
+            continue
+        yield pk, result
 
 
 def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:

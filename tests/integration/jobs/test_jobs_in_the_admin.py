@@ -12,7 +12,7 @@ from executions import usecases
 from executions.admin import acting_on_jobs, job_cells, job_filters
 from executions.admin.base import CappedPaginator
 from executions.conf import refresh_settings
-from executions.errors import DatabaseAway
+from executions.errors import Contended, DatabaseAway
 from executions.models import Execution, Job, Task
 from executions.queue import ExecutionQueue, JobRecords, job_records
 from executions.queue.counts import Counts
@@ -453,3 +453,38 @@ def test_an_execution_that_is_not_there_is_no_error_of_the_server(admin: Client,
     assert admin.post(f"{LIST}99999/{verb}/", {"_form_submitted": "1"}).status_code < 500
     assert admin.get(f"{LIST}99999/change/").status_code == 302
     assert admin.get(f"{LIST}nonsense/change/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("action", "act_on", "done"),
+    [
+        ("stop_selected", "stop_jobs", "success: 1 execution stopped; 0 jobs run and were asked to stop."),
+        ("retry_selected", "retry_failed", "success: 1 job of 1 execution will be tried again."),
+    ],
+)
+def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
+    admin: Client, action: str, act_on: str, done: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, left = started("a"), started("b", "c")
+    failed(left, "b")
+    as_it_is = getattr(acting_on_jobs, act_on)
+
+    def after_a_delete(pk: int) -> int:
+        usecases.delete([gone.pk])
+        return int(as_it_is(pk))
+
+    monkeypatch.setattr(acting_on_jobs, act_on, after_a_delete)
+    assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done]
+
+
+def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = started("a")
+    failed(execution, "a")
+
+    def contended(pk: int) -> int:
+        raise Contended
+
+    monkeypatch.setattr(acting_on_jobs, "retry_failed", contended)
+    assert told(act(admin, LIST, "retry_selected", [execution.pk])) == [
+        f"error: {Contended.__doc__} The rest was left as it is: try again."
+    ]

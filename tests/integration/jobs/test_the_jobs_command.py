@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from executions import usecases
+from executions.errors import Contended
+from executions.management.verbs.jobs import retry, stop
 from executions.models import Execution, Job, Task
 from executions.queue import ExecutionQueue, JobRecord, JobRecords, job_records
 from executions.queue.counts import Counts
@@ -181,6 +183,41 @@ def test_executions_that_cannot_be_meant_are_named_and_the_others_are_seen_to(ve
     assert printed == f"{done}\n"
     assert failure == f"there is no execution 99998, 99999; no jobs belong to execution {reported.pk}"
     assert statuses(reported) == ("Running", {"of somebody else": "Pending"})
+
+
+@pytest.mark.parametrize(
+    ("verb", "act", "done"),
+    [
+        (stop, "stop_jobs", "Stopped 1 execution; 0 jobs run and were asked to stop."),
+        (retry, "retry_failed", "1 job of 1 execution will be tried again."),
+    ],
+)
+def test_an_execution_that_is_deleted_before_its_turn_is_unknown_and_the_others_are_seen_to(
+    verb: Any, act: str, done: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, left = started("a"), started("b", "c")
+    failed(left, "b")
+    as_it_is = getattr(verb, act)
+
+    def after_a_delete(pk: int) -> int:
+        usecases.delete([gone.pk])
+        return int(as_it_is(pk))
+
+    monkeypatch.setattr(verb, act, after_a_delete)
+    name = verb.__name__.rpartition(".")[2]
+    assert failing("refresh_jobs", name, gone.pk, left.pk) == (f"{done}\n", f"there is no execution {gone.pk}")
+
+
+def test_an_error_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = started("a")
+    failed(execution, "a")
+
+    def contended(pk: int) -> int:
+        raise Contended
+
+    monkeypatch.setattr(retry, "retry_failed", contended)
+    printed, failure = failing("refresh_jobs", "retry", execution.pk)
+    assert (printed, failure) == ("", f"{Contended.__doc__}")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """What `stop` and `retry` have in common: executions are named, and some of them cannot be meant."""
 
+from collections.abc import Container, Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -10,6 +12,11 @@ from executions.usecases.jobs import Chosen
 
 def arguments(parser: CommandParser) -> None:
     parser.add_argument("ids", nargs="+", type=at_least_one, metavar="EXECUTION_ID", help="these executions")
+
+
+def without_the_deleted(chosen: Chosen, meant: Iterable[int], done: Container[int]) -> Chosen:
+    """Those that were deleted before it was their turn are unknown."""
+    return replace(chosen, unknown=sorted([*chosen.unknown, *(pk for pk in meant if pk not in done)]))
 
 
 def as_data(chosen: Chosen) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from executions.management.output import Answer, plural
 from executions.management.verbs.jobs import chosen as these
-from executions.usecases.jobs import choose, retry_failed
+from executions.usecases.jobs import choose, for_each, retry_failed
 
 HELP = "try the failed jobs of executions once more"
 
@@ -13,7 +13,10 @@ arguments = these.arguments
 
 def answer(options: dict[str, Any]) -> Answer:
     chosen = choose(options["ids"])
-    tried = {pk: count for pk in sorted([*chosen.going, *chosen.ended]) if (count := retry_failed(pk))}
+    meant = sorted([*chosen.going, *chosen.ended])
+    counts = dict(for_each(meant, retry_failed))
+    chosen = these.without_the_deleted(chosen, meant, counts)
+    tried = {pk: count for pk, count in counts.items() if count}
     count = sum(tried.values())
     data = {"jobs": count, "executions": list(tried), **these.as_data(chosen)}
     again = f"{plural(count, 'job')} of {plural(len(tried), 'execution')} will be tried again."

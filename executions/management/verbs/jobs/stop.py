@@ -5,7 +5,7 @@ from typing import Any
 from executions.management.output import Answer, plural
 from executions.management.verbs.jobs import chosen as these
 from executions.management.verbs.numbers import some
-from executions.usecases.jobs import choose, stop_jobs
+from executions.usecases.jobs import choose, for_each, stop_jobs
 
 HELP = "stop the jobs of executions"
 
@@ -14,10 +14,12 @@ arguments = these.arguments
 
 def answer(options: dict[str, Any]) -> Answer:
     chosen = choose(options["ids"])
-    asked = sum(stop_jobs(pk) for pk in chosen.going)
-    data = {"stopped": list(chosen.going), "asked": asked, "ended": list(chosen.ended), **these.as_data(chosen)}
+    stopped = dict(for_each(chosen.going, stop_jobs))
+    asked = sum(stopped.values())
+    chosen = these.without_the_deleted(chosen, chosen.going, stopped)
+    data = {"stopped": list(stopped), "asked": asked, "ended": list(chosen.ended), **these.as_data(chosen)}
     running = f"{plural(asked, 'job runs and was', 'jobs run and were')} asked to stop"
-    shown = [f"Stopped {plural(len(chosen.going), 'execution')}; {running}."]
+    shown = [f"Stopped {plural(len(stopped), 'execution')}; {running}."]
     if chosen.ended:
         shown.append(f"Had ended before: {some(chosen.ended)}.")
     return Answer(data, shown, these.failure(chosen))
