@@ -12,6 +12,7 @@ from executions.errors import NoSuchExecution
 from executions.models import Execution, Job, Task
 from executions.status import Status
 from executions.usecases.jobs.uniqueness import lock_and_let_go, retry_on_conflict
+from executions.usecases.quarantining import release
 from executions.usecases.refreshing import refresh
 from executions.usecases.reporting import Report, report
 
@@ -25,8 +26,8 @@ def retry_failed(execution_id: int) -> int:
 
     1. Lock the execution, so that of two retries the second finds what the first has left.
     2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
-    3. Write the tasks and the jobs, and refresh the execution. If the refresh fails, it is marked after the
-       commit, as after any report.
+    3. Write the tasks and the jobs, and refresh the execution; release it from quarantine before, because nothing
+       in quarantine is refreshed. If the refresh fails, it is marked after the commit, as after any report.
 
     Rows are locked as everywhere: executions before tasks, tasks before jobs.
 
@@ -47,6 +48,7 @@ def _retry_failed(execution_id: int) -> int:
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
     )
+    release([execution_id])
     refresh([execution_id])
     transaction.on_commit(partial(signals.recorded.send, sender=retry_failed, execution_id=execution_id))
     return len(again)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
-from executions.models import Job, Task
+from executions.models import Job, Quarantine, Task
 from executions.queue import Run, Verdict, job_records
 from executions.usecases import Report, delete, refresh, report, stop
 from executions.usecases.jobs import (
@@ -23,6 +23,7 @@ from executions.usecases.jobs import (
     start,
     stop_jobs,
 )
+from executions.usecases.quarantining import quarantine
 from tasks.jobs import TrackedExecution, header
 from tests import servers
 from tests.integration.jobs.situations import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
@@ -202,6 +203,21 @@ def test_its_execution_runs_when_it_returns_and_is_waited_for_again() -> None:
     with pytest.raises(StillRunning):
         execution.wait(timeout=0.01)
     assert changes(execution) == [("Running", "Error"), ("Error", "Running")]
+
+
+def test_an_execution_in_quarantine_is_released_and_runs_again() -> None:
+    execution = ended("j")
+    quarantine([f"{execution.pk}:SCAN"], {execution.pk: "why"})
+    assert execution.retry_failed() == 1
+    assert (execution.status, Quarantine.objects.exists()) == ("Running", False)
+
+
+def test_an_execution_in_quarantine_without_anything_to_try_again_stays_there() -> None:
+    execution = ended("j")
+    stands("j", "Success")
+    quarantine([f"{execution.pk}:SCAN"], {execution.pk: "why"})
+    assert execution.retry_failed() == 0
+    assert Quarantine.objects.exists()
 
 
 def test_an_execution_without_anything_to_try_again_stays_as_it_is() -> None:
