@@ -5,6 +5,8 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PACKAGES := harbor_refresh settings executions tasks examples
 ARGS ?=
+SEEDS ?= 1 2 3
+SECONDS ?= 60
 
 # Without these, an activated environment or somebody's PYTHONPATH would leak into ours.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
@@ -12,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint bench password clean
+.PHONY: help up test soak lint bench password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +24,9 @@ up: $(STAMP)  ## start everything on this machine, with demo traffic; Ctrl-C end
 
 test: $(STAMP)  ## run the tests, on all cores; ARGS="-k name" picks some, "-n 0 -s" shows what they print
 	@exec $(PYTHON) -m pytest -n auto --dist loadfile $(ARGS)
+
+soak: $(STAMP)  ## random faults: SECONDS (60) of them for each of SEEDS ("1 2 3"), then what must hold; ARGS="--help"
+	@exec $(PYTHON) -m tests.soak $(SEEDS) --seconds $(SECONDS) $(ARGS)
 
 # The settings of production are checked with values of their own, so that nothing of this
 # machine's environment decides the outcome.

@@ -1,0 +1,190 @@
+"""What the judge reads: values, and where they come from."""
+
+import json
+import threading
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: The name of the traffic's sessions in the database.
+SESSION = "soak-traffic"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a job. `ended` is the time of its last line; None if its process died before it. `alive_until` is
+    the last time at which its process was seen alive."""
+
+    job: str
+    task: int
+    kind: str
+    revision: int
+    pid: int
+    worker: int
+    began: float
+    ended: float | None = None
+    outcome: str = ""
+    alive_until: float = 0.0
+    said: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def until(self) -> float:
+        return self.ended if self.ended is not None else max(self.began, self.alive_until)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A task has this status, from the commit at `at` on. `is_ours`: the traffic asked for it, and no worker."""
+
+    number: int
+    at: float
+    is_ours: bool
+    task: int
+    execution: int
+    job: str
+    status: str
+    code: int
+    revision: int
+    runs: int
+    message: str
+
+    @property
+    def is_final(self) -> bool:
+        return self.code == 3
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job as it stands at the end. `before` is the task of the job before it in its chain."""
+
+    job: str
+    task: int
+    execution: int
+    kind: str
+    status: str
+    message: str
+    before: int | None = None
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """A worker and its processes stood still for so long."""
+
+    worker: int
+    since: float
+    until: float
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The traffic has asked to stop, delete or retry an execution. The outcome: it `returned`, it `raised`, or its
+    transaction was `rolled back`."""
+
+    what: str
+    execution: int
+    outcome: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    runs: list[Run]
+    changes: list[Change]
+    jobs: list[JobRow]
+    freezes: list[Freeze]
+    asks: list[Ask]
+
+    def changes_by_task(self) -> dict[int, list[Change]]:
+        """In the order of the row's versions, which is that of its commits."""
+        found: dict[int, list[Change]] = defaultdict(list)
+        for one in sorted(self.changes, key=lambda change: change.number):
+            found[one.task].append(one)
+        return found
+
+    def runs_by_job(self) -> dict[str, list[Run]]:
+        found: dict[str, list[Run]] = defaultdict(list)
+        for one in sorted(self.runs, key=lambda run: run.began):
+            found[one.job].append(one)
+        return found
+
+
+class Diary:
+    """What was done and when, in one file; from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._path = path
+        self._lock = threading.Lock()
+
+    def note(self, what: str, **more: Any) -> None:
+        line = {"at": time.time(), "what": what, **more}
+        with self._lock:
+            self.lines.append(line)
+            with self._path.open("a") as file:
+                file.write(json.dumps(line, default=str) + "\n")
+
+    def of(self, what: str) -> list[dict[str, Any]]:
+        with self._lock:
+            return [line for line in self.lines if line["what"] == what]
+
+    def freezes(self) -> list[Freeze]:
+        return [Freeze(line["pid"], line["since"], line["until"]) for line in self.of("worker frozen")]
+
+    def asks(self) -> list[Ask]:
+        return [Ask(line["ask"], line["execution"], line["outcome"], line["at"]) for line in self.of("asked")]
+
+
+def runs_of(lines: list[dict[str, Any]], alive_until: dict[int, float]) -> list[Run]:
+    """Runs from the lines that jobs have written. A process runs one job at a time, so the line of an end belongs
+    to the last beginning of that job in that process."""
+    runs: list[Run] = []
+    open_runs: dict[tuple[int, str], int] = {}
+    known = {"what", "job", "task", "kind", "revision", "pid", "worker", "at", "clock"}
+    for line in sorted(lines, key=lambda one: one["clock"]):
+        key = (line["pid"], line["job"])
+        if line["what"] == "begin":
+            open_runs[key] = len(runs)
+            said = {name: value for name, value in line.items() if name not in known}
+            who = line["job"], line["task"], line["kind"], line["revision"], line["pid"], line["worker"]
+            runs.append(Run(*who, began=line["at"], alive_until=alive_until.get(line["pid"], 0.0), said=said))
+        elif key in open_runs:
+            number = open_runs.pop(key)
+            values = {**asdict(runs[number]), "ended": line["at"], "outcome": line["outcome"]}
+            runs[number] = Run(**values)
+    return runs
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+CHANGES = """
+    SELECT number, extract(epoch FROM pg_xact_commit_timestamp(made_in))::float8, session, task_id, execution_id,
+           job_id, status, status_code, revision, run_count, message
+    FROM soak_change ORDER BY number
+"""
+JOBS = """
+    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message, j.follows_id
+    FROM execution_job j JOIN task t ON t.id = j.task_id ORDER BY t.id
+"""
+
+
+def from_database() -> tuple[list[Change], list[JobRow]]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(CHANGES)
+        changes = [
+            Change(number, at, session == SESSION, *rest)  # type: ignore[arg-type]
+            for number, at, session, *rest in cursor.fetchall()
+        ]
+        cursor.execute(JOBS)
+        jobs = [
+            JobRow(job, task, execution, name.removeprefix("soak."), *rest)
+            for job, task, execution, name, *rest in cursor.fetchall()
+        ]
+    return changes, jobs

@@ -1,0 +1,162 @@
+"""How each fault is made. Faults of different servers overlap; two of one server wait for each other."""
+
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from random import Random
+
+from redis import RedisError
+
+from executions.conf import refresh_settings
+from executions.queue.keys import Keys
+from tasks.queues import JOBS, TICKS, WORK
+from tests.soak.evidence import Diary
+from tests.soak.plan import Fault
+from tests.soak.servers import PostgresTier, RedisTier, Workers
+
+#: Of the broker, one in so many of the keys that are deleted.
+BROKER_KEYS = ("unacked", "unacked_index", WORK, TICKS, JOBS)
+BROKER_SHARE = 0.15
+
+
+class Faults:
+    def __init__(
+        self, redis: RedisTier, postgres: PostgresTier, workers: Workers, diary: Diary, *, broker_keys: bool = True
+    ) -> None:
+        self.redis = redis
+        self.postgres = postgres
+        self.workers = workers
+        self.diary = diary
+        self.broker_keys = broker_keys
+        self.done: Counter[str] = Counter()
+        self.failed: list[str] = []
+        self._threads: list[threading.Thread] = []
+
+    def run(self, faults: Sequence[Fault], seconds: float) -> None:
+        """Each at its moment. Returns when the time is over and each fault has ended."""
+        start = time.monotonic()
+        for fault in faults:
+            time.sleep(max(0.0, start + fault.at - time.monotonic()))
+            thread = threading.Thread(target=self._make, args=(fault,), name=f"{fault.name} {fault.number}")
+            thread.start()
+            self._threads.append(thread)
+        time.sleep(max(0.0, start + seconds - time.monotonic()))
+        for thread in self._threads:
+            thread.join()
+
+    def _make(self, fault: Fault) -> None:
+        make: Callable[[Random], str | None] = getattr(self, fault.name)
+        since = time.time()
+        try:
+            told = make(fault.random)
+        except Exception:
+            self.failed.append(f"{fault.name}: {traceback.format_exc()}")
+            self.diary.note("fault failed", name=fault.name, error=traceback.format_exc())
+        else:
+            self.done[fault.name] += 1
+            self.diary.note("fault", name=fault.name, told=told or "", since=since, until=time.time())
+
+    def redis_snapshot(self, random: Random) -> None:
+        with self.redis.lock:
+            self.redis.take_snapshot()
+
+    def redis_restore(self, random: Random) -> str:
+        """From one of the last snapshots mostly, from any of them now and then."""
+        with self.redis.lock:
+            among = self.redis.snapshots if random.random() < 0.3 else self.redis.snapshots[-3:]
+            chosen = random.choice(among) if among else None
+            self.redis.restore(chosen, random.uniform(0, 4))
+            return f"snapshot {chosen.stem if chosen else 'none'} of {len(self.redis.snapshots)}"
+
+    def redis_flush(self, random: Random) -> None:
+        with self.redis.lock:
+            self.redis.client().flushall()
+
+    def redis_lose_key(self, random: Random) -> str:
+        with self.redis.lock:
+            client = self.redis.client()
+            names = sorted(vars(Keys(refresh_settings().key_prefix)).values())
+            if self.broker_keys and random.random() < BROKER_SHARE:
+                names = list(BROKER_KEYS)
+            there = [name for name in names if client.exists(name)]
+            chosen = random.choice(there) if there else "none"
+            client.delete(chosen)
+            return chosen
+
+    def redis_freeze(self, random: Random) -> None:
+        with self.redis.lock:
+            self.redis.freeze(random.uniform(1, 8))
+
+    def redis_refuse_writes(self, random: Random) -> None:
+        """As when its memory is full."""
+        with self.redis.lock:
+            client = self.redis.client()
+            client.config_set("maxmemory", "1mb")
+            try:
+                time.sleep(random.uniform(1, 6))
+            finally:
+                client.config_set("maxmemory", "0")
+
+    def redis_failover(self, random: Random) -> str:
+        kill_old = random.random() < 0.5
+        behind = random.choice([0.0, random.uniform(0, 4)])
+        with self.redis.lock:
+            self.redis.fail_over(behind, kill_old=kill_old)
+        return f"{behind:.1f} s behind, the old one {'killed' if kill_old else 'lives on'}"
+
+    def postgres_restart(self, random: Random) -> None:
+        with self.postgres.lock:
+            self.postgres.restart(random.uniform(0, 5))
+
+    def postgres_promote(self, random: Random) -> None:
+        with self.postgres.lock:
+            self.postgres.fail_over(random.uniform(0, 3), random.uniform(0, 2))
+
+    def worker_kill(self, random: Random) -> str:
+        name, pause = random.choice(self.workers.names), random.uniform(0, 4)
+        with self.workers.locks[name]:
+            self.workers.kill(name)
+            time.sleep(pause)
+            self.workers.start(name)
+        return name
+
+    def worker_kill_child(self, random: Random) -> str:
+        name, choose = random.choice(self.workers.names), random.random()
+        with self.workers.locks[name]:
+            self.workers.kill_child(name, choose)
+        return name
+
+    def worker_freeze(self, random: Random) -> str:
+        """For longer than a node may be silent."""
+        name, more = random.choice(self.workers.names), random.uniform(0.5, 4)
+        with self.workers.locks[name]:
+            self.workers.freeze(name, refresh_settings().node_ttl + more)
+        return name
+
+    def worker_terminate(self, random: Random) -> str:
+        name = random.choice(self.workers.names)
+        with self.workers.locks[name]:
+            self.workers.terminate(name, random.choice([2, 12]))
+            self.workers.start(name)
+        return name
+
+    def beat_kill(self, random: Random) -> None:
+        with self.workers.beat_lock:
+            self.workers.beat.kill()
+            time.sleep(random.uniform(0, 3))
+            self.workers.beat = self.workers.new_beat()
+
+    def beat_second(self, random: Random) -> None:
+        second = self.workers.new_beat()
+        time.sleep(random.uniform(3, 10))
+        second.kill()
+
+    def make_whole(self) -> None:
+        """All that a fault has left: the servers run, and so do the workers and one beat."""
+        with suppress(RedisError):
+            self.redis.client().config_set("maxmemory", "0")
+        self.redis.primary.start()
+        self.postgres.primary.start()

@@ -1,0 +1,217 @@
+"""What must hold of the jobs, as functions over the evidence. K1 to K5 are asked in executions/invariants.py.
+
+| violation              | a job                                                                           |
+| ---------------------- | ------------------------------------------------------------------------------- |
+| ran after its end      | began a run though its task had its final status, or was deleted                |
+| reopened               | had a final status, and a worker changed it                                     |
+| did not end            | has no final status when the quiet time is over                                 |
+| lost                   | ended as Error that says "lost"                                                 |
+| stopped by nothing     | is Stopped; nothing stopped its execution, and the job before it has succeeded  |
+| error without a reason | is Error, and its code never raises that                                        |
+| gave up too early      | is Error for max_attempts, and ran much less often                              |
+| success without a run  | is Success, and none of its runs came to its end                                |
+| too many runs          | began more often than max_attempts since it was started or tried again          |
+| two at once            | ran twice at the same time, and no worker that stood still explains it          |
+| wrong argument         | got from its chain what the job before it did not return                        |
+| forgotten arguments    | ran with the arguments of an earlier try                                        |
+
+The times are those of one machine. A run that begins while its task is being ended is no fault: SLACK seconds are
+allowed, and however long the process of the run stood still in between.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.soak.evidence import Change, Evidence, Freeze, JobRow, Run
+from tests.soak.jobs import ERRORS, MAX_ATTEMPTS
+
+SLACK = 1.0
+#: Two runs that meet for less than this have not met: the lines of both are written a moment late.
+MOMENT = 0.05
+#: So many beginnings may have left no line: the process died before it could write.
+UNWRITTEN = 2
+
+
+@dataclass(frozen=True)
+class Violation:
+    name: str
+    job: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: job {self.job} {self.what}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`explained`: runs at the same time because a worker stood still for longer than the node's ttl."""
+
+    violations: list[Violation]
+    explained: int
+
+
+def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
+    at_once, explained = two_at_once(evidence, node_ttl)
+    late = list(ran_after_the_end(evidence))
+    found = [
+        *late,
+        *reopened(evidence),
+        *badly_ended(evidence),
+        *at_once,
+        *wrong_arguments(evidence),
+    ]
+    # of a job that ran after its end these two say nothing new
+    ran_late = {one.job for one in late}
+    others = (*too_many_runs(evidence), *forgotten_arguments(evidence))
+    found += [one for one in others if one.job not in ran_late]
+    return Verdict(found, explained)
+
+
+def ran_after_the_end(evidence: Evidence) -> Iterator[Violation]:
+    changes = evidence.changes_by_task()
+    for run in evidence.runs:
+        last = _last_before(changes.get(run.task, []), run.began)
+        if last is None or not last.is_final:
+            continue
+        late = run.began - last.at - _stood_still(evidence.freezes, run.worker, last.at, run.began)
+        if late > SLACK:
+            end = f"its task was {last.status} (revision {last.revision})"
+            yield Violation("ran after its end", run.job, f"({run.kind}) began a run {late:.1f} s after {end}")
+
+
+def reopened(evidence: Evidence) -> Iterator[Violation]:
+    for changes in evidence.changes_by_task().values():
+        for before, after in pairwise(changes):
+            is_another = (before.status, before.revision) != (after.status, after.revision)
+            if before.is_final and not after.is_ours and is_another:
+                end = f"was {before.status} (revision {before.revision})"
+                yield Violation("reopened", after.job, f"{end} and became {after.status} ({after.revision})")
+
+
+def badly_ended(evidence: Evidence) -> Iterator[Violation]:
+    """One for each job at most."""
+    rows = {row.task: row for row in evidence.jobs}
+    runs = evidence.runs_by_job()
+    may_stop = {one.execution for one in evidence.asks if one.what != "retry" and one.outcome != "rolled back"}
+    lives = _lives(evidence)
+    for row in evidence.jobs:
+        before = rows.get(row.before) if row.before else None
+        its_runs = [run for run in runs.get(row.job, []) if run.revision >= lives.get(row.task, [0])[-1]]
+        match row.status:
+            case "Success":
+                found = _of_success(row, runs.get(row.job, []))
+            case "Stopped":
+                is_broken = before is not None and before.status != "Success"
+                is_explained = is_broken or row.execution in may_stop
+                found = None if is_explained else ("stopped by nothing", f'is Stopped: "{row.message}"')
+            case "Error":
+                found = _of_error(row, its_runs)
+            case _:
+                found = "did not end", f"is {row.status} after {len(its_runs)} runs"
+        if found:
+            yield Violation(found[0], row.job, f"({row.kind}) {found[1]}")
+
+
+def _of_success(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
+    if any(run.outcome == "returned" for run in runs):
+        return None
+    return "success without a run", f"is Success, and its runs ended as {[run.outcome for run in runs]}"
+
+
+def _of_error(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
+    if row.message.startswith("lost"):
+        return "lost", f'is Error: "{row.message}"'
+    if row.message.startswith("it has begun "):
+        most = MAX_ATTEMPTS[row.kind]
+        is_early = len(runs) + UNWRITTEN < most
+        return ("gave up too early", f"began {len(runs)} times of {most}") if is_early else None
+    if row.message.startswith(ERRORS.get(row.kind, ())):
+        return None
+    return "error without a reason", f'is Error: "{row.message}"'
+
+
+def too_many_runs(evidence: Evidence) -> Iterator[Violation]:
+    lives = _lives(evidence)
+    for job, runs in evidence.runs_by_job().items():
+        most = MAX_ATTEMPTS[runs[0].kind]
+        beginnings = lives.get(runs[0].task, [0])
+        for first, after in zip(beginnings, [*beginnings[1:], None], strict=True):
+            count = sum(first <= run.revision and (after is None or run.revision < after) for run in runs)
+            if count > most:
+                yield Violation("too many runs", job, f"({runs[0].kind}) ran {count} times of {most}")
+
+
+def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], int]:
+    found: list[Violation] = []
+    explained = 0
+    for job, runs in evidence.runs_by_job().items():
+        for number, second in enumerate(runs):
+            for first in runs[:number]:
+                together = min(first.until, second.until) - second.began
+                if first.until - second.began <= MOMENT:
+                    continue
+                if _was_taken_for_dead(evidence.freezes, first, second.began, node_ttl):
+                    explained += 1
+                    continue
+                what = (
+                    f"({first.kind}) ran in process {first.pid} and, {second.began - first.began:.1f} s after its"
+                )
+                what += f" beginning, in {second.pid}: together for {max(together, 0):.1f} s"
+                found.append(Violation("two at once", job, what))
+    return found, explained
+
+
+def wrong_arguments(evidence: Evidence) -> Iterator[Violation]:
+    for run in evidence.runs:
+        if "wanted" in run.said and run.said.get("got") != run.said["wanted"]:
+            what = f"({run.kind}) got {run.said.get('got')!r} and not {run.said['wanted']!r}"
+            yield Violation("wrong argument", run.job, what)
+
+
+def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
+    """A run with page 2 says that another try was asked for with page 2: no run after it has page 1. A try by hand
+    begins where the last one was or at the beginning."""
+    lives = _lives(evidence)
+    for job, runs in evidence.runs_by_job().items():
+        beginnings = lives.get(runs[0].task, [0])
+        furthest: dict[int, int] = {}
+        for run in runs:
+            if "page" not in run.said:
+                continue
+            life = sum(first <= run.revision for first in beginnings)
+            if run.said["page"] < furthest.get(life, 0):
+                what = f"({run.kind}) ran with page {run.said['page']} after page {furthest[life]}"
+                yield Violation("forgotten arguments", job, what)
+                break
+            furthest[life] = max(furthest.get(life, 0), run.said["page"])
+
+
+def _lives(evidence: Evidence) -> dict[int, list[int]]:
+    """The revisions in which each task was started, and tried again by hand."""
+    lives: dict[int, list[int]] = {}
+    for task, changes in evidence.changes_by_task().items():
+        lives[task] = [0]
+        for before, after in pairwise(changes):
+            if before.is_final and after.is_ours and not after.is_final:
+                lives[task].append(after.revision)
+    return lives
+
+
+def _last_before(changes: list[Change], moment: float) -> Change | None:
+    found = None
+    for change in changes:
+        if change.at <= moment:
+            found = change
+    return found
+
+
+def _stood_still(freezes: list[Freeze], worker: int, since: float, until: float) -> float:
+    return sum(max(0.0, min(one.until, until) - max(one.since, since)) for one in freezes if one.worker == worker)
+
+
+def _was_taken_for_dead(freezes: list[Freeze], run: Run, moment: float, node_ttl: float) -> bool:
+    """Whether its worker stood still for about as long as a node may be silent, after the run had begun and before
+    the moment."""
+    its_own = (one for one in freezes if one.worker == run.worker and one.until - one.since > node_ttl / 2)
+    return any(run.began < one.until and one.since < moment for one in its_own)

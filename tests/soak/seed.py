@@ -1,0 +1,285 @@
+"""One seed: its servers, a time of faults and traffic, a quiet time in which all must come true, the verdict.
+
+The intervals are short, so that what is promised within one of them is seen within seconds:
+
+| what brings it back              | setting                              | here     |
+| -------------------------------- | ------------------------------------ | -------- |
+| a dead node is noticed           | REFRESH_NODE_TTL_SECONDS, heartbeat  | 4 s, 0.5 |
+| its jobs and claims are given back, what was not sent is sent | REFRESH_RECOVER_INTERVAL_SECONDS | 1 s |
+| drift is found                   | REFRESH_RECONCILE_INTERVAL_SECONDS, and its grace | 1 s, 2 s |
+| a fetched message comes back     | REFRESH_VISIBILITY_TIMEOUT_SECONDS   | 6 s      |
+| an emptied Redis is compared with the database | a reaper's pass, asked for by recovery | 10 s |
+
+The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS lie beyond the
+quiet time: what waits for them is late. If something is late, the reaper is asked for a pass, and the verdict says
+what is left after it.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+from tests import servers
+from tests.faults.cluster import ROOT, SHORT, Cluster
+from tests.soak.evidence import SESSION, Diary, Evidence, from_database, lines_of, runs_of
+from tests.soak.history import history
+from tests.soak.plan import plan
+from tests.soak.proxy import Proxy
+from tests.soak.servers import PostgresTier, RedisTier, Workers, children_of
+
+SETTINGS = {
+    **SHORT,
+    "REFRESH_HEARTBEAT_SECONDS": "0.5",
+    "REFRESH_NODE_TTL_SECONDS": "4",
+    "REFRESH_RECOVER_INTERVAL_SECONDS": "1",
+    "REFRESH_RECONCILE_GRACE_SECONDS": "2",
+    "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "6",
+    "REFRESH_STALE_SECONDS": "300",
+    "REFRESH_QUARANTINE_SECONDS": "3",
+    "REFRESH_REAP_INTERVAL_SECONDS": "3600",
+    "REFRESH_REAP_DELAY_SECONDS": "3600",
+    "REFRESH_JOB_HOURS": "1",
+}
+DATABASE = "harbor_refresh"
+#: After all held, nothing may come back.
+STEADY_SECONDS = 8.0
+#: How long the reaper's pass has, if one is needed.
+REAPER_SECONDS = 30.0
+HISTORIES = 5
+
+
+class Soak:
+    def __init__(self, given: argparse.Namespace, folder: Path) -> None:
+        self.given = given
+        self.folder = folder
+        self.servers = servers.directory / "soak"
+        self.servers.mkdir(mode=0o755)
+        self.diary = Diary(folder / "diary.jsonl")
+        self.runs = folder / "runs.jsonl"
+        self.proxy = Proxy("redis", "postgres", "link")
+        self.redis = RedisTier(self.servers, self.proxy)
+        self.postgres = PostgresTier(self.servers, self.proxy)
+        self.alive_until: dict[int, float] = {}
+        self._over = threading.Event()
+
+    def prepare(self) -> None:
+        """Django, and the schema with the table of changes."""
+        import django
+        from django.core.management import call_command
+        from django.db import connection
+
+        settings = {**SETTINGS, **dict(one.split("=", 1) for one in self.given.set)}
+        addresses = {"DATABASE_URL": self.postgres.url, "REDIS_URL": self.redis.url}
+        os.environ.update(settings, **addresses, DJANGO_SETTINGS_MODULE="settings.test", PGAPPNAME=SESSION)
+        django.setup()
+        from harbor_refresh.celery import app
+
+        app.set_default()
+        call_command("migrate", verbosity=0)
+        with connection.cursor() as cursor:
+            cursor.execute(Path(__file__).with_name("audit.sql").read_text())
+
+    def run(self) -> bool:
+        self.prepare()
+        from tests.soak.faults import Faults
+        from tests.soak.traffic import Traffic
+
+        self.cluster = cluster = Cluster(DATABASE, self.folder)
+        cluster.env.update(os.environ, PGAPPNAME="soak-worker", SOAK_RUNS=str(self.runs))
+        try:
+            self.workers = Workers(cluster, self.diary)
+            threading.Thread(target=self._watch, daemon=True).start()
+            self.faults = Faults(
+                self.redis, self.postgres, self.workers, self.diary, broker_keys=not self.given.no_broker_keys
+            )
+            timeout = float(os.environ["REFRESH_VISIBILITY_TIMEOUT_SECONDS"])
+            self.traffic = Traffic(self.given.seed, self.diary, visibility_timeout=timeout)
+            self.redis.take_snapshot()
+            self.traffic.begin()
+            self.faults.run(plan(self.given.seed, self.given.seconds, self.given.without), self.given.seconds)
+            self.faults.make_whole()
+            self.traffic.end()
+            return self._settle()
+        finally:
+            self._over.set()
+            cluster.end()
+
+    def _watch(self) -> None:
+        """Which processes are alive, and whether a worker has ended that no fault has touched."""
+        while not self._over.wait(0.1):
+            now = time.time()
+            for member in list(self.workers.members.values()):
+                self.alive_until.update(dict.fromkeys(children_of(member.process.pid), now))
+            self.workers.restart_what_ended()
+
+    def _settle(self) -> bool:
+        self.diary.note("quiet")
+        began = time.monotonic()
+        late: list[str] = []
+        left = self._wait(self.given.quiet)
+        seconds = time.monotonic() - began
+        if left:
+            late, self._before_reaping = left, self._gather()
+            self.diary.note("reaped", outcome=self._reap())
+            left = self._wait(REAPER_SECONDS)
+        self._over.wait(STEADY_SECONDS)
+        return self._tell(seconds, late, left)
+
+    def _reap(self) -> str:
+        """As an operator would."""
+        command = [sys.executable, "manage.py", "refresh_jobs", "reap", "--json"]
+        done = subprocess.run(command, cwd=ROOT, env=self.cluster.env, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    def _wait(self, seconds: float) -> list[str]:
+        """What does not hold when the time is over."""
+        from django.db import Error, connection
+        from redis import RedisError
+
+        from executions.errors import RefreshError
+
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                left = self.what_does_not_hold()
+            except (RedisError, RefreshError, Error) as exc:
+                left = [f"the question has no answer: {exc}"]
+                connection.close()
+            if not left or time.monotonic() > deadline:
+                return left
+            self._over.wait(0.3)
+
+    def what_does_not_hold(self) -> list[str]:
+        """K1 to K5, as in the tests of faults."""
+        from executions.invariants import set_aside, violations
+        from executions.models import Job
+        from executions.status import FINAL_CODE
+        from tasks.queues import JOBS, WORK
+        from tests.faults.conftest import EXPECTED
+
+        client = self.redis.client()
+
+        def broker() -> int:
+            return int(client.llen(WORK) + client.llen(JOBS) + client.hlen("unacked"))
+
+        found = [str(one) for one in violations(broker=broker, at_most=20)]
+        found += [f"K5: the key {key!r} is left" for key in client.keys("*") if not key.startswith(EXPECTED)]
+        found += [f"set aside: {one}" for one in set_aside()]
+        unfinished = Job.objects.filter(task__status_code__lt=FINAL_CODE).count()
+        return found + [f"{unfinished} jobs have not ended"] * bool(unfinished)
+
+    def _gather(self) -> Evidence:
+        changes, jobs = from_database()
+        runs = runs_of(lines_of(self.runs), self.alive_until)
+        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks())
+
+    def _tell(self, seconds: float, late: list[str], left: list[str]) -> bool:
+        from tests.soak.judge import judge
+
+        evidence = self._gather()
+        node_ttl = float(os.environ["REFRESH_NODE_TTL_SECONDS"])
+        verdict = judge(evidence, node_ttl=node_ttl)
+        violations = [*verdict.violations]
+        if late:  # what the reaper has made good was late all the same
+            known = {(one.name, one.job) for one in violations}
+            before = judge(self._before_reaping, node_ttl=node_ttl).violations
+            violations += [one for one in before if (one.name, one.job) not in known]
+        others = [f"late: {one}" for one in late]
+        others += [f"left after the reaper's pass: {one}" for one in left]
+        others += [
+            f"ended by itself: {line['name']}, see {line['log']}" for line in self.diary.of("ended by itself")
+        ]
+        others += [f"raw error: {one}" for one in self.traffic.surprises]
+        instrument = [f"the instrument failed: {one}" for one in self.faults.failed]
+        held = not (violations or others or instrument)
+        counts = Counter(one.name for one in violations) + Counter(one.partition(":")[0] for one in others)
+        kinds = Counter(row.status for row in evidence.jobs)
+        slowest, slowest_call = self.traffic.slowest
+        tell(
+            f"seed {self.given.seed}: {'HELD' if held else 'FAILED'}"
+            f" | faults {_listed(self.faults.done)}"
+            f" | traffic {_listed(self.traffic.done)}"
+            f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
+            f" {verdict.explained} beside a run that stood still"
+            f" | slowest call {slowest:.1f} s ({slowest_call})"
+            f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"
+            + (f" | {_listed(counts)}" if counts else "")
+        )
+        self._keep(evidence, violations, others + instrument)
+        for line in (*instrument, *others[:20], *map(str, violations[:40])):
+            tell(f"    {line}")
+        if not held:
+            tell(f"    all of it, with the histories of the jobs: {self.folder}")
+        return held
+
+    def _keep(self, evidence, violations, others) -> None:  # type: ignore[no-untyped-def]
+        logs = sorted(self.folder.glob("*.log"))
+        parts = ["\n".join(others)]
+        told: Counter[str] = Counter()
+        for one in violations:
+            told[one.name] += 1
+            parts.append(str(one))
+            if told[one.name] <= HISTORIES:
+                parts.append("\n".join("    " + line for line in history(one.job, evidence, self.diary, logs)))
+        (self.folder / "violations.txt").write_text("\n\n".join(parts) + "\n")
+        changes = (f"{change}\n" for change in evidence.changes)
+        (self.folder / "changes.txt").write_text("".join(changes))
+
+    def end(self) -> None:
+        self._over.set()
+        self.redis.end()
+        self.postgres.end()
+        self.proxy.end()
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
+
+
+def tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--quiet", type=float, default=90)
+    parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--no-broker-keys", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    given = parser.parse_args()
+    servers.redis.kill()
+    servers.postgres.kill()
+    folder = Path(tempfile.mkdtemp(prefix=f"harbor-refresh-soak-{given.seed}-"))
+    folder.chmod(0o755)
+    log = os.open(folder / "traffic.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, sys.stderr.fileno())
+    held = False
+    soak = Soak(given, folder)
+    try:
+        held = soak.run()
+    except Exception:
+        tell(f"seed {given.seed}: the instrument failed, see {folder}\n{traceback.format_exc()}")
+    finally:
+        soak.end()
+        servers.pytest_unconfigure()
+        if held and not given.keep:
+            shutil.rmtree(folder)
+    return not held
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # threads of the traffic may still wait for a server

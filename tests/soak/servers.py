@@ -1,0 +1,296 @@
+"""The servers of one seed, each behind an address that stays, and its workers and beats."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from harbor_refresh.local.errors import LocalError
+from harbor_refresh.local.postgres import ROLE, EmbeddedPostgres
+from harbor_refresh.local.process import spawn, tail
+from harbor_refresh.local.redis import EmbeddedRedis
+from tests import servers
+from tests.faults.cluster import Cluster, Member
+from tests.soak.evidence import Diary
+from tests.soak.proxy import HOST, Proxy
+from tests.waiting import wait_for
+
+#: As redis.conf has it by default, but that snapshots are taken by us.
+REDIS = ("--appendonly", "no", "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "16mb")
+SNAPSHOT = "dump.rdb"
+POSTGRES = {
+    **servers.postgres.parameters,
+    "track_commit_timestamp": "on",
+    "max_connections": "100",
+    "wal_receiver_status_interval": "1s",
+}
+
+
+BEAT = "beat"
+
+
+class RedisTier:
+    """One address of Redis, and the server that it leads to now."""
+
+    def __init__(self, directory: Path, proxy: Proxy) -> None:
+        self.directory = directory
+        self.proxy = proxy
+        self.lock = threading.Lock()
+        self.snapshots: list[Path] = []
+        self._replaced: list[EmbeddedRedis] = []
+        self.primary = self._made()
+        self.proxy.lead("redis", self.primary.port)
+
+    @property
+    def url(self) -> str:
+        return f"redis://{HOST}:{self.proxy.ports['redis']}/0"
+
+    def client(self, server: EmbeddedRedis | None = None) -> Redis:
+        """Of the server itself, not through its address."""
+        at_once = Retry(NoBackoff(), 0)
+        return Redis(host=HOST, port=(server or self.primary).port, socket_timeout=10, retry=at_once)
+
+    def take_snapshot(self) -> None:
+        self.client().save()
+        copy = self.directory / f"{len(self.snapshots)}.rdb"
+        shutil.copy(self.primary.directory / SNAPSHOT, copy)
+        self.snapshots.append(copy)
+
+    def restore(self, snapshot: Path | None, seconds_away: float) -> None:
+        """Kill it; it comes back as it was when the snapshot was taken, or empty."""
+        self.primary.kill()
+        there = self.primary.directory / SNAPSHOT
+        there.unlink(missing_ok=True)
+        if snapshot:
+            shutil.copy(snapshot, there)
+        time.sleep(seconds_away)
+        self.primary.start()
+
+    def freeze(self, seconds: float) -> None:
+        pid = self.primary.pid
+        assert pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def fail_over(self, seconds_behind: float, *, kill_old: bool) -> None:
+        """To a replica that is so far behind. The old primary is killed, or becomes a replica of the new one and
+        closes none of its connections."""
+        old, new = self.primary, self._made()
+        replica = self.client(new)
+        self.proxy.lead("link", old.port)
+        replica.replicaof(HOST, str(self.proxy.ports["link"]))
+        wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "the replica to follow")
+        self.proxy.hold("link")
+        time.sleep(seconds_behind)
+        replica.replicaof("NO", "ONE")
+        self.proxy.release("link")
+        self.proxy.lead("redis", new.port)
+        self.primary = new
+        for one in self._replaced:
+            one.kill()
+        self._replaced = [old]
+        if kill_old:
+            old.kill()
+        else:
+            self.client(old).replicaof(HOST, str(new.port))
+
+    def end(self) -> None:
+        for one in (*self._replaced, self.primary):
+            one.kill()
+
+    def _made(self) -> EmbeddedRedis:
+        number = 1 + len(list(self.directory.glob("redis-*")))
+        return EmbeddedRedis(self.directory / f"redis-{number}", extra=REDIS).start()
+
+
+class Standby(EmbeddedPostgres):
+    """A copy of a primary that follows it."""
+
+    def __init__(self, directory: Path, primary: EmbeddedPostgres) -> None:
+        super().__init__(directory, parameters=primary.parameters, database=primary.database)
+        self.primary = primary
+
+    def _make_data(self, programs: Path) -> None:
+        self.directory.mkdir(exist_ok=True)
+        self.directory.chmod(0o755)
+        self._data.mkdir(mode=0o700)
+        if self._account:
+            os.chown(self._data, self._account.uid, self._account.gid)
+        source = f"host={HOST} port={self.primary.port} user={ROLE} application_name=standby"
+        words = ["-D", self._data, "-d", source, "-R", "-X", "stream", "-c", "fast", "--no-sync"]
+        made = spawn(
+            [programs / "pg_basebackup", *words],
+            log=self.log,
+            death_signal=signal.SIGKILL,
+            account=self._account,
+        )
+        if made.wait() != 0:
+            raise LocalError(f"pg_basebackup failed. Its log ({self.log}) ends:\n{tail(self.log)}")
+
+
+class PostgresTier:
+    """One address of PostgreSQL, and the server that it leads to now."""
+
+    def __init__(self, directory: Path, proxy: Proxy) -> None:
+        self.directory = directory
+        self.proxy = proxy
+        self.lock = threading.Lock()
+        self.primary = EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES).start()
+        self._count = 1
+        self.proxy.lead("postgres", self.primary.port)
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://{ROLE}@{HOST}:{self.proxy.ports['postgres']}/{self.primary.database}"
+
+    def restart(self, seconds_away: float) -> None:
+        self.primary.kill()
+        time.sleep(seconds_away)
+        self.primary.start()
+
+    def fail_over(self, seconds_together: float, seconds_away: float) -> None:
+        """To a standby that has each commit before it is acknowledged, so that none is lost."""
+        self._count += 1
+        new = Standby(self.directory / f"postgres-{self._count}", self.primary).start()
+        wait_for(lambda: self._asked(self.primary, "SELECT count(*) FROM pg_stat_replication")[0], "the standby")
+        self._told(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self._told(self.primary, "SELECT pg_reload_conf()")
+        synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+        wait_for(lambda: self._asked(self.primary, synchronous)[0], "the standby to be synchronous")
+        time.sleep(seconds_together)
+        self.primary.kill()
+        time.sleep(seconds_away)
+        self._told(new, "SELECT pg_promote()")
+        self.proxy.lead("postgres", new.port)
+        old, self.primary = self.primary, new
+        old.discard()
+
+    def end(self) -> None:
+        self.primary.kill()
+
+    @staticmethod
+    def _asked(server: EmbeddedPostgres, statement: str) -> tuple[int, ...]:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            row = connection.execute(statement).fetchone()
+        assert row
+        return row
+
+    def _told(self, server: EmbeddedPostgres, statement: str) -> None:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+class Workers:
+    """The workers and beats. What is done to them is written into the diary, for the judge."""
+
+    def __init__(self, cluster: Cluster, diary: Diary, names: str = "ab", *, processes: int = 3) -> None:
+        self.cluster = cluster
+        self.diary = diary
+        self.processes = processes
+        self.names = names
+        self.locks = {name: threading.Lock() for name in names}
+        self.members: dict[str, Member] = {}
+        self.beat_lock = threading.Lock()
+        self.beat = self.new_beat()
+        for name in names:
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        options = ["-n", f"{name}@%h", "-c", str(self.processes), "-P", "prefork", "--without-gossip"]
+        command = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", *options]
+        member = self.cluster.start(f"worker-{name}", [*command, "--include=tests.soak.jobs"])
+        self.members[name] = member
+        self.diary.note("worker started", name=name, pid=member.process.pid)
+
+    def new_beat(self) -> Member:
+        return self.cluster.beat()
+
+    def kill(self, name: str) -> None:
+        member = self.members[name]
+        self.diary.note("worker killed", name=name, pid=member.process.pid)
+        member.kill()
+
+    def terminate(self, name: str, seconds: float) -> None:
+        """As an orchestrator does: SIGTERM, and SIGKILL after a while."""
+        member = self.members[name]
+        self.diary.note("worker terminated", name=name, pid=member.process.pid)
+        with suppress(ProcessLookupError):
+            os.kill(member.process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + seconds
+        while not member.died() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        member.kill()
+
+    def freeze(self, name: str, seconds: float) -> None:
+        member = self.members[name]
+        begun = time.time()
+        member.signal(signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            self.diary.note("worker frozen", pid=member.process.pid, since=begun, until=time.time())
+            member.signal(signal.SIGCONT)
+
+    def kill_child(self, name: str, choose: float) -> None:
+        children = children_of(self.members[name].process.pid)
+        if children:
+            with suppress(ProcessLookupError):
+                os.kill(children[int(choose * len(children))], signal.SIGKILL)
+
+    def ended_by_themselves(self) -> list[str]:
+        """Names of workers that are gone and that no fault has ended; only where none is at work."""
+        gone: list[str] = []
+        for name in self.names:
+            if self.locks[name].acquire(blocking=False):
+                try:
+                    if self.members[name].died():
+                        gone.append(name)
+                finally:
+                    self.locks[name].release()
+        if self.beat_lock.acquire(blocking=False):
+            try:
+                if self.beat.died():
+                    gone.append(BEAT)
+            finally:
+                self.beat_lock.release()
+        return gone
+
+    def restart_what_ended(self) -> None:
+        for name in self.ended_by_themselves():
+            member = self.beat if name == BEAT else self.members[name]
+            self.diary.note("ended by itself", name=name, code=member.process.returncode, log=str(member.log))
+            if name == BEAT:
+                self.beat = self.new_beat()
+            else:
+                self.start(name)
+
+
+def children_of(pid: int) -> list[int]:
+    """The living ones; a process that was killed and not waited for does not live."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(child) for child in children if _lives(child)]
+
+
+def _lives(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return False
+
+
+__all__ = ["PostgresTier", "RedisError", "RedisTier", "Workers", "children_of"]

@@ -1,0 +1,186 @@
+"""What is asked of the public functions while faults happen: jobs and their executions, and plain reports."""
+
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from celery import chain
+from django.db import Error as DjangoDatabaseError
+from django.db import connection, transaction
+
+from executions.errors import AlreadyUnderWay, RefreshError
+from executions.models import Execution, Task
+from executions.usecases import NewExecution, NewTask, Report, create_many, report, stop
+from executions.usecases.deleting import delete
+from tasks.jobs import TrackedExecution, start
+from tests.soak import jobs as team
+from tests.soak.evidence import Diary
+
+#: What a caller has to expect when servers are away.
+EXPECTED = (RefreshError, DjangoDatabaseError, Execution.DoesNotExist)
+STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success", "Success")
+PLAIN_EXECUTIONS = 300
+#: How often each is asked for, beside the others.
+ACTS = {
+    "start": 60,
+    "stop": 8,
+    "retry": 12,
+    "delete": 4,
+    "start and roll back": 2,
+    "stop and roll back": 4,
+    "delete and roll back": 3,
+}
+
+
+class RollBack(Exception):
+    """Raised by us, to end a transaction."""
+
+
+def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
+    """Signatures and chains of them."""
+    short, long = random.uniform(0.5, 2), visibility_timeout + random.uniform(1, 4)
+    value = [f"{random.randrange(10**9)}" for _ in range(3)]
+    makers: list[tuple[float, Callable[[], Any]]] = [
+        (6, lambda: team.plain.s(random.choice([0.0, 0.05, 0.3]))),
+        (2, lambda: team.plain.s(0.0).set(countdown=short)),
+        (2, lambda: team.plain.s(0.0).set(countdown=long)),
+        (2, lambda: team.pages.s(1, random.choice([2, 3, 4]), 0)),
+        (2, lambda: team.pages.s(1, 3, random.choice([short, short, long]))),
+        (2, lambda: team.flaky.s(random.choice([0, 1, 2]))),
+        (1, team.fails.s),
+        (2, lambda: chain(team.gives.s(value[0]), team.takes.s(value[0]))),
+        (2, lambda: chain(team.gives.s(value[0]), team.hands_on.s(*value[:2]), team.takes.s(value[1]))),
+        (1, lambda: chain(team.fails.s(), team.plain.si(0.0))),
+        (2, lambda: team.only_one.s(random.choice("vwxyz"), random.uniform(0, 1))),
+        (1, lambda: team.steady.s(random.uniform(3, 7))),
+        (0.7, lambda: team.deadly.s(random.choice([1, 1, 2, 5]))),
+        (0.3, team.too_long.s),
+        (0.3, team.soft.s),
+    ]
+    weights = [weight for weight, _ in makers]
+    return [make() for _, make in random.choices(makers, weights, k=random.choice([1, 1, 2, 4, 8]))]
+
+
+class Traffic:
+    def __init__(self, seed: int, diary: Diary, *, visibility_timeout: float) -> None:
+        self.seed = seed
+        self.diary = diary
+        self.visibility_timeout = visibility_timeout
+        self.done: Counter[str] = Counter()
+        self.surprises: list[str] = []
+        self.slowest: tuple[float, str] = (0.0, "none")
+        self._started: list[int] = []
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._loop, args=(act, f"{seed} {act.__name__} {number}"), daemon=True)
+            for act, number in ((self._ask, 0), (self._ask, 1), (self._report, 0))
+        ]
+        created = create_many(NewExecution("SOAK_PLAIN", tasks=[NewTask()] * 3) for _ in range(PLAIN_EXECUTIONS))
+        self._plain = [one.pk for one in created]
+        self._tasks = list(Task.objects.filter(execution_id__in=self._plain).values_list("pk", flat=True))
+
+    def begin(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join(120)
+            if thread.is_alive():
+                self.surprises.append(f"a call of {thread.name} has not returned within two minutes")
+
+    def _loop(self, act: Callable[[Random], None], seed: str) -> None:
+        random = Random(seed)
+        while not self._over.is_set():
+            act(random)
+            self._over.wait(random.uniform(0.05, 0.6 if act == self._ask else 0.2))
+        connection.close()
+
+    def _call(self, what: str, call: Callable[[], object]) -> tuple[str, object]:
+        """What became of it, and what it returned. A raw error of a library is a surprise."""
+        begun = time.monotonic()
+        outcome, value = "returned", None
+        try:
+            value = call()
+        except RollBack:
+            outcome = "rolled back"
+        except AlreadyUnderWay:
+            outcome = "refused"
+        except EXPECTED as exc:
+            outcome = "raised"
+            self.diary.note("raised", call=what, error=f"{type(exc).__name__}: {exc}"[:300])
+            if isinstance(exc, DjangoDatabaseError):
+                connection.close()
+                self._over.wait(0.2)
+        except Exception:
+            outcome = "raised"
+            self.surprises.append(f"{what}: {traceback.format_exc()}")
+            connection.close()
+        took = time.monotonic() - begun
+        self.slowest = max(self.slowest, (took, what))
+        self.done[what if outcome == "returned" else f"{what} ({outcome})"] += 1
+        return outcome, value
+
+    def _ask(self, random: Random) -> None:
+        """Each act takes its random numbers before it does anything: they do not depend on what happens."""
+        what = random.choices(list(ACTS), list(ACTS.values()))[0]
+        signatures = some_jobs(random, self.visibility_timeout)
+        newest = int(random.triangular(1, 40, 3))
+        if what.startswith("start"):
+            _, execution = self._call(what, lambda: self._start(signatures, roll_back=what != "start"))
+            if isinstance(execution, int):
+                self._started.append(execution)
+        elif len(self._started) >= newest:
+            self._act_on(self._started[-newest], what)
+
+    def _start(self, signatures: list[Any], *, roll_back: bool) -> int:
+        if not roll_back:
+            return start("SOAK", jobs=signatures).pk
+        with transaction.atomic():
+            start("SOAK", jobs=signatures)
+            raise RollBack
+
+    def _act_on(self, execution: int, what: str) -> None:
+        verb, *rolls_back = what.split(" and ")
+        acts: dict[str, Callable[[], object]] = {
+            "stop": lambda: TrackedExecution.objects.get(pk=execution).stop(),
+            "retry": lambda: TrackedExecution.objects.get(pk=execution).retry_failed(),
+            "delete": lambda: delete([execution]),
+        }
+
+        def act() -> None:
+            if not rolls_back:
+                acts[verb]()
+                return
+            with transaction.atomic():
+                acts[verb]()
+                raise RollBack
+
+        # the outcome of a call that has not returned is not known: it counts as one that may have done it
+        outcome, _ = self._call(what, act)
+        if rolls_back:
+            outcome = "rolled back"
+        self.diary.note("asked", ask=verb, execution=execution, outcome=outcome)
+
+    def _report(self, random: Random) -> None:
+        revisions = [0, 1, 1, 2, 3, 4]
+        reports = [
+            Report(random.choice(self._tasks), random.choice(STATUSES), random.choice(revisions))
+            for _ in range(random.choice([1, 1, 5, 50]))
+        ]
+        chosen = random.choice(self._plain)
+        match random.random():
+            case share if share < 0.94:
+                self._call("report", lambda: report(reports))
+            case share if share < 0.98:
+                self._call("stop without jobs", lambda: stop(chosen))
+            case _:
+                self._call("delete without jobs", lambda: delete([chosen]))
+                with suppress(ValueError):
+                    self._plain.remove(chosen)

@@ -1,0 +1,288 @@
+"""The judge of the soak: each of its checks fails where it must, and holds where what it sees is allowed."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.soak.evidence import Ask, Change, Evidence, Freeze, JobRow, Run, runs_of
+from tests.soak.judge import SLACK, judge
+from tests.soak.plan import WEIGHTS, plan
+
+NODE_TTL = 4.0
+WORKER, OTHER_WORKER = 100, 200
+
+
+def run(began: float, ended: float | None = None, *, outcome: str = "returned", **values: Any) -> Run:
+    known: dict[str, Any] = {"job": "j", "task": 1, "kind": "plain", "revision": 0, "pid": 101, "worker": WORKER}
+    return Run(**{**known, **values}, began=began, ended=ended, outcome=outcome if ended else "")
+
+
+def changes(*steps: tuple[float, str, int], ours: tuple[str, ...] = ("Pending",), **values: Any) -> list[Change]:
+    """The life of a task, as (time, status, revision); the traffic asks for the statuses in `ours`."""
+    codes = {"Pending": 0, "Scheduled": 1, "Running": 2}
+    known: dict[str, Any] = {"task": 1, "execution": 1, "job": "j", "runs": 0, "message": ""}
+    known |= values
+    return [
+        Change(
+            round(at),
+            at,
+            status in ours,
+            **{**known, **values},
+            status=status,
+            code=codes.get(status, 3),
+            revision=rev,
+        )
+        for at, status, rev in steps
+    ]
+
+
+def row(status: str = "Success", message: str = "", **values: Any) -> JobRow:
+    known: dict[str, Any] = {"job": "j", "task": 1, "execution": 1, "kind": "plain"}
+    return JobRow(**{**known, **values}, status=status, message=message)
+
+
+def evidence(
+    runs: list[Run],
+    life: list[Change],
+    jobs: list[JobRow] | None = None,
+    freezes: list[Freeze] | None = None,
+    asks: list[Ask] | None = None,
+) -> Evidence:
+    return Evidence(runs, life, [row()] if jobs is None else jobs, freezes or [], asks or [])
+
+
+LIFE = changes((0, "Pending", 0), (1, "Running", 0), (2, "Success", 0))
+GOOD = run(1, 2)
+TRIED_AGAIN = changes((0, "Pending", 0), (2, "Error", 0), (10, "Pending", 1), (12, "Error", 1))
+ERROR = row("Error", "ValueError: it is broken", kind="fails")
+EXHAUSTED = "it has begun 5 times, which is as often as it may: see max_attempts"
+
+
+def with_pages(*pages: int) -> list[Run]:
+    return [run(at, at + 0.5, kind="pages", revision=at, said={"page": page}) for at, page in enumerate(pages)]
+
+
+def failing(began: float, **values: Any) -> Run:
+    return run(began, began + 0.05, outcome="ValueError", kind="fails", **values)
+
+
+def attempts(count: int, **values: Any) -> list[Run]:
+    return [run(at, at + 0.5, revision=at, outcome="Retry", **values) for at in range(count)]
+
+
+BAD: dict[str, tuple[Evidence, list[str]]] = {
+    "a run begins after success": (
+        evidence([GOOD, run(2 + SLACK + 0.1, 4)], LIFE),
+        ["ran after its end"],
+    ),
+    "a run begins after its task was deleted": (
+        evidence([GOOD, run(9, 10)], [*LIFE, *changes((5, "Deleted", 0), ours=("Deleted",))], jobs=[]),
+        ["ran after its end"],
+    ),
+    "a run begins after a stop": (
+        evidence(
+            [run(5, 6)],
+            changes((0, "Pending", 0), (2, "Stopped", 0), ours=("Pending", "Stopped")),
+            [row("Stopped")],
+            asks=[Ask("stop", 1, "returned", 2)],
+        ),
+        ["ran after its end"],
+    ),
+    "a process stood still before the end, which explains nothing": (
+        evidence([GOOD, run(8, 9)], LIFE, freezes=[Freeze(WORKER, 0, 1.5)]),
+        ["ran after its end"],
+    ),
+    "another worker stood still": (
+        evidence([GOOD, run(8, 9)], LIFE, freezes=[Freeze(OTHER_WORKER, 2, 8)]),
+        ["ran after its end"],
+    ),
+    "a worker opens what was stopped": (
+        evidence(
+            [run(1, 2, outcome="Retry"), run(4, 5, revision=1)],
+            changes(
+                (0, "Pending", 0),
+                (2, "Stopped", 0),
+                (3, "Scheduled", 1),
+                (5, "Success", 1),
+                ours=("Pending", "Stopped"),
+            ),
+        ),
+        ["reopened"],
+    ),
+    "a worker turns an end into another": (
+        evidence([GOOD], [*LIFE, *changes((3, "Error", 1))], [row("Error", "ValueError", kind="fails")]),
+        ["reopened"],
+    ),
+    "a job waits for ever": (
+        evidence([], changes((0, "Pending", 0)), [row("Pending")]),
+        ["did not end"],
+    ),
+    "a job is lost": (
+        evidence([GOOD], LIFE, [row("Error", "lost: it had begun")]),
+        ["lost"],
+    ),
+    "a stop was rolled back and stops it all the same": (
+        evidence([], [], [row("Stopped")], asks=[Ask("stop", 1, "rolled back", 1)]),
+        ["stopped by nothing"],
+    ),
+    "another execution was stopped": (
+        evidence([], [], [row("Stopped")], asks=[Ask("stop", 2, "returned", 1)]),
+        ["stopped by nothing"],
+    ),
+    "a try by hand stops nothing": (
+        evidence([], [], [row("Stopped")], asks=[Ask("retry", 1, "returned", 1)]),
+        ["stopped by nothing"],
+    ),
+    "the job before it has succeeded": (
+        evidence([GOOD], LIFE, [row(), row("Stopped", job="k", task=2, before=1)]),
+        ["stopped by nothing"],
+    ),
+    "an error that its code does not raise": (
+        evidence([GOOD], LIFE, [row("Error", "TypeError: takes 2 arguments")]),
+        ["error without a reason"],
+    ),
+    "max_attempts after one run of five": (
+        evidence([GOOD], LIFE, [row("Error", EXHAUSTED)]),
+        ["gave up too early"],
+    ),
+    "success of a job that never ran": (
+        evidence([], LIFE),
+        ["success without a run"],
+    ),
+    "success of a job that was killed": (
+        evidence([run(1, None)], LIFE),
+        ["success without a run"],
+    ),
+    "six runs of five": (
+        evidence(attempts(6), [], [row("Error", EXHAUSTED)]),
+        ["too many runs"],
+    ),
+    "six runs of five in the second life": (
+        evidence(
+            [failing(1)] + [failing(11 + at, revision=1 + at) for at in range(6)],
+            changes((0, "Pending", 0), (2, "Error", 0), (10, "Pending", 1), (30, "Error", 1)),
+            [ERROR],
+        ),
+        ["too many runs"],
+    ),
+    "two runs at once": (
+        evidence([run(1, 3), run(2, 4, pid=201, worker=OTHER_WORKER)], []),
+        ["two at once"],
+    ),
+    "a run whose process lives and writes no end, and another": (
+        evidence([run(1, None, alive_until=3), run(2, 4, pid=201, worker=OTHER_WORKER)], []),
+        ["two at once"],
+    ),
+    "its worker stood still for a moment only": (
+        evidence([run(1, 9), run(8, 10, pid=201)], [], freezes=[Freeze(WORKER, 2, 3)]),
+        ["two at once"],
+    ),
+    "the worker of the second run stood still": (
+        evidence([run(1, 9), run(8, 10, pid=201, worker=OTHER_WORKER)], [], freezes=[Freeze(OTHER_WORKER, 2, 7)]),
+        ["two at once"],
+    ),
+    "a chain hands on something else": (
+        evidence([run(1, 2, kind="takes", said={"got": None, "wanted": {"value": "1"}})], []),
+        ["wrong argument"],
+    ),
+    "a try with other arguments, then one with those of before": (
+        evidence(
+            with_pages(1, 2, 1),
+            [],
+        ),
+        ["forgotten arguments"],
+    ),
+}
+
+ALLOWED: dict[str, Evidence] = {
+    "a job that runs once": evidence([GOOD], LIFE),
+    "a run that begins while its task is being stopped": evidence(
+        [run(2 + SLACK / 2, 3)],
+        changes((0, "Pending", 0), (2, "Stopped", 0)),
+        [row("Stopped")],
+        asks=[Ask("stop", 1, "returned", 2)],
+    ),
+    "a run whose process stood still while its task ended": evidence(
+        [GOOD, run(8, 9)], LIFE, freezes=[Freeze(WORKER, 1.5, 7.5)]
+    ),
+    "a job that is tried again by hand": evidence(
+        [
+            failing(1),
+            failing(11, revision=1),
+        ],
+        TRIED_AGAIN,
+        [ERROR],
+    ),
+    "five runs of five in each of two lives": evidence(
+        [failing(at / 10) for at in range(5)] + [failing(11 + at / 10, revision=1) for at in range(5)],
+        TRIED_AGAIN,
+        [ERROR],
+    ),
+    "a stop whose outcome is not known": evidence([], [], [row("Stopped")], asks=[Ask("stop", 1, "raised", 1)]),
+    "a job behind one that has failed": evidence(
+        [failing(1)],
+        [],
+        [ERROR, row("Stopped", job="k", task=2, before=1)],
+    ),
+    "a job that is deleted and had been stopped": evidence(
+        [GOOD], [*LIFE, *changes((5, "Deleted", 0), ours=("Deleted",))], jobs=[]
+    ),
+    "a job that gave up after five runs of five": evidence(attempts(5), [], [row("Error", EXHAUSTED)]),
+    "two runs one after the other": evidence([run(1, 2), run(2.01, 3, pid=201)], []),
+    "a run after one whose process was killed": evidence([run(1, None, alive_until=1.5), run(2, 3, pid=201)], []),
+    "a chain that hands on the right value": evidence(
+        [run(1, 2, kind="takes", said={"got": {"value": "1"}, "wanted": {"value": "1"}})], []
+    ),
+    "pages one after the other, and one of them twice": evidence(
+        with_pages(1, 2, 2, 3),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_must_not_be_is_found_once_and_by_its_name(case: str) -> None:
+    given, names = BAD[case]
+    assert [one.name for one in judge(given, node_ttl=NODE_TTL).violations] == names
+
+
+@pytest.mark.parametrize("case", ALLOWED)
+def test_what_is_allowed_is_no_violation(case: str) -> None:
+    assert judge(ALLOWED[case], node_ttl=NODE_TTL).violations == []
+
+
+def test_runs_at_the_same_time_are_explained_by_a_worker_that_stood_still_for_longer_than_the_ttl() -> None:
+    both = [run(1, 9), run(8, 10, pid=201, worker=OTHER_WORKER)]
+    verdict = judge(evidence(both, [], freezes=[Freeze(WORKER, 2, 7)]), node_ttl=NODE_TTL)
+    assert (verdict.violations, verdict.explained) == ([], 1)
+
+
+def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has_no_end() -> None:
+    who = {"job": "j", "task": 1, "kind": "pages", "revision": 0, "pid": 101, "worker": WORKER}
+    killed = {**who, "job": "k", "pid": 102}
+    lines = [
+        {"what": "end", **who, "at": 12.0, "clock": 2.0, "outcome": "Retry"},
+        {"what": "begin", **who, "at": 11.0, "clock": 1.0, "page": 1},
+        {"what": "begin", **killed, "at": 13.0, "clock": 3.0},
+        {"what": "begin", **who, "at": 14.0, "clock": 4.0, "page": 2},
+        {"what": "end", **who, "at": 15.0, "clock": 5.0, "outcome": "returned"},
+    ]
+    alive = {101: 20.0, 102: 13.5}
+    first = run(11, 12, kind="pages", outcome="Retry", alive_until=20.0, said={"page": 1})
+    assert runs_of(lines, alive) == [
+        first,
+        run(13, None, job="k", kind="pages", pid=102, alive_until=13.5),
+        replace(first, began=14.0, ended=15.0, outcome="returned", said={"page": 2}),
+    ]
+
+
+def test_a_seed_is_a_plan_and_leaving_a_fault_out_changes_no_other() -> None:
+    whole = plan(1, 600)
+    assert plan(1, 600) == whole != plan(2, 600)
+    assert {fault.name for fault in whole} == set(WEIGHTS)
+    without = plan(1, 600, ["worker_kill"])
+    left = [fault for fault in whole if fault.name != "worker_kill"]
+    assert [(fault.at, fault.name, fault.random.random()) for fault in without] == [
+        (fault.at, fault.name, fault.random.random()) for fault in left
+    ]
