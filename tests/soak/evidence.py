@@ -66,6 +66,7 @@ class JobRow:
     status: str
     message: str
     before: int | None = None
+    published: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,8 @@ CHANGES = """
     FROM soak_change ORDER BY number
 """
 JOBS = """
-    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message, j.follows_id
+    SELECT t.job_id, t.id, t.execution_id, j.name, t.status, t.status_message, j.follows_id,
+           extract(epoch FROM j.published_at)::float8
     FROM execution_job j JOIN task t ON t.id = j.task_id ORDER BY t.id
 """
 

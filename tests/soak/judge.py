@@ -4,7 +4,7 @@
 | ---------------------- | ------------------------------------------------------------------------------- |
 | ran after its end      | began a run though its task had its final status, or was deleted                |
 | reopened               | had a final status, and a worker changed it                                     |
-| did not end            | has no final status when the quiet time is over                                 |
+| did not end            | has no final status when the quiet time is over, though its turn has come       |
 | lost                   | ended as Error that says "lost"                                                 |
 | stopped by nothing     | is Stopped; nothing stopped its execution, and the job before it has succeeded  |
 | error without a reason | is Error, and its code never raises that                                        |
@@ -13,6 +13,7 @@
 | too many runs          | began more often than max_attempts since it was started or tried again          |
 | two at once            | ran twice at the same time, and no worker that stood still explains it          |
 | wrong argument         | got from its chain what the job before it did not return                        |
+| ran before its turn    | began a run, and the job before it in its chain had not succeeded               |
 | forgotten arguments    | ran with the arguments of an earlier try                                        |
 
 The times are those of one machine. A run that begins while its task is being ended is no fault: SLACK seconds are
@@ -26,6 +27,7 @@ from itertools import pairwise
 from tests.soak.evidence import Change, Evidence, Freeze, JobRow, Run
 from tests.soak.jobs import ERRORS, MAX_ATTEMPTS
 
+FINAL = ("Stopped", "Error", "Success")
 SLACK = 1.0
 #: Two runs that meet for less than this have not met: the lines of both are written a moment late.
 MOMENT = 0.05
@@ -60,6 +62,7 @@ def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
         *badly_ended(evidence),
         *at_once,
         *wrong_arguments(evidence),
+        *ran_before_its_turn(evidence),
     ]
     # of a job that ran after its end these two say nothing new
     ran_late = {one.job for one in late}
@@ -107,6 +110,8 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
                 found = None if is_explained else ("stopped by nothing", f'is Stopped: "{row.message}"')
             case "Error":
                 found = _of_error(row, its_runs)
+            case _ if before is not None and before.status not in FINAL:
+                found = None  # it waits for its turn: the job before it is the one that did not end
             case _:
                 found = "did not end", f"is {row.status} after {len(its_runs)} runs"
         if found:
@@ -167,6 +172,18 @@ def wrong_arguments(evidence: Evidence) -> Iterator[Violation]:
         if "wanted" in run.said and run.said.get("got") != run.said["wanted"]:
             what = f"({run.kind}) got {run.said.get('got')!r} and not {run.said['wanted']!r}"
             yield Violation("wrong argument", run.job, what)
+
+
+def ran_before_its_turn(evidence: Evidence) -> Iterator[Violation]:
+    changes = evidence.changes_by_task()
+    before = {row.job: row.before for row in evidence.jobs if row.before}
+    for run in evidence.runs:
+        if run.job not in before:
+            continue
+        its_changes = changes.get(before[run.job], [])
+        if not any(one.status == "Success" and one.at <= run.began for one in its_changes):
+            what = f"({run.kind}) began a run before task {before[run.job]} was Success"
+            yield Violation("ran before its turn", run.job, what)
 
 
 def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:

@@ -16,6 +16,7 @@ what is left after it.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
+from tasks.queues import JOBS, WORK
 from tests import servers
 from tests.faults.cluster import ROOT, SHORT, Cluster
 from tests.soak.evidence import SESSION, Diary, Evidence, from_database, lines_of, runs_of
@@ -51,7 +53,9 @@ SETTINGS = {
 DATABASE = "harbor_refresh"
 #: After all held, nothing may come back.
 STEADY_SECONDS = 8.0
-#: How long the reaper's pass has, if one is needed.
+#: A quiet time is never longer, whatever moves.
+LONGEST_SECONDS = 300.0
+#: How long nothing may move after the reaper's pass.
 REAPER_SECONDS = 30.0
 HISTORIES = 5
 
@@ -68,6 +72,9 @@ class Soak:
         self.redis = RedisTier(self.servers, self.proxy)
         self.postgres = PostgresTier(self.servers, self.proxy)
         self.alive_until: dict[int, float] = {}
+        #: Between two looks at the processes, which are 0.1 s apart: a machine that is too busy for the short
+        #: intervals makes live nodes look dead, and shows here.
+        self.longest_pause = 0.0
         self._over = threading.Event()
 
     def prepare(self) -> None:
@@ -114,8 +121,11 @@ class Soak:
 
     def _watch(self) -> None:
         """Which processes are alive, and whether a worker has ended that no fault has touched."""
+        looked_at = time.time()
         while not self._over.wait(0.1):
             now = time.time()
+            self.longest_pause = max(self.longest_pause, now - looked_at)
+            looked_at = now
             for member in list(self.workers.members.values()):
                 self.alive_until.update(dict.fromkeys(children_of(member.process.pid), now))
             self.workers.restart_what_ended()
@@ -126,6 +136,7 @@ class Soak:
         late: list[str] = []
         left = self._wait(self.given.quiet)
         seconds = time.monotonic() - began
+        self.records = self._records()
         if left:
             late, self._before_reaping = left, self._gather()
             self.diary.note("reaped", outcome=self._reap())
@@ -140,20 +151,24 @@ class Soak:
         return done.stdout + done.stderr
 
     def _wait(self, seconds: float) -> list[str]:
-        """What does not hold when the time is over."""
+        """What does not hold when nothing has moved for so many seconds. A backlog that is worked off moves."""
         from django.db import Error, connection
         from redis import RedisError
 
         from executions.errors import RefreshError
 
-        deadline = time.monotonic() + seconds
+        began = moved_at = time.monotonic()
+        moved = -1
         while True:
             try:
                 left = self.what_does_not_hold()
             except (RedisError, RefreshError, Error) as exc:
                 left = [f"the question has no answer: {exc}"]
                 connection.close()
-            if not left or time.monotonic() > deadline:
+            now = time.monotonic()
+            if (size := self.runs.stat().st_size) != moved:
+                moved, moved_at = size, now
+            if not left or now - moved_at > seconds or now - began > LONGEST_SECONDS:
                 return left
             self._over.wait(0.3)
 
@@ -162,7 +177,6 @@ class Soak:
         from executions.invariants import set_aside, violations
         from executions.models import Job
         from executions.status import FINAL_CODE
-        from tasks.queues import JOBS, WORK
         from tests.faults.conftest import EXPECTED
 
         client = self.redis.client()
@@ -175,6 +189,26 @@ class Soak:
         found += [f"set aside: {one}" for one in set_aside()]
         unfinished = Job.objects.filter(task__status_code__lt=FINAL_CODE).count()
         return found + [f"{unfinished} jobs have not ended"] * bool(unfinished)
+
+    def _records(self) -> dict[str, str]:
+        """What Redis knows of jobs at the end of the quiet time."""
+        from executions.conf import refresh_settings
+        from executions.queue.keys import Keys
+
+        keys = Keys(refresh_settings().key_prefix)
+        client = self.redis.client()
+        known = {
+            job.decode(): f"its record in Redis: {text.decode()}"
+            for job, text in client.hgetall(keys.jobs).items()
+        }
+        for message in client.hvals("unacked"):
+            body = json.loads(message)
+            job = (body[0] if isinstance(body, list) else body).get("headers", {}).get("id", "")
+            known[job] = known.get(job, "no record in Redis") + "; a message of it is with a worker"
+        for message in client.lrange(JOBS, 0, -1):
+            job = json.loads(message).get("headers", {}).get("id", "")
+            known[job] = known.get(job, "no record in Redis") + "; a message of it waits"
+        return known
 
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
@@ -209,6 +243,7 @@ class Soak:
             f" | traffic {_listed(self.traffic.done)}"
             f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
             f" {verdict.explained} beside a run that stood still"
+            f" | longest pause of the machine {self.longest_pause:.1f} s"
             f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"
             + (f" | {_listed(counts)}" if counts else "")
@@ -228,7 +263,11 @@ class Soak:
             told[one.name] += 1
             parts.append(str(one))
             if told[one.name] <= HISTORIES:
-                parts.append("\n".join("    " + line for line in history(one.job, evidence, self.diary, logs)))
+                lines = history(one.job, evidence, self.diary, logs)
+                lines.append(
+                    f"when the quiet time was over: {self.records.get(one.job, 'nothing of it in Redis')}"
+                )
+                parts.append("\n".join("    " + line for line in lines))
         (self.folder / "violations.txt").write_text("\n\n".join(parts) + "\n")
         changes = (f"{change}\n" for change in evidence.changes)
         (self.folder / "changes.txt").write_text("".join(changes))
@@ -253,7 +292,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("seed", type=int)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--quiet", type=float, default=90)
+    parser.add_argument("--quiet", type=float, default=45)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--no-broker-keys", action="store_true")

@@ -57,7 +57,7 @@ def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
         (2, lambda: chain(team.gives.s(value[0]), team.hands_on.s(*value[:2]), team.takes.s(value[1]))),
         (1, lambda: chain(team.fails.s(), team.plain.si(0.0))),
         (2, lambda: team.only_one.s(random.choice("vwxyz"), random.uniform(0, 1))),
-        (1, lambda: team.steady.s(random.uniform(3, 7))),
+        (0.7, lambda: team.steady.s(random.uniform(3, 7))),
         (0.7, lambda: team.deadly.s(random.choice([1, 1, 2, 5]))),
         (0.3, team.too_long.s),
         (0.3, team.soft.s),

@@ -56,6 +56,7 @@ LIFE = changes((0, "Pending", 0), (1, "Running", 0), (2, "Success", 0))
 GOOD = run(1, 2)
 TRIED_AGAIN = changes((0, "Pending", 0), (2, "Error", 0), (10, "Pending", 1), (12, "Error", 1))
 ERROR = row("Error", "ValueError: it is broken", kind="fails")
+STOP = [Ask("stop", 1, "returned", 2)]
 EXHAUSTED = "it has begun 5 times, which is as often as it may: see max_attempts"
 
 
@@ -85,7 +86,7 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
             [run(5, 6)],
             changes((0, "Pending", 0), (2, "Stopped", 0), ours=("Pending", "Stopped")),
             [row("Stopped")],
-            asks=[Ask("stop", 1, "returned", 2)],
+            asks=STOP,
         ),
         ["ran after its end"],
     ),
@@ -116,6 +117,14 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
     ),
     "a job waits for ever": (
         evidence([], changes((0, "Pending", 0)), [row("Pending")]),
+        ["did not end"],
+    ),
+    "a job whose turn has come waits for ever": (
+        evidence([GOOD], LIFE, [row(), row("Pending", job="k", task=2, before=1)]),
+        ["did not end"],
+    ),
+    "two jobs of a chain wait for ever, the second for the first": (
+        evidence([], [], [row("Pending"), row("Pending", job="k", task=2, before=1)]),
         ["did not end"],
     ),
     "a job is lost": (
@@ -186,6 +195,14 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence([run(1, 2, kind="takes", said={"got": None, "wanted": {"value": "1"}})], []),
         ["wrong argument"],
     ),
+    "a job of a chain runs before its turn": (
+        evidence([GOOD, run(1.9, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, before=1)]),
+        ["ran before its turn"],
+    ),
+    "a job of a chain runs though the one before it was stopped": (
+        evidence([run(3, 4, job="k", task=2)], [], [row("Stopped"), row(job="k", task=2, before=1)], asks=STOP),
+        ["ran before its turn"],
+    ),
     "a try with other arguments, then one with those of before": (
         evidence(
             with_pages(1, 2, 1),
@@ -201,7 +218,7 @@ ALLOWED: dict[str, Evidence] = {
         [run(2 + SLACK / 2, 3)],
         changes((0, "Pending", 0), (2, "Stopped", 0)),
         [row("Stopped")],
-        asks=[Ask("stop", 1, "returned", 2)],
+        asks=STOP,
     ),
     "a run whose process stood still while its task ended": evidence(
         [GOOD, run(8, 9)], LIFE, freezes=[Freeze(WORKER, 1.5, 7.5)]
@@ -231,6 +248,9 @@ ALLOWED: dict[str, Evidence] = {
     "a job that gave up after five runs of five": evidence(attempts(5), [], [row("Error", EXHAUSTED)]),
     "two runs one after the other": evidence([run(1, 2), run(2.01, 3, pid=201)], []),
     "a run after one whose process was killed": evidence([run(1, None, alive_until=1.5), run(2, 3, pid=201)], []),
+    "a job of a chain that waits for its turn": evidence(
+        [GOOD, run(2.1, 3, job="k", task=2)], LIFE, [row(), row(job="k", task=2, before=1)]
+    ),
     "a chain that hands on the right value": evidence(
         [run(1, 2, kind="takes", said={"got": {"value": "1"}, "wanted": {"value": "1"}})], []
     ),
