@@ -10,6 +10,8 @@ from typing import Any
 
 #: The name of the traffic's sessions in the database.
 SESSION = "soak-traffic"
+#: The faults with which Redis loses something.
+LOSSES = ("redis_restore", "redis_flush", "redis_lose_key", "redis_failover")
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,27 @@ class Evidence:
     jobs: list[JobRow]
     freezes: list[Freeze]
     asks: list[Ask]
+    #: When Redis lost what it had been told: it came back older or empty, or lost a key.
+    losses: list[float] = field(default_factory=list)
 
     def changes_by_task(self) -> dict[int, list[Change]]:
         """In the order of the row's versions, which is that of its commits."""
         found: dict[int, list[Change]] = defaultdict(list)
         for one in sorted(self.changes, key=lambda change: change.number):
             found[one.task].append(one)
+        return found
+
+    def contradictions(self) -> list[str]:
+        """What cannot be true of evidence that is complete: then the instrument has failed, not the program."""
+        changes = self.changes_by_task()
+        found = [f"change {one.number} has no time" for one in self.changes if one.at is None]
+        for row in self.jobs:
+            last = changes[row.task][-1].status if row.task in changes else "nothing"
+            if last != row.status:
+                found.append(
+                    f"task {row.task} is {row.status}, and the last change that was written down is {last}"
+                )
+        found += [f"job {run.job} ran, and its task is not known" for run in self.runs if run.task not in changes]
         return found
 
     def runs_by_job(self) -> dict[str, list[Run]]:
@@ -132,6 +149,9 @@ class Diary:
 
     def freezes(self) -> list[Freeze]:
         return [Freeze(line["pid"], line["since"], line["until"]) for line in self.of("worker frozen")]
+
+    def losses(self) -> list[float]:
+        return [line["until"] for line in self.of("fault") if line["name"] in LOSSES]
 
     def asks(self) -> list[Ask]:
         return [Ask(line["ask"], line["execution"], line["outcome"], line["at"]) for line in self.of("asked")]

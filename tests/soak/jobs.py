@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ def write(line: dict[str, Any]) -> None:
 
 
 @contextmanager
-def written_down(job: Handle, kind: str, **said: Any) -> Iterator[None]:
-    """`at` is the time of day, which the database tells as well; `clock` is monotonic."""
+def written_down(job: Handle, kind: str, **said: Any) -> Iterator[Callable[..., None]]:
+    """`at` is the time of day, which the database tells as well; `clock` is monotonic. What it yields writes a
+    line: a run that asks for another try writes its end before it does, for the other try may begin at once."""
     run = job.run
     line = {
         "job": run.job,
@@ -44,7 +45,7 @@ def written_down(job: Handle, kind: str, **said: Any) -> Iterator[None]:
 
     note("begin", **said)
     try:
-        yield
+        yield note
     except BaseException as exc:
         note("end", outcome=type(exc).__name__)
         raise
@@ -60,8 +61,9 @@ def plain(job: Handle, seconds: float = 0.0) -> None:
 @app.task(base=TrackedJob, name="soak.pages", max_attempts=12)
 def pages(job: Handle, page: int, last: int, countdown: float) -> None:
     """It asks for another try with other arguments until it has come to its last page."""
-    with written_down(job, "pages", page=page):
+    with written_down(job, "pages", page=page) as note:
         if page < last:
+            note("end", outcome="asks for another try")
             job.retry(args=(page + 1, last, countdown), countdown=countdown)
 
 

@@ -20,6 +20,7 @@ The times are those of one machine. A run that begins while its task is being en
 allowed, and however long the process of the run stood still in between.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -47,10 +48,12 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`explained`: runs at the same time because a worker stood still for longer than the node's ttl."""
+    """`explained`: runs at the same time because a worker stood still for longer than the node's ttl. `forgotten`:
+    runs above max_attempts that Redis lost before they had landed, which docs/jobs.md allows."""
 
     violations: list[Violation]
     explained: int
+    forgotten: int
 
 
 def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
@@ -66,9 +69,10 @@ def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
     ]
     # of a job that ran after its end these two say nothing new
     ran_late = {one.job for one in late}
-    others = (*too_many_runs(evidence), *forgotten_arguments(evidence))
+    too_many, forgotten = too_many_runs(evidence)
+    others = (*too_many, *forgotten_arguments(evidence))
     found += [one for one in others if one.job not in ran_late]
-    return Verdict(found, explained)
+    return Verdict(found, explained, forgotten)
 
 
 def ran_after_the_end(evidence: Evidence) -> Iterator[Violation]:
@@ -136,15 +140,36 @@ def _of_error(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
     return "error without a reason", f'is Error: "{row.message}"'
 
 
-def too_many_runs(evidence: Evidence) -> Iterator[Violation]:
+def too_many_runs(evidence: Evidence) -> tuple[list[Violation], int]:
+    """Second: how many runs are not counted, because Redis lost them before the database had heard of them."""
     lives = _lives(evidence)
+    changes = evidence.changes_by_task()
+    found: list[Violation] = []
+    forgotten = 0
     for job, runs in evidence.runs_by_job().items():
         most = MAX_ATTEMPTS[runs[0].kind]
         beginnings = lives.get(runs[0].task, [0])
-        for first, after in zip(beginnings, [*beginnings[1:], None], strict=True):
-            count = sum(first <= run.revision and (after is None or run.revision < after) for run in runs)
+        for first, after in pairwise([*beginnings, sys.maxsize]):
+            its_runs = [run for run in runs if first <= run.revision < after]
+            count = len(its_runs)
             if count > most:
-                yield Violation("too many runs", job, f"({runs[0].kind}) ran {count} times of {most}")
+                its_changes = changes.get(its_runs[0].task, [])
+                lost = sum(_was_forgotten(evidence, its_changes, run, its_runs) for run in its_runs)
+                forgotten += lost
+                if count - lost > most:
+                    what = f"({runs[0].kind}) ran {count} times of {most}, and Redis forgot {lost} of them"
+                    found.append(Violation("too many runs", job, what))
+    return found, forgotten
+
+
+def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: list[Run]) -> bool:
+    """Whether the next run is of the same revision, and in between no change of the task has landed and Redis has
+    lost something."""
+    after = next((one for one in runs if one.began > run.began), None)
+    if after is None or after.revision != run.revision:
+        return False
+    has_landed = any(run.began <= change.at <= after.began for change in changes)
+    return not has_landed and any(run.began <= at <= after.began for at in evidence.losses)
 
 
 def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], int]:

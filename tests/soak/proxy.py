@@ -94,8 +94,8 @@ class Proxy:
         self._say(f"pass {name}")
 
     def end(self) -> None:
-        self._process.kill()
-        self._process.wait(10)
+        with self._process:  # closes its pipes, and waits
+            self._process.kill()
 
     def _say(self, command: str) -> None:
         with self._lock:

@@ -213,7 +213,7 @@ class Soak:
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
         runs = runs_of(lines_of(self.runs), self.alive_until)
-        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks())
+        return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks(), self.diary.losses())
 
     def _tell(self, seconds: float, late: list[str], left: list[str]) -> bool:
         from tests.soak.judge import judge
@@ -233,6 +233,7 @@ class Soak:
         ]
         others += [f"raw error: {one}" for one in self.traffic.surprises]
         instrument = [f"the instrument failed: {one}" for one in self.faults.failed]
+        instrument += [f"the evidence contradicts itself: {one}" for one in evidence.contradictions()]
         held = not (violations or others or instrument)
         counts = Counter(one.name for one in violations) + Counter(one.partition(":")[0] for one in others)
         kinds = Counter(row.status for row in evidence.jobs)
@@ -242,7 +243,7 @@ class Soak:
             f" | faults {_listed(self.faults.done)}"
             f" | traffic {_listed(self.traffic.done)}"
             f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
-            f" {verdict.explained} beside a run that stood still"
+            f" {verdict.explained} beside a run that stood still, {verdict.forgotten} forgotten by Redis"
             f" | longest pause of the machine {self.longest_pause:.1f} s"
             f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"
@@ -269,6 +270,7 @@ class Soak:
                 )
                 parts.append("\n".join("    " + line for line in lines))
         (self.folder / "violations.txt").write_text("\n\n".join(parts) + "\n")
+        (self.folder / "redis.txt").write_text("".join(f"{job} {what}\n" for job, what in self.records.items()))
         changes = (f"{change}\n" for change in evidence.changes)
         (self.folder / "changes.txt").write_text("".join(changes))
 

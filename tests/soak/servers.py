@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psycopg
-from redis import Redis, RedisError
+from redis import Redis, ResponseError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -60,10 +60,19 @@ class RedisTier:
         return Redis(host=HOST, port=(server or self.primary).port, socket_timeout=10, retry=at_once)
 
     def take_snapshot(self) -> None:
-        self.client().save()
+        wait_for(self._saved, "a snapshot")
         copy = self.directory / f"{len(self.snapshots)}.rdb"
         shutil.copy(self.primary.directory / SNAPSHOT, copy)
         self.snapshots.append(copy)
+
+    def _saved(self) -> bool:
+        """False while it makes one for a replica."""
+        try:
+            return bool(self.client().save())
+        except ResponseError as exc:
+            if "in progress" not in str(exc):
+                raise
+            return False
 
     def restore(self, snapshot: Path | None, seconds_away: float) -> None:
         """Kill it; it comes back as it was when the snapshot was taken, or empty."""
@@ -291,6 +300,3 @@ def _lives(pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (OSError, IndexError):
         return False
-
-
-__all__ = ["PostgresTier", "RedisError", "RedisTier", "Workers", "children_of"]

@@ -278,6 +278,36 @@ def test_runs_at_the_same_time_are_explained_by_a_worker_that_stood_still_for_lo
     assert (verdict.violations, verdict.explained) == ([], 1)
 
 
+def test_evidence_that_is_not_complete_contradicts_itself() -> None:
+    assert evidence([GOOD], LIFE).contradictions() == []
+    given = evidence([GOOD, run(1, 2, job="k", task=2)], LIFE, [row("Error"), row(job="l", task=3)])
+    assert given.contradictions() == [
+        "task 1 is Error, and the last change that was written down is Success",
+        "task 3 is Success, and the last change that was written down is nothing",
+        "job k ran, and its task is not known",
+    ]
+
+
+LOST_BEFORE_IT_LANDED = [run(1, None), *(run(10 + at, 10.5 + at, revision=at, outcome="Retry") for at in range(5))]
+
+
+@pytest.mark.parametrize(
+    ("losses", "life", "names", "forgotten"),
+    [
+        ([5.0], [], [], 1),
+        ([5.0], changes((2, "Running", 0)), ["too many runs"], 0),
+        ([0.5, 12.0], [], ["too many runs"], 0),
+    ],
+    ids=["Redis lost it", "it had landed before Redis lost it", "Redis lost nothing in between"],
+)
+def test_a_run_that_redis_lost_before_it_had_landed_is_not_counted(
+    losses: list[float], life: list[Change], names: list[str], forgotten: int
+) -> None:
+    given = replace(evidence(LOST_BEFORE_IT_LANDED, life, [row("Error", EXHAUSTED)]), losses=losses)
+    verdict = judge(given, node_ttl=NODE_TTL)
+    assert ([one.name for one in verdict.violations], verdict.forgotten) == (names, forgotten)
+
+
 def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has_no_end() -> None:
     who = {"job": "j", "task": 1, "kind": "pages", "revision": 0, "pid": 101, "worker": WORKER}
     killed = {**who, "job": "k", "pid": 102}
