@@ -5,7 +5,8 @@
 | ran after its end      | began a run though its task had its final status, or was deleted                |
 | reopened               | had a final status, and a worker changed it                                     |
 | did not end            | has no final status when the quiet time is over, though its turn has come       |
-| lost                   | ended as Error that says "lost"                                                 |
+| lost alive             | is Error, "lost", and its run was alive or came to its end                      |
+| lost with its process  | is Error, "lost", and its process had died: it was to run again                 |
 | stopped by nothing     | is Stopped; nothing stopped its execution, and the job before it has succeeded  |
 | error without a reason | is Error, and its code never raises that                                        |
 | gave up too early      | is Error for max_attempts, and ran much less often                              |
@@ -32,6 +33,8 @@ FINAL = ("Stopped", "Error", "Success")
 SLACK = 1.0
 #: Two runs that meet for less than this have not met: the lines of both are written a moment late.
 MOMENT = 0.05
+#: A process that was seen so long ago may be alive.
+ALIVE = 0.5
 #: So many beginnings may have left no line: the process died before it could write.
 UNWRITTEN = 2
 
@@ -102,6 +105,7 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
     runs = evidence.runs_by_job()
     may_stop = {one.execution for one in evidence.asks if one.what != "retry" and one.outcome != "rolled back"}
     lives = _lives(evidence)
+    changes = evidence.changes_by_task()
     for row in evidence.jobs:
         before = rows.get(row.before) if row.before else None
         its_runs = [run for run in runs.get(row.job, []) if run.revision >= lives.get(row.task, [0])[-1]]
@@ -113,7 +117,7 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
                 is_explained = is_broken or row.execution in may_stop
                 found = None if is_explained else ("stopped by nothing", f'is Stopped: "{row.message}"')
             case "Error":
-                found = _of_error(row, its_runs)
+                found = _of_error(row, its_runs, changes[row.task][-1].at if row.task in changes else 0.0)
             case _ if before is not None and before.status not in FINAL:
                 found = None  # it waits for its turn: the job before it is the one that did not end
             case _:
@@ -128,9 +132,10 @@ def _of_success(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
     return "success without a run", f"is Success, and its runs ended as {[run.outcome for run in runs]}"
 
 
-def _of_error(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
+def _of_error(row: JobRow, runs: list[Run], lost_at: float) -> tuple[str, str] | None:
     if row.message.startswith("lost"):
-        return "lost", f'is Error: "{row.message}"'
+        has_lived = any(run.ended is not None or run.alive_until >= lost_at - ALIVE for run in runs)
+        return ("lost alive" if has_lived else "lost with its process"), f'is Error: "{row.message}"'
     if row.message.startswith("it has begun "):
         most = MAX_ATTEMPTS[row.kind]
         is_early = len(runs) + UNWRITTEN < most
@@ -163,13 +168,15 @@ def too_many_runs(evidence: Evidence) -> tuple[list[Violation], int]:
 
 
 def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: list[Run]) -> bool:
-    """Whether the next run is of the same revision, and in between no change of the task has landed and Redis has
-    lost something."""
+    """Whether the next run is of the same revision, because Redis lost this one before it had landed."""
     after = next((one for one in runs if one.began > run.began), None)
-    if after is None or after.revision != run.revision:
-        return False
-    has_landed = any(run.began <= change.at <= after.began for change in changes)
-    return not has_landed and any(run.began <= at <= after.began for at in evidence.losses)
+    return after is not None and after.revision == run.revision and _was_lost(evidence, changes, run, after)
+
+
+def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:
+    """Whether Redis lost something between two runs, and the database had not heard of the first one."""
+    losses = [at for at in evidence.losses if run.began <= at <= after.began]
+    return any(not any(run.began <= change.at <= at for change in changes) for at in losses)
 
 
 def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], int]:
@@ -213,20 +220,23 @@ def ran_before_its_turn(evidence: Evidence) -> Iterator[Violation]:
 
 def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
     """A run with page 2 says that another try was asked for with page 2: no run after it has page 1. A try by hand
-    begins where the last one was or at the beginning."""
+    begins where the last one was or at the beginning. What Redis lost before it had landed may be forgotten."""
     lives = _lives(evidence)
+    changes = evidence.changes_by_task()
     for job, runs in evidence.runs_by_job().items():
         beginnings = lives.get(runs[0].task, [0])
-        furthest: dict[int, int] = {}
+        furthest: dict[int, Run] = {}
         for run in runs:
             if "page" not in run.said:
                 continue
             life = sum(first <= run.revision for first in beginnings)
-            if run.said["page"] < furthest.get(life, 0):
-                what = f"({run.kind}) ran with page {run.said['page']} after page {furthest[life]}"
+            before = furthest.setdefault(life, run)
+            if run.said["page"] >= before.said["page"]:
+                furthest[life] = run
+            elif not _was_lost(evidence, changes.get(run.task, []), before, run):
+                what = f"({run.kind}) ran with page {run.said['page']} after page {before.said['page']}"
                 yield Violation("forgotten arguments", job, what)
                 break
-            furthest[life] = max(furthest.get(life, 0), run.said["page"])
 
 
 def _lives(evidence: Evidence) -> dict[int, list[int]]:

@@ -253,8 +253,10 @@ class Workers:
             member.signal(signal.SIGCONT)
 
     def kill_child(self, name: str, choose: float) -> None:
-        children = children_of(self.members[name].process.pid)
-        if children:
+        """Of a worker that is ready: one that cannot start its processes ends, as Celery wants it."""
+        member = self.members[name]
+        children = children_of(member.process.pid)
+        if children and " ready." in member.text():
             with suppress(ProcessLookupError):
                 os.kill(children[int(choose * len(children))], signal.SIGKILL)
 

@@ -127,9 +127,17 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence([], [], [row("Pending"), row("Pending", job="k", task=2, before=1)]),
         ["did not end"],
     ),
-    "a job is lost": (
-        evidence([GOOD], LIFE, [row("Error", "lost: it had begun")]),
-        ["lost"],
+    "a job is lost and returns": (
+        evidence([run(1, 9)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
+        ["lost alive"],
+    ),
+    "a job is lost while its process lives": (
+        evidence([run(1, None, alive_until=4.9)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
+        ["lost alive"],
+    ),
+    "a job is lost long after its process died": (
+        evidence([run(1, None, alive_until=2)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
+        ["lost with its process"],
     ),
     "a stop was rolled back and stops it all the same": (
         evidence([], [], [row("Stopped")], asks=[Ask("stop", 1, "rolled back", 1)]),
@@ -203,6 +211,13 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence([run(3, 4, job="k", task=2)], [], [row("Stopped"), row(job="k", task=2, before=1)], asks=STOP),
         ["ran before its turn"],
     ),
+    "pages that Redis lost after they had landed": (
+        replace(
+            evidence(with_pages(1, 2, 1), changes((0, "Pending", 0), (1.1, "Running", 1), (3, "Success", 3))),
+            losses=[1.2],
+        ),
+        ["forgotten arguments"],
+    ),
     "a try with other arguments, then one with those of before": (
         evidence(
             with_pages(1, 2, 1),
@@ -253,6 +268,10 @@ ALLOWED: dict[str, Evidence] = {
     ),
     "a chain that hands on the right value": evidence(
         [run(1, 2, kind="takes", said={"got": {"value": "1"}, "wanted": {"value": "1"}})], []
+    ),
+    "pages that Redis forgot before they had landed": replace(
+        evidence(with_pages(1, 2, 1, 2), changes((0, "Pending", 0), (0.9, "Scheduled", 1), (3, "Success", 3))),
+        losses=[1.2],
     ),
     "pages one after the other, and one of them twice": evidence(
         with_pages(1, 2, 2, 3),
