@@ -35,6 +35,8 @@ SLACK = 1.0
 MOMENT = 0.05
 #: A process that was seen so long ago may be alive.
 ALIVE = 0.5
+#: How a run ends whose process is told to end, at its time limit for example.
+TOLD_TO_END = ("SystemExit", "KeyboardInterrupt")
 #: So many beginnings may have left no line: the process died before it could write.
 UNWRITTEN = 2
 
@@ -134,7 +136,8 @@ def _of_success(row: JobRow, runs: list[Run]) -> tuple[str, str] | None:
 
 def _of_error(row: JobRow, runs: list[Run], lost_at: float) -> tuple[str, str] | None:
     if row.message.startswith("lost"):
-        has_lived = any(run.ended is not None or run.alive_until >= lost_at - ALIVE for run in runs)
+        came_to_its_end = any(run.ended and run.outcome not in TOLD_TO_END for run in runs)
+        has_lived = came_to_its_end or any(not run.ended and run.alive_until >= lost_at - ALIVE for run in runs)
         return ("lost alive" if has_lived else "lost with its process"), f'is Error: "{row.message}"'
     if row.message.startswith("it has begun "):
         most = MAX_ATTEMPTS[row.kind]

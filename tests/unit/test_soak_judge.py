@@ -135,6 +135,12 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
         evidence([run(1, None, alive_until=4.9)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
         ["lost alive"],
     ),
+    "a job is lost after its time limit": (
+        evidence(
+            [run(1, 2, outcome="SystemExit")], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]
+        ),
+        ["lost with its process"],
+    ),
     "a job is lost long after its process died": (
         evidence([run(1, None, alive_until=2)], changes((5, "Error", 0)), [row("Error", "lost: it had begun")]),
         ["lost with its process"],
