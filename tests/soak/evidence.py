@@ -98,8 +98,8 @@ class Evidence:
     jobs: list[JobRow]
     freezes: list[Freeze]
     asks: list[Ask]
-    #: When Redis lost what it had been told: it came back older or empty, or lost a key.
-    losses: list[float] = field(default_factory=list)
+    #: From when until when Redis lost what it had been told: it came back older or empty, or lost a key.
+    losses: list[tuple[float, float]] = field(default_factory=list)
 
     def changes_by_task(self) -> dict[int, list[Change]]:
         """In the order of the row's versions, which is that of its commits."""
@@ -150,8 +150,8 @@ class Diary:
     def freezes(self) -> list[Freeze]:
         return [Freeze(line["pid"], line["since"], line["until"]) for line in self.of("worker frozen")]
 
-    def losses(self) -> list[float]:
-        return [line["until"] for line in self.of("fault") if line["name"] in LOSSES]
+    def losses(self) -> list[tuple[float, float]]:
+        return [(line["since"], line["until"]) for line in self.of("fault") if line["name"] in LOSSES]
 
     def asks(self) -> list[Ask]:
         return [Ask(line["ask"], line["execution"], line["outcome"], line["at"]) for line in self.of("asked")]

@@ -178,8 +178,8 @@ def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: li
 
 def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:
     """Whether Redis lost something between two runs, and the database had not heard of the first one."""
-    losses = [at for at in evidence.losses if run.began <= at <= after.began]
-    return any(not any(run.began <= change.at <= at for change in changes) for at in losses)
+    has_landed = any(run.began <= change.at <= after.began for change in changes)
+    return not has_landed and any(since <= after.began and run.began <= until for since, until in evidence.losses)
 
 
 def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], int]:
@@ -234,9 +234,10 @@ def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
                 continue
             life = sum(first <= run.revision for first in beginnings)
             before = furthest.setdefault(life, run)
-            if run.said["page"] >= before.said["page"]:
+            is_lost = _was_lost(evidence, changes.get(run.task, []), before, run)
+            if is_lost or run.said["page"] >= before.said["page"]:
                 furthest[life] = run
-            elif not _was_lost(evidence, changes.get(run.task, []), before, run):
+            else:
                 what = f"({run.kind}) ran with page {run.said['page']} after page {before.said['page']}"
                 yield Violation("forgotten arguments", job, what)
                 break

@@ -26,6 +26,7 @@ import threading
 import time
 import traceback
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from tasks.queues import JOBS, WORK
@@ -97,8 +98,10 @@ class Soak:
     def run(self) -> bool:
         self.prepare()
         from tests.soak.faults import Faults
+        from tests.soak.judge import judge
         from tests.soak.traffic import Traffic
 
+        self.judge = partial(judge, node_ttl=float(os.environ["REFRESH_NODE_TTL_SECONDS"]))
         self.cluster = cluster = Cluster(DATABASE, self.folder)
         cluster.env.update(os.environ, PGAPPNAME="soak-worker", SOAK_RUNS=str(self.runs))
         try:
@@ -216,15 +219,12 @@ class Soak:
         return Evidence(runs, changes, jobs, self.diary.freezes(), self.diary.asks(), self.diary.losses())
 
     def _tell(self, seconds: float, late: list[str], left: list[str]) -> bool:
-        from tests.soak.judge import judge
-
         evidence = self._gather()
-        node_ttl = float(os.environ["REFRESH_NODE_TTL_SECONDS"])
-        verdict = judge(evidence, node_ttl=node_ttl)
+        verdict = self.judge(evidence)
         violations = [*verdict.violations]
         if late:  # what the reaper has made good was late all the same
             known = {(one.name, one.job) for one in violations}
-            before = judge(self._before_reaping, node_ttl=node_ttl).violations
+            before = self.judge(self._before_reaping).violations
             violations += [one for one in before if (one.name, one.job) not in known]
         others = [f"late: {one}" for one in late]
         others += [f"left after the reaper's pass: {one}" for one in left]

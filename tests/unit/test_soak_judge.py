@@ -219,8 +219,8 @@ BAD: dict[str, tuple[Evidence, list[str]]] = {
     ),
     "pages that Redis lost after they had landed": (
         replace(
-            evidence(with_pages(1, 2, 1), changes((0, "Pending", 0), (1.1, "Running", 1), (3, "Success", 3))),
-            losses=[1.2],
+            evidence(with_pages(1, 2, 1), changes((0, "Pending", 0), (1.4, "Running", 1), (3, "Success", 3))),
+            losses=[(1.5, 1.6)],
         ),
         ["forgotten arguments"],
     ),
@@ -276,8 +276,11 @@ ALLOWED: dict[str, Evidence] = {
         [run(1, 2, kind="takes", said={"got": {"value": "1"}, "wanted": {"value": "1"}})], []
     ),
     "pages that Redis forgot before they had landed": replace(
-        evidence(with_pages(1, 2, 1, 2), changes((0, "Pending", 0), (0.9, "Scheduled", 1), (3, "Success", 3))),
-        losses=[1.2],
+        evidence(
+            with_pages(1, 2, 3, 1, 2, 3),
+            changes((0, "Pending", 0), (1.9, "Scheduled", 1), (4.5, "Running", 1), (6, "Success", 3)),
+        ),
+        losses=[(2.5, 2.6)],
     ),
     "pages one after the other, and one of them twice": evidence(
         with_pages(1, 2, 2, 3),
@@ -319,14 +322,14 @@ LOST_BEFORE_IT_LANDED = [run(1, None), *(run(10 + at, 10.5 + at, revision=at, ou
 @pytest.mark.parametrize(
     ("losses", "life", "names", "forgotten"),
     [
-        ([5.0], [], [], 1),
-        ([5.0], changes((2, "Running", 0)), ["too many runs"], 0),
-        ([0.5, 12.0], [], ["too many runs"], 0),
+        ([(5, 6)], [], [], 1),
+        ([(5, 6)], changes((2, "Running", 0)), ["too many runs"], 0),
+        ([(0.4, 0.5), (12, 13)], [], ["too many runs"], 0),
     ],
     ids=["Redis lost it", "it had landed before Redis lost it", "Redis lost nothing in between"],
 )
 def test_a_run_that_redis_lost_before_it_had_landed_is_not_counted(
-    losses: list[float], life: list[Change], names: list[str], forgotten: int
+    losses: list[tuple[float, float]], life: list[Change], names: list[str], forgotten: int
 ) -> None:
     given = replace(evidence(LOST_BEFORE_IT_LANDED, life, [row("Error", EXHAUSTED)]), losses=losses)
     verdict = judge(given, node_ttl=NODE_TTL)
