@@ -1,6 +1,7 @@
 """What the judge reads: values, and where they come from."""
 
 import json
+import re
 import threading
 import time
 from collections import defaultdict
@@ -175,6 +176,13 @@ def runs_of(lines: list[dict[str, Any]], alive_until: dict[int, float]) -> list[
             values = {**asdict(runs[number]), "ended": line["at"], "outcome": line["outcome"]}
             runs[number] = Run(**values)
     return runs
+
+
+def lasting(looks: list[list[str]]) -> list[str]:
+    """What the last look has seen and each one before it, whatever the numbers in it."""
+    last = {re.sub(r"\d+", "N", line): line for line in looks[-1]}
+    seen = [{re.sub(r"\d+", "N", line) for line in look} for look in looks]
+    return [line for shape, line in last.items() if all(shape in look for look in seen)]
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ from pathlib import Path
 from tasks.queues import JOBS, WORK
 from tests import servers
 from tests.faults.cluster import ROOT, SHORT, Cluster
-from tests.soak.evidence import SESSION, Diary, Evidence, from_database, lines_of, runs_of
+from tests.soak.evidence import SESSION, Diary, Evidence, from_database, lasting, lines_of, runs_of
 from tests.soak.history import history
 from tests.soak.plan import plan
 from tests.soak.proxy import Proxy
@@ -56,6 +56,8 @@ DATABASE = "harbor_refresh"
 STEADY_SECONDS = 8.0
 #: A quiet time is never longer, whatever moves.
 LONGEST_SECONDS = 300.0
+#: What is seen in one look and not in the next ones is a tick at work.
+LAST_LOOKS = 10
 #: How long nothing may move after the reaper's pass.
 REAPER_SECONDS = 30.0
 HISTORIES = 5
@@ -155,24 +157,29 @@ class Soak:
 
     def _wait(self, seconds: float) -> list[str]:
         """What does not hold when nothing has moved for so many seconds. A backlog that is worked off moves."""
+        began = moved_at = time.monotonic()
+        moved = -1
+        while left := self._look():
+            now = time.monotonic()
+            if (size := self.runs.stat().st_size) != moved:
+                moved, moved_at = size, now
+            if now - moved_at > seconds or now - began > LONGEST_SECONDS:
+                looks = [left, *(self._look() for _ in range(LAST_LOOKS))]
+                return lasting(looks)
+        return []
+
+    def _look(self) -> list[str]:
         from django.db import Error, connection
         from redis import RedisError
 
         from executions.errors import RefreshError
 
-        began = moved_at = time.monotonic()
-        moved = -1
-        while True:
-            try:
-                left = self.what_does_not_hold()
-            except (RedisError, RefreshError, Error) as exc:
-                left = [f"the question has no answer: {exc}"]
-                connection.close()
-            now = time.monotonic()
-            if (size := self.runs.stat().st_size) != moved:
-                moved, moved_at = size, now
-            if not left or now - moved_at > seconds or now - began > LONGEST_SECONDS:
-                return left
+        try:
+            return self.what_does_not_hold()
+        except (RedisError, RefreshError, Error) as exc:
+            connection.close()
+            return [f"the question has no answer: {exc}"]
+        finally:
             self._over.wait(0.3)
 
     def what_does_not_hold(self) -> list[str]:

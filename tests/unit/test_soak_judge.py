@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.soak.evidence import Ask, Change, Evidence, Freeze, JobRow, Run, runs_of
+from tests.soak.evidence import Ask, Change, Evidence, Freeze, JobRow, Run, lasting, runs_of
 from tests.soak.judge import SLACK, judge
 from tests.soak.plan import WEIGHTS, plan
 
@@ -353,6 +353,12 @@ def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has
         run(13, None, job="k", kind="pages", pid=102, alive_until=13.5),
         replace(first, began=14.0, ended=15.0, outcome="returned", said={"page": 2}),
     ]
+
+
+def test_what_is_seen_in_each_look_lasts_and_a_tick_at_work_does_not() -> None:
+    looks = [["3 jobs wait", "K5: a key is left"], ["4 jobs wait"], ["2 jobs wait", "K5: a key is left"]]
+    assert lasting(looks) == ["2 jobs wait"]
+    assert lasting([*looks, []]) == []
 
 
 def test_a_seed_is_a_plan_and_leaving_a_fault_out_changes_no_other() -> None:
