@@ -187,7 +187,7 @@ class Soak:
         from executions.invariants import set_aside, violations
         from executions.models import Job
         from executions.status import FINAL_CODE
-        from tests.faults.conftest import EXPECTED
+        from tests.faults.conftest import EXPECTED, records
 
         client = self.redis.client()
 
@@ -196,6 +196,8 @@ class Soak:
 
         found = [str(one) for one in violations(broker=broker, at_most=20)]
         found += [f"K5: the key {key!r} is left" for key in client.keys("*") if not key.startswith(EXPECTED)]
+        recorded = len(records(client))
+        found += [f"K5: {recorded} records of jobs are left"] * bool(recorded)
         found += [f"set aside: {one}" for one in set_aside()]
         unfinished = Job.objects.filter(task__status_code__lt=FINAL_CODE).count()
         return found + [f"{unfinished} jobs have not ended"] * bool(unfinished)
