@@ -71,6 +71,7 @@ class Soak:
         self.servers.mkdir(mode=0o755)
         self.diary = Diary(folder / "diary.jsonl")
         self.runs = folder / "runs.jsonl"
+        self.runs.touch()
         self.proxy = Proxy("redis", "postgres", "link")
         self.redis = RedisTier(self.servers, self.proxy)
         self.postgres = PostgresTier(self.servers, self.proxy)
