@@ -30,6 +30,7 @@ from tests.soak.evidence import Change, Evidence, Freeze, JobRow, Run
 from tests.soak.jobs import ERRORS, MAX_ATTEMPTS
 
 FINAL = ("Stopped", "Error", "Success")
+RUNNING = 2
 SLACK = 1.0
 #: Two runs that meet for less than this have not met: the lines of both are written a moment late.
 MOMENT = 0.05
@@ -178,7 +179,8 @@ def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: li
 
 def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:
     """Whether Redis lost something between two runs, and the database had not heard of the first one."""
-    has_landed = any(run.began <= change.at <= after.began for change in changes)
+    meanwhile = (change for change in changes if run.began <= change.at <= after.began)
+    has_landed = any((change.revision, change.code) >= (run.revision, RUNNING) for change in meanwhile)
     return not has_landed and any(since <= after.began and run.began <= until for since, until in evidence.losses)
 
 

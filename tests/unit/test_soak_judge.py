@@ -323,10 +323,16 @@ LOST_BEFORE_IT_LANDED = [run(1, None), *(run(10 + at, 10.5 + at, revision=at, ou
     ("losses", "life", "names", "forgotten"),
     [
         ([(5, 6)], [], [], 1),
+        ([(5, 6)], changes((7, "Pending", 0)), [], 1),
         ([(5, 6)], changes((2, "Running", 0)), ["too many runs"], 0),
         ([(0.4, 0.5), (12, 13)], [], ["too many runs"], 0),
     ],
-    ids=["Redis lost it", "it had landed before Redis lost it", "Redis lost nothing in between"],
+    ids=[
+        "Redis lost it",
+        "what landed was no run",
+        "it had landed before Redis lost it",
+        "Redis lost nothing in between",
+    ],
 )
 def test_a_run_that_redis_lost_before_it_had_landed_is_not_counted(
     losses: list[tuple[float, float]], life: list[Change], names: list[str], forgotten: int
