@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Verdict(StrEnum):
@@ -61,8 +62,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Begun:
-    """The answer of Redis to an offer. `before` is the record that was there, for the run to be undone."""
+    """The answer to an offer. `before` is the record that was there, for the run to be undone. `arguments` are
+    those of the run if its message is older than they are."""
 
     verdict: Verdict
     run: Run
     before: str
+    arguments: tuple[list[Any], dict[str, Any]] | None = None

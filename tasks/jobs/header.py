@@ -23,6 +23,16 @@ def of(message: Message) -> dict[str, Any]:
     }
 
 
+def of_another_try(told: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
+    """Of a message that a run sends for the next one. `changed`: its arguments are not those of the first."""
+    changed = are_changed or bool(told.get("changed"))
+    return {NAME: {**told, "revision": revision, "runs": runs, "changed": changed}}
+
+
+def are_changed(told: dict[str, Any]) -> bool:
+    return bool(told.get("changed"))
+
+
 def offer(job: str, header: dict[str, Any]) -> Offer:
     return Offer(
         job=job,

@@ -60,7 +60,7 @@ TOLD = {
     "followed": FLAG,
 }
 #: What it may say besides.
-MAY_TELL = {"database": TEXT}
+MAY_TELL = {"database": TEXT, "changed": FLAG}
 #: Of a request in the process that runs the job. A header of that name would take the place of its own.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
     "called_directly",

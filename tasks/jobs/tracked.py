@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -68,8 +69,11 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         told = self.request.get(header.NAME)
         if self.request.called_directly or told is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
-        job = Handle(self, self._begin(told), is_followed=told["followed"])
-        self.request.update(**{HANDLE: job})
+        begun = self._begin(told)
+        if begun.arguments:
+            args, kwargs = tuple(begun.arguments[0]), begun.arguments[1]
+        job = Handle(self, begun.run, is_followed=told["followed"])
+        self.request.update(**{HANDLE: job}, args=list(args), kwargs=kwargs)
         underway.begin(job.run)
         try:
             result = was_run(self.run(job, *args, **kwargs))
@@ -85,7 +89,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             raise
         return result
 
-    def _begin(self, told: dict[str, Any]) -> Run:
+    def _begin(self, told: dict[str, Any]) -> Begun:
         offer = header.offer(str(self.request.id), told)
         try:
             begun = begin(offer, this_node.name)
@@ -96,12 +100,15 @@ class TrackedJob(Task):  # type: ignore[type-arg]
                 time.sleep(PAUSE_SECONDS)
             raise Reject(_said_by(exc), requeue=True) from exc
         if turn := _turn_of(begun, offer):
-            reporter.put(turn)
+            # those of another try may not have been reported: their process may have died
+            are_changed = header.are_changed(told) and begun.arguments is None
+            arguments = _arguments(self.request.args, self.request.kwargs) if are_changed else None
+            reporter.put(replace(turn, arguments=arguments))
         if begun.verdict == Verdict.FOREIGN:
             log.warning("Left alone job %s: its message was sent for another database", offer.job)
         if begun.verdict != Verdict.GO:
             raise Ignore
-        return begun.run
+        return begun
 
     def _end_well(self, job: Handle, result: Any) -> None:
         if job.was_told_to_stop:
@@ -149,13 +156,17 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
             next_ones, these = _arguments(args, kwargs), _arguments(self.request.args, self.request.kwargs)
-            self._wait_for_another_try(job, _delay_of(options), None if next_ones == these else next_ones)
-            told = {header.NAME: self.request.get(header.NAME)}
+            are_changed = next_ones != these
+            revision = self._wait_for_another_try(job, _delay_of(options), next_ones if are_changed else None)
+            told = header.of_another_try(
+                self.request.get(header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
+            )
             options["headers"] = {**(options.get("headers") or {}), **told}
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
-    def _wait_for_another_try(self, job: Handle, delay: float, arguments: Arguments | None) -> None:
-        """If Redis is away this node starts a new life, and what the old one was running is given back."""
+    def _wait_for_another_try(self, job: Handle, delay: float, arguments: Arguments | None) -> int:
+        """The revision it waits in. If Redis is away this node starts a new life, and what the old one was running
+        is given back."""
         run = job.run
         told = AGAIN + _text_of_another_try(arguments, job.reason) if arguments else job.reason
         job.waits_for_another_try = True
@@ -168,6 +179,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         if revision is None:
             raise Ignore
         reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason, arguments=arguments))
+        return revision
 
 
 def _arguments(args: Any, kwargs: Any) -> Arguments:

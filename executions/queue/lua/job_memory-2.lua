@@ -9,15 +9,15 @@
 -- ARGV[3] the sequence it has noted
 -- returns {now (us), epoch (us: when it began), sequence, 1 if silence means death}
 --
--- Each call advances the sequence, and its caller notes it in the database. A sequence below the noted one is older.
--- Another epoch than the noted one is new, or is one that was before it: the second is told by its age.
+-- Each call advances the sequence, and its caller notes it in the database. What is below the noted epoch, or below
+-- the noted sequence of the same epoch, is older. Epochs are moments, so a later one is new.
 local jobs, presence = KEYS[1], KEYS[2]
 local ttl, noted_epoch, noted_sequence = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 local epoch, sequence = memory_of(jobs, presence)
 local is_older = noted_epoch == epoch and sequence < noted_sequence
-local is_another = noted_epoch ~= '' and noted_epoch ~= epoch and is_settled(presence, ttl)
-if is_older or is_another then
+local is_from_before = noted_epoch ~= '' and tonumber(epoch) < tonumber(noted_epoch)
+if is_older or is_from_before then
     epoch, sequence = begin_epoch(jobs, presence)
 end
 sequence = sequence + 1

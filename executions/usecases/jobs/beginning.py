@@ -4,9 +4,12 @@ import time
 from dataclasses import replace
 
 from executions.conf import refresh_settings
+from executions.database import absence_translated
 from executions.errors import DatabaseAway, JobChanged
-from executions.queue import Begun, Offer, Verdict, job_records
+from executions.models import Job
+from executions.queue import Begun, JobRecord, Offer, Verdict, job_records
 from executions.usecases.jobs.standing import Stand, stand_of
+from executions.usecases.jobs.turn import Arguments, Turn
 
 TRIES = 3
 
@@ -19,12 +22,13 @@ def begin(offer: Offer, node: str) -> Begun:
        has a record; what ends later is not this job, for it is ours. So it does not matter which copy of a message
        comes, how late, and what Redis has forgotten.
     3. If the database objects, the run is undone.
+    4. A copy of an older message runs in the revision that the job is in, with the arguments of that revision.
 
     What if the process dies between the steps: its lease is not renewed, and the job is given back. What if it
     stands still so long that the job was given to another: the time is measured, and it begins anew. What if the
     database is away: the run is undone, and DatabaseAway is raised.
     """
-    records = job_records()
+    records, told = job_records(), offer.revision
     for _ in range(TRIES):
         since = time.monotonic()
         begun = records.begin(offer, node)
@@ -32,6 +36,7 @@ def begin(offer: Offer, node: str) -> Begun:
             return begun
         try:
             stand = stand_of(offer.task_id, offer.job)
+            arguments = _later_arguments(begun, stand, told)
         except DatabaseAway:
             records.undo(begun)
             raise
@@ -44,10 +49,22 @@ def begin(offer: Offer, node: str) -> Begun:
             return replace(begun, verdict=Verdict.ALIVE)
         took_too_long = time.monotonic() - since > refresh_settings().node_ttl / 2
         if stand.revision <= begun.run.revision and not took_too_long:
-            return begun
+            return replace(begun, arguments=arguments)
         records.undo(begun)
         offer = replace(offer, revision=stand.revision, runs=stand.runs, most=stand.may_begin)
     raise JobChanged
+
+
+def _later_arguments(begun: Begun, stand: Stand | None, told: int) -> Arguments | None:
+    """Those that a later message would have: Redis knows of a try that the database has not heard of yet."""
+    before = JobRecord.read(begun.run.job, begun.before)
+    if before and before.revision > told and (arguments := Turn.of(before).arguments):
+        return arguments
+    if stand is None or stand.revision <= told:
+        return None
+    with absence_translated():
+        job = Job.objects.get(pk=stand.task_id)
+    return list(job.arguments), job.kwargs
 
 
 def _is_foreign(offer: Offer, stand: Stand) -> bool:

@@ -18,6 +18,7 @@ from executions.usecases.jobs.turn import Turn, shuffled
 
 PAGE = 500
 LONGEST_SECONDS = 366 * 24 * 3600
+PATIENCE_TTLS = 30
 
 #: Of these jobs, the keys of those whose message may still wait in the broker.
 MayWait = Callable[[Sequence[Job]], Collection[int]]
@@ -112,7 +113,7 @@ def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayW
     total.lost += sum(records.add([stand.looked_for(memory.now) for stand in still_running]))
     waiting = [job for job in gone if job.task.status != Status.RUNNING]
     forgotten = [job for job in waiting if _published_at(job) < at(memory.epoch)]
-    old = [job for job in waiting if job not in forgotten and _due_at(job) < at(memory.now - _silence())]
+    old = [job for job in waiting if job not in forgotten and _due_at(job) < at(memory.now - _patience())]
     there = may_wait(old) if old else ()
     unsent = [job.pk for job in (*forgotten, *old) if job.pk not in there]
     still = Job.objects.filter(pk__in=unsent, task__status_code__lt=Status.RUNNING.code)
@@ -129,6 +130,11 @@ def _due_at(job: Job) -> datetime:
     later = job.options.get(LATER)
     is_later = isinstance(later, int | float) and 0 < later < LONGEST_SECONDS
     return _published_at(job) + timedelta(seconds=later if is_later else 0)
+
+
+def _patience() -> int:
+    """For so long a message may be with a worker that has not begun it, in microseconds. Another is harmless."""
+    return round(refresh_settings().node_ttl * PATIENCE_TTLS * 1_000_000)
 
 
 def _silence() -> int:

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from executions.queue import JobRecord
@@ -64,10 +64,12 @@ def shuffled(turns: Iterable[Turn]) -> list[Turn]:
 
 
 def end_of_each_run(turns: Sequence[Turn]) -> list[Turn]:
-    """As far as its task is concerned, a run that has ended has begun: to report the end is to report both."""
+    """As far as its task is concerned, a run that has ended has begun: to report the end is to report both. The
+    arguments that it was given are reported with it."""
     furthest: dict[tuple[str, int], Turn] = {}
     for turn in turns:
         known = furthest.setdefault((turn.job, turn.revision), turn)
         if CODES[turn.status] > CODES[known.status]:
-            furthest[turn.job, turn.revision] = turn
+            arguments = turn.arguments or known.arguments
+            furthest[turn.job, turn.revision] = replace(turn, arguments=arguments)
     return list(furthest.values())

@@ -347,8 +347,33 @@ def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox,
 
 
 def test_all_that_a_message_tells_of_its_job_is_looked_at_when_it_is_received(outbox: Outbox) -> None:
-    assert header.of(one(outbox))[header.NAME].keys() == received.TOLD.keys() | received.MAY_TELL.keys()
+    first = header.of(one(outbox))[header.NAME]
+    next_one = header.of_another_try(first, 1, 1, are_changed=True)[header.NAME]
+    assert first.keys() | next_one.keys() == received.TOLD.keys() | received.MAY_TELL.keys()
 
 
 def no_arguments(job: Handle) -> None:
     pass
+
+
+def test_the_message_of_another_try_tells_its_revision_and_each_run_reports_its_changed_arguments(
+    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][header.NAME]))
+    with pytest.raises(Retry):
+        delivered(one(outbox), lambda job: job.retry(args=(2,), countdown=0))
+    (told,) = sent
+    assert (told["revision"], told["runs"], told["changed"]) == (1, 1, True)
+    assert [(turn.status, turn.arguments) for turn in turns] == [("Running", None), ("Scheduled", ([2], {}))]
+
+
+def test_the_message_of_another_try_with_the_same_arguments_changes_none(
+    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][header.NAME]))
+    with pytest.raises(Retry):
+        delivered(one(outbox), lambda job: job.retry(countdown=0))
+    assert (sent[0]["revision"], sent[0]["changed"]) == (1, False)
+    assert [turn.arguments for turn in turns] == [None, None]

@@ -236,3 +236,39 @@ def test_what_redis_holds_of_another_try_is_read_as_it_was_written(offer: Offer,
     stopped = Turn.of(replace(waits, status="Stopped"))
     assert (stopped.arguments, stopped.message) == (None, "OSError: not yet")
     assert waits.checked_in == NOW
+
+
+LATER = ([2], {"size": 10})
+TOLD = 'again: [[2], {"size": 10}, "OSError: not yet"]'
+
+
+def test_a_copy_of_an_older_message_runs_with_the_arguments_of_the_try_that_is_due(
+    offer: Offer, redis: Redis
+) -> None:
+    stands("j", "Scheduled", 1, 1)
+    Job.objects.update(args=LATER[0], kwargs=LATER[1])
+    begun = begin(offer, "me")
+    assert (begun.run.revision, begun.arguments) == (1, LATER)
+
+
+def test_so_it_does_if_the_database_has_not_heard_of_that_try(offer: Offer, redis: Redis) -> None:
+    write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
+    begun = begin(offer, "me")
+    assert (begun.run.revision, begun.arguments) == (1, LATER)
+
+
+def test_a_message_of_that_try_has_its_own_arguments(offer: Offer, redis: Redis) -> None:
+    write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
+    for status, revision in (("Pending", 0), ("Scheduled", 1)):
+        stands("j", status, revision)
+        begun = begin(replace(offer, revision=1), "me")
+        assert (begun.run.revision, begun.arguments) == (1, None)
+        job_records().undo(begun)
+
+
+def test_the_arguments_of_another_try_land_though_its_run_has_begun_by_then(offer: Offer, redis: Redis) -> None:
+    """Both turns are reported at once, and the later one is what the task comes to."""
+    waits = Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=LATER)
+    land([Turn("j", offer.task_id, 0, "Running"), waits, Turn("j", offer.task_id, 1, "Running")])
+    job = Job.objects.get()
+    assert ((job.args, job.kwargs), job.task.status) == (LATER, "Running")

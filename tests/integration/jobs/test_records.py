@@ -298,14 +298,16 @@ def test_a_redis_that_comes_back_older_than_was_noted_begins_a_new_epoch(redis: 
     assert whole_redis(redis)["jobs"] == {"memory": f"{NOW}|1", "j": record()}
 
 
-def test_a_redis_of_another_epoch_is_new_or_came_back_older_which_is_told_by_its_age(
-    redis: Redis, faked: Faked
+@pytest.mark.parametrize("since", [NOW, NOW - DAY])
+def test_an_epoch_after_the_noted_one_is_new_and_one_before_it_came_back(
+    since: int, redis: Redis, faked: Faked
 ) -> None:
-    signs_of_life_come(redis, since=NOW - TTL, heard=NOW)
+    """However lately Redis was restarted."""
+    signs_of_life_come(redis, since=since, heard=NOW)
     given(redis, {"jobs": {"memory": "5|7"}})
-    assert faked[0].memory(4, 100) == Memory(NOW, 5, 8, is_settled=False), "it was emptied a moment ago"
-    signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
-    assert faked[0].memory(6, 1) == Memory(NOW, NOW, 1, is_settled=False), "it was there before epoch 6"
+    assert faked[0].memory(4, 100) == Memory(NOW, 5, 8, is_settled=since < NOW)
+    assert faked[0].memory(6, 1) == Memory(NOW, NOW, 1, is_settled=False)
+    assert faked[0].memory(NOW + 9, 1) == Memory(NOW, NOW, 1, is_settled=False), "its clock is behind: once"
 
 
 def test_a_redis_that_has_lost_its_records_has_lost_its_memory(redis: Redis, faked: Faked) -> None:
