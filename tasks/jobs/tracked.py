@@ -98,7 +98,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
                 this_node.renew()
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
-            raise Reject(_said_by(exc), requeue=True) from exc
+            raise Reject(_said_by(exc), requeue=True) from None  # told with each try: in one line
         if turn := _turn_of(begun, offer):
             # those of another try may not have been reported: their process may have died
             are_changed = header.are_changed(told) and begun.arguments is None

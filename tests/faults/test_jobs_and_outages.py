@@ -1,4 +1,4 @@
-"""What jobs report to is away while they end: PostgreSQL, or the target of the hook. They go on; it comes true.
+"""What jobs report to is away while they end: PostgreSQL, or the target of the hook. It comes true when that is back.
 
 JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks for
 
@@ -26,13 +26,15 @@ from tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import records
 from tests.waiting import wait_for
 
 JOBS = int(os.environ.get("JOBS", "200"))
 AWAY_SECONDS = float(os.environ.get("AWAY", "4"))
 #: In a minute all is right again.
 SOON_SECONDS = 60
-RECORDS = "cache:execution:refresh:jobs"
+#: Of both workers: each may have begun a job that has not said so yet.
+PROCESSES = 4
 
 
 @pytest.fixture
@@ -125,11 +127,11 @@ def all_right_again(execution: Execution, log: Path, redis: Redis, began: float)
     wait_for(is_right, "the execution to be Success", seconds=left)
     assert Counter(execution.tasks.values_list("status", "run_count")) == {("Success", 0): JOBS}
     assert Counter(log.read_text().splitlines()) == Counter(f"copy {number}" for number in range(JOBS))
-    wait_for(lambda: not redis.exists(RECORDS), "every record to be forgotten")
+    wait_for(lambda: not records(redis), "every record to be forgotten")
     print(f"{JOBS} jobs, away {AWAY_SECONDS:g} s: right {time.monotonic() - began:.1f} s after it is back")  # noqa: T201
 
 
-def test_jobs_end_while_postgresql_is_away_and_none_is_run_again_for_it(
+def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again_for_it(
     workers: Callable[..., list[Member]],
     holds: Callable[..., None],
     redis: Redis,
@@ -141,12 +143,12 @@ def test_jobs_end_while_postgresql_is_away_and_none_is_run_again_for_it(
     wait_for(lambda: done(log) > JOBS / 10, "some to be done", log=first.log)
     connection.close()
     servers.postgres.stop(immediate=True)
-    stopped = time.monotonic()
-    assert done(log) < JOBS, "they were too quick: make it more"
-    wait_for(lambda: done(log) == JOBS, "all to be done without it", seconds=AWAY_SECONDS + 60, log=first.log)
+    stopped, begun = time.monotonic(), done(log)
+    assert begun < JOBS - PROCESSES, "they were too quick: make it more"
     wait_for(
         lambda: time.monotonic() - stopped > AWAY_SECONDS, "it to be away for as long", seconds=AWAY_SECONDS + 1
     )
+    assert done(log) <= begun + PROCESSES, "it is not known whether they have ended"
     servers.postgres.start()
     all_right_again(execution, log, redis, time.monotonic())
     holds()
