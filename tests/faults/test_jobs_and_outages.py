@@ -1,4 +1,4 @@
-"""What jobs report to is away while they end: PostgreSQL, or the target of the hook. It comes true when that is back.
+"""PostgreSQL is away while jobs end, or the target of the hook is. It comes true when that is back.
 
 JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks for
 
