@@ -17,6 +17,7 @@ import os
 from collections import deque
 from typing import Any
 
+from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 
 from executions.queue.connection import NotServing, WaryConnection, WarySSLConnection
@@ -77,7 +78,8 @@ class Channel(redis.Channel):
 
 class Transport(redis.Transport):
     Channel = Channel
-    connection_errors = (*redis.Transport.connection_errors, NotServing)
+    # what kombu makes of an error while it connects is one as well: a worker that starts would end of it
+    connection_errors = (*redis.Transport.connection_errors, NotServing, OperationalError)
 
     def establish_connection(self) -> Any:
         connection: Any = super().establish_connection()

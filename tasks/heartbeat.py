@@ -17,7 +17,7 @@ from django.conf import settings
 
 from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import execution_queue, this_node
+from executions.queue import Run, execution_queue, this_node
 from tasks.jobs import underway
 
 log = logging.getLogger("harbor_refresh")
@@ -28,10 +28,11 @@ _beating_in = 0  # the process that has a heartbeat; a fork's child has none
 
 def beat_until_stopped() -> None:
     silent = False
+    asking: threading.Thread | None = None
     interval = refresh_settings().heartbeat
     while True:
         try:
-            underway.renew()  # first: a lease never outlives the node
+            forgotten = underway.renew()  # first: a lease never outlives the node
             signs = [execution_queue().sign_of_life(node) for node in {this_node.name, *underway.nodes()}]
         except QueueUnavailable as exc:
             if not silent:
@@ -39,10 +40,21 @@ def beat_until_stopped() -> None:
             silent = True
         else:
             silent = False
+            if forgotten:
+                asking = ask_about(forgotten, asking)
             if any(sign.silent for sign in signs):
                 ask_for_recovery()
         if _stop.wait(interval):
             return
+
+
+def ask_about(forgotten: list[Run], asking: threading.Thread | None) -> threading.Thread:
+    """In a thread of its own, one at a time: a database that hangs must not hold up the signs of life."""
+    if asking and asking.is_alive():
+        return asking
+    asking = threading.Thread(target=underway.record_anew, args=(forgotten,), name="asking", daemon=True)
+    asking.start()
+    return asking
 
 
 def ask_for_recovery() -> None:

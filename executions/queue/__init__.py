@@ -10,7 +10,7 @@ from executions.queue.counts import Count, counts
 from executions.queue.job_record import MAX_MESSAGE, UNKNOWN, Acknowledged, JobRecord
 from executions.queue.job_records import JobRecords, Memory, job_records
 from executions.queue.members import Token, member
-from executions.queue.node import this_node
+from executions.queue.node import host_of, this_node
 from executions.queue.queue import SMALL, ExecutionQueue, GivenBack, Marked, Sign, Stats
 from executions.queue.run import Begun, Lease, Offer, Run, Verdict
 
@@ -39,6 +39,7 @@ __all__ = [
     "at",
     "counts",
     "execution_queue",
+    "host_of",
     "job_records",
     "member",
     "this_node",

@@ -20,7 +20,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from executions.status import CODES, is_final
+from executions.status import CODES, MAX_ID, MAX_REVISION, is_final
 
 MAX_MESSAGE = 2_000
 #: The node of a run that the database knows of and Redis does not. The process that has it, if one has, says so.
@@ -70,7 +70,7 @@ class JobRecord:
             revision, status, runs, checked_in, renewed, node, task, acknowledged, sent, asked, message = parts
             if status not in CODES or not {sent, asked} <= {"0", "1"}:
                 return None
-            return cls(
+            record = cls(
                 job,
                 int(revision),
                 status,
@@ -86,6 +86,8 @@ class JobRecord:
             )
         except ValueError:
             return None
+        is_ours = record.text == text and 0 < record.task_id <= MAX_ID and record.revision <= MAX_REVISION
+        return record if is_ours else None
 
     @property
     def text(self) -> str:

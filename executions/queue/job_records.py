@@ -38,8 +38,7 @@ class JobRecords(Verbs):
         """Whether it runs now, and as what. Sent once: twice, it would find itself alive."""
         verdict, revision, runs, before = self._run(
             "job_begin",
-            *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs, offer.most),
-            offer.why_exhausted,
+            *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs),
             once=True,
         )
         run = Run(offer.job, offer.task_id, node, int(revision), runs)
@@ -133,8 +132,8 @@ class JobRecords(Verbs):
         return Memory(int(now), int(epoch), sequence, bool(is_settled))
 
     def is_alive(self, record: JobRecord, now: int) -> bool:
-        """Whether the lease of this run is in force."""
-        return now - record.renewed <= self._ttl_us
+        """Whether the lease of this run is in force. One from the future is of a clock that has gone back."""
+        return abs(now - record.renewed) <= self._ttl_us
 
 
 @cache

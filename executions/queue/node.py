@@ -41,4 +41,9 @@ class Node:
         self._name = f"{host}-{self._pid}-{started}"
 
 
+def host_of(node: str) -> str:
+    """The host of a node, by its name."""
+    return node.rsplit("-", 2)[0]
+
+
 this_node = Node()

@@ -11,8 +11,8 @@ class Verdict(StrEnum):
     GO = "go"
     ALIVE = "alive"
     OVER = "over"
+    #: Said by the database alone: it has begun as often as it may, or the message is of another database.
     EXHAUSTED = "exhausted"
-    #: Said by the database alone: the message is of another one.
     FOREIGN = "foreign"
 
 
@@ -32,16 +32,7 @@ class Offer:
     task_id: int
     revision: int
     runs: int
-    most: int
     database: str = ""
-
-    @property
-    def why_exhausted(self) -> str:
-        return f"it has begun {self.runs_at_most}, which is as often as it may: see max_attempts"
-
-    @property
-    def runs_at_most(self) -> str:
-        return "once" if self.most == 1 else f"{self.most} times"
 
 
 @dataclass(frozen=True)
@@ -62,10 +53,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Begun:
-    """The answer to an offer. `before` is the record that was there, for the run to be undone. `arguments` are
-    those of the run if its message is older than they are."""
+    """The answer to an offer. `before` is the record that was there, for the run to be undone; `why` is said of a
+    job that has ended with this. `arguments` are those of the run if its message is older than they are;
+    `are_unreported` if the database does not know them yet."""
 
     verdict: Verdict
     run: Run
     before: str
     arguments: tuple[list[Any], dict[str, Any]] | None = None
+    are_unreported: bool = False
+    why: str = ""

@@ -11,7 +11,7 @@ from typing import Any
 from celery import signals
 
 from executions.errors import QueueUnavailable
-from executions.queue import MAX_MESSAGE
+from executions.queue import MAX_MESSAGE, host_of, this_node
 from executions.status import Status
 from executions.text import made_storable, shown, storable
 from executions.usecases import jobs
@@ -50,7 +50,7 @@ def end_message(job: Any, told: Any, status: Status, why: str) -> None:
 
 def end_run(job: str, why: str, status: Status = Status.ERROR) -> None:
     with _without_redis_told(job, why):
-        jobs.end_running(job, status, why)
+        jobs.end_running(job, host_of(this_node.name), status, why)
 
 
 @contextmanager

@@ -16,7 +16,6 @@ def of(message: Message) -> dict[str, Any]:
             "task": message.task_id,
             "revision": message.revision,
             "runs": message.runs,
-            "most": message.max_attempts,
             "followed": message.has_followers,
             "database": message.database,
         }
@@ -25,8 +24,12 @@ def of(message: Message) -> dict[str, Any]:
 
 def of_another_try(told: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
     """Of a message that a run sends for the next one. `changed`: its arguments are not those of the first."""
-    changed = are_changed or bool(told.get("changed"))
-    return {NAME: {**told, "revision": revision, "runs": runs, "changed": changed}}
+    again = {**told, "revision": revision, "runs": runs, "changed": bool(told.get("changed"))}
+    return {NAME: with_changed_arguments(again) if are_changed else again}
+
+
+def with_changed_arguments(told: dict[str, Any]) -> dict[str, Any]:
+    return {**told, "changed": True}
 
 
 def are_changed(told: dict[str, Any]) -> bool:
@@ -39,7 +42,6 @@ def offer(job: str, header: dict[str, Any]) -> Offer:
         task_id=header["task"],
         revision=header["revision"],
         runs=header["runs"],
-        most=header["most"],
         database=header.get("database", ""),
     )
 

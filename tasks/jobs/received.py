@@ -56,7 +56,6 @@ TOLD = {
     "task": Takes("the id of a task", lambda value: is_whole(value, 1, MAX_ID)),
     "revision": Takes("a revision", lambda value: is_whole(value, 0, MAX_REVISION)),
     "runs": COUNT,
-    "most": COUNT,
     "followed": FLAG,
 }
 #: What it may say besides.

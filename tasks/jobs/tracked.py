@@ -18,7 +18,7 @@ from celery.exceptions import Ignore, Reject, TimeLimitExceeded
 from celery.utils.time import maybe_make_aware
 
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
-from executions.queue import MAX_MESSAGE, Begun, Offer, Run, Verdict, job_records, this_node
+from executions.queue import MAX_MESSAGE, Begun, Run, Verdict, job_records, this_node
 from executions.status import Status
 from executions.text import json_text, made_storable
 from executions.usecases.jobs import AGAIN, RESULT, Arguments, Turn, begin
@@ -72,6 +72,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         begun = self._begin(told)
         if begun.arguments:
             args, kwargs = tuple(begun.arguments[0]), begun.arguments[1]
+        if begun.are_unreported:
+            self.request.update(**{header.NAME: header.with_changed_arguments(told)})
         job = Handle(self, begun.run, is_followed=told["followed"])
         self.request.update(**{HANDLE: job}, args=list(args), kwargs=kwargs)
         underway.begin(job.run)
@@ -99,10 +101,11 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
             raise Reject(_said_by(exc), requeue=True) from None  # told with each try: in one line
-        if turn := _turn_of(begun, offer):
+        if turn := _turn_of(begun):
             # those of another try may not have been reported: their process may have died
-            are_changed = header.are_changed(told) and begun.arguments is None
-            arguments = _arguments(self.request.args, self.request.kwargs) if are_changed else None
+            arguments = begun.arguments if begun.are_unreported else None
+            if header.are_changed(told) and begun.arguments is None:
+                arguments = _arguments(self.request.args, self.request.kwargs)
             reporter.put(replace(turn, arguments=arguments))
         if begun.verdict == Verdict.FOREIGN:
             log.warning("Left alone job %s: its message was sent for another database", offer.job)
@@ -227,11 +230,11 @@ def _record(run: Run, status: str, message: str, result: str | None, *, is_follo
         reporter.put(Turn(run.job, run.task_id, revision, status, message, handed_on, is_followed))
 
 
-def _turn_of(begun: Begun, offer: Offer) -> Turn | None:
+def _turn_of(begun: Begun) -> Turn | None:
     """What is to be reported of a message that has come; nothing of one that came twice."""
     turns = {
         Verdict.GO: (Status.RUNNING, ""),
-        Verdict.EXHAUSTED: (Status.ERROR, offer.why_exhausted),
+        Verdict.EXHAUSTED: (Status.ERROR, begun.why),
     }
     if begun.verdict not in turns:
         return None

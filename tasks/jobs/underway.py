@@ -1,10 +1,11 @@
 """The runs that this process has under way. Its heartbeat renews their leases."""
 
 import logging
+from contextlib import suppress
 
 from django.db import DatabaseError, connection
 
-from executions.errors import DatabaseAway
+from executions.errors import DatabaseAway, QueueUnavailable
 from executions.queue import Lease, Run, job_records
 from executions.usecases.jobs import stands
 
@@ -34,34 +35,35 @@ def nodes() -> set[str]:
     return {run.node for run in list(_runs.values())}
 
 
-def renew() -> None:
-    """Renew the leases of what is under way.
-
-    Of a run that Redis has forgotten the database is asked. If its job goes on, its record is written anew; if
-    the job has ended, or is in a later revision, the run is lost, and told so when it asks. What if the database
-    is away: the next heartbeat asks. Raises QueueUnavailable.
-    """
+def renew() -> list[Run]:
+    """Renew the leases of what is under way. Returns runs that Redis has forgotten. Raises QueueUnavailable."""
     runs = list(_runs.values())
     _lost.intersection_update(runs)
     found = dict(zip(runs, job_records().renew(runs), strict=True))
     _lost.update(run for run, lease in found.items() if lease == Lease.OTHER)
-    forgotten = [run for run, lease in found.items() if lease == Lease.FORGOTTEN]
-    if forgotten:
-        _record_anew(forgotten)
+    return [run for run, lease in found.items() if lease == Lease.FORGOTTEN]
 
 
-def _record_anew(forgotten: list[Run]) -> None:
+def record_anew(forgotten: list[Run]) -> None:
+    """Ask the database about runs that Redis has forgotten.
+
+    If its job goes on, the record of a run is written anew; if the job has ended, or is in a later revision, the
+    run is lost, and told so when it asks. What if a server is away: the next heartbeat finds them forgotten again.
+    """
     try:
         known = stands([run.task_id for run in forgotten])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Cannot ask whether %d runs that Redis has forgotten go on: %s", len(forgotten), exc)
         return
     finally:
-        connection.close()  # the thread of the heartbeat asks seldom
+        connection.close()  # its thread ends
+    standing: list[Run] = []
     for run in forgotten:
         stand = known.get(run.task_id)
         goes_on = stand and stand.job == run.job and not stand.is_over and stand.revision <= run.revision
         if not goes_on:
             _lost.add(run)
         elif _runs.get(run.job) == run:
-            job_records().renew([run], forgotten_too=True)
+            standing.append(run)
+    with suppress(QueueUnavailable):
+        job_records().renew(standing, forgotten_too=True)

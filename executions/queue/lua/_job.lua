@@ -65,7 +65,8 @@ local function standing(record, node, revision)
     if record.revision ~= revision or record.code == 3 then
         return 'other'
     end
-    if record.node == UNKNOWN then
+    -- a run keeps the revision that its job waited in: a record that waits in it is older than the run
+    if record.node == UNKNOWN or record.node == '' then
         return 'forgotten'
     end
     return record.node == node and 'known' or 'other'

@@ -8,21 +8,18 @@
 -- ARGV[4] node ttl, us
 -- ARGV[5] revision, and
 -- ARGV[6] runs so far: of a job without a record
--- ARGV[7] how often it may run
--- ARGV[8] the message of a job that has run too often
 -- returns {verdict, revision, runs, the record that was there before; '' if there was none}
 --
 --   go         it runs now, in this revision, unless the database objects
 --   alive      another run of it is alive, or may be: this message came twice
 --   over       it has a final status
---   exhausted  it has run too often: its final status is Error, in this revision
 --
 -- What if the process dies after this: its lease is not renewed, and the job is given back. What if another process has
 -- tried a job again whose end has not been acknowledged yet: its message is of a newer revision, and the end is that of
 -- an earlier one.
 local jobs, nodes, presence = KEYS[1], KEYS[2], KEYS[3]
 local job, task, node, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local revision, runs, most, why_exhausted = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+local revision, runs = ARGV[5], tonumber(ARGV[6])
 
 sign_of_life(nodes, node)
 local known = record_of(jobs, job)
@@ -40,7 +37,7 @@ end
 if known then
     revision, runs = known.revision, known.runs
     if known.status == 'Running' then
-        if now_us() - known.renewed <= ttl or not is_settled(presence, ttl) then
+        if math.abs(now_us() - known.renewed) <= ttl or not is_settled(presence, ttl) then
             return { 'alive', revision, runs, before }
         end
         revision = successor(revision)
@@ -49,9 +46,5 @@ end
 
 local record = running(task, node, revision, runs + 1)
 record.acknowledged = known and known.acknowledged or ''
-local verdict = 'go'
-if runs >= most then
-    verdict, record.status, record.runs, record.message = 'exhausted', 'Error', runs, why_exhausted
-end
 write_record(jobs, job, record)
-return { verdict, revision, record.runs, before }
+return { 'go', revision, record.runs, before }

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from executions.conf import refresh_settings
 from executions.database import absence_translated
-from executions.errors import DatabaseAway, JobChanged
+from executions.errors import JobChanged
 from executions.models import Job
 from executions.queue import Begun, JobRecord, Offer, Verdict, job_records
+from executions.status import Status
 from executions.usecases.jobs.standing import Stand, stand_of
-from executions.usecases.jobs.turn import Arguments, Turn
+from executions.usecases.jobs.turn import Turn
 
 TRIES = 3
 
@@ -36,8 +37,8 @@ def begin(offer: Offer, node: str) -> Begun:
             return begun
         try:
             stand = stand_of(offer.task_id, offer.job)
-            arguments = _later_arguments(begun, stand, told)
-        except DatabaseAway:
+            begun = _with_later_arguments(begun, stand, told)
+        except BaseException:  # its code was not called, whatever kept the database from answering
             records.undo(begun)
             raise
         if stand is None or stand.is_over or _is_foreign(offer, stand):
@@ -49,23 +50,39 @@ def begin(offer: Offer, node: str) -> Begun:
             return replace(begun, verdict=Verdict.ALIVE)
         took_too_long = time.monotonic() - since > refresh_settings().node_ttl / 2
         if stand.revision <= begun.run.revision and not took_too_long:
-            return replace(begun, arguments=arguments)
+            return _counted(begun, stand)
         records.undo(begun)
-        offer = replace(offer, revision=stand.revision, runs=stand.runs, most=stand.may_begin)
+        offer = replace(offer, revision=stand.revision, runs=stand.runs)
     raise JobChanged
 
 
-def _later_arguments(begun: Begun, stand: Stand | None, told: int) -> Arguments | None:
+def _counted(begun: Begun, stand: Stand) -> Begun:
+    """Redis may have counted fewer runs than the database, if it came back older."""
+    records, run = job_records(), begun.run
+    runs = max(run.runs - 1, stand.runs + stand.is_running)
+    if runs >= stand.may_begin:
+        often = "once" if stand.may_begin == 1 else f"{stand.may_begin} times"
+        why = f"it has begun {often}, which is as often as it may: see max_attempts"
+        is_ended = records.settle(run, Status.ERROR, why) is not None
+        return replace(begun, verdict=Verdict.EXHAUSTED if is_ended else Verdict.ALIVE, why=why)
+    if runs == run.runs - 1:
+        return begun
+    for record in records.of([run.job]).values():
+        records.replace([(record, replace(record, runs=runs + 1))])
+    return replace(begun, run=replace(run, runs=runs + 1))
+
+
+def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun:
     """Those that a later message would have: Redis knows of a try that the database has not heard of yet."""
     before = JobRecord.read(begun.run.job, begun.before)
     if before and before.revision > told and (arguments := Turn.of(before).arguments):
-        return arguments
+        return replace(begun, arguments=arguments, are_unreported=True)
     if stand is None or stand.revision <= told:
-        return None
+        return begun
     with absence_translated():
         job = Job.objects.get(pk=stand.task_id)
-    return list(job.arguments), job.kwargs
+    return replace(begun, arguments=(list(job.arguments), job.kwargs))
 
 
 def _is_foreign(offer: Offer, stand: Stand) -> bool:
-    return bool(offer.database) and offer.database != stand.database
+    return bool(offer.database and stand.database) and offer.database != stand.database

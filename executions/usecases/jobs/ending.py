@@ -5,13 +5,13 @@ It is recorded, for recovery to report: whoever hears of it is no process that t
 
 from dataclasses import replace
 
-from executions.queue import JobRecord, job_records
+from executions.queue import JobRecord, host_of, job_records
 from executions.status import Status
 
 
 def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str) -> bool:
     """Its message was dropped. A run that is under way had another message, and goes on. The revision is that of
-    the message; a record knows better. Returns whether it was ended."""
+    the message; a job that waits in a later one has another. Returns whether it was ended."""
     records = job_records()
     now = records.memory().now
     known = records.of([job]).get(job)
@@ -19,15 +19,17 @@ def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str)
         return records.add(
             [JobRecord(job, revision, status, 0, now, "", task_id, None, sent=True, message=why)]
         ) == [True]
-    return not known.is_running and _end(known, status, why, now)
+    return not known.is_running and known.revision <= revision and _end(known, status, why, now)
 
 
-def end_running(job: str, status: Status, why: str) -> bool:
-    """Its run was ended from outside. Returns whether there was one."""
+def end_running(job: str, host: str, status: Status, why: str) -> bool:
+    """Its run on this host was ended from outside. Returns whether there was one: the job may have been given to
+    another host meanwhile."""
     records = job_records()
     now = records.memory().now
     known = records.of([job]).get(job)
-    return known is not None and known.is_running and _end(known, status, why, now)
+    is_here = known is not None and known.is_running and host_of(known.node) == host
+    return known is not None and is_here and _end(known, status, why, now)
 
 
 def _end(known: JobRecord, status: Status, why: str, now: int) -> bool:

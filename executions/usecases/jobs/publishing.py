@@ -1,7 +1,7 @@
 """Publish: a message for every job that was recorded and has none."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from django.db.models.functions import Cast, Coalesce, Now
 
 from executions.conf import refresh_settings
 from executions.models import Job, Task
-from executions.queue import Memory, at
+from executions.queue import Memory, at, job_records
 from executions.queue.sets import pages
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.chains import stop_broken, waiting_behind_ended, without_record
@@ -40,7 +40,6 @@ class Message:
     options: dict[str, Any]
     revision: int
     runs: int
-    max_attempts: int
     has_followers: bool
     database: str
 
@@ -58,7 +57,6 @@ class Message:
             },
             revision=task.status_revision,
             runs=task.run_count,
-            max_attempts=job.may_begin,
             has_followers=job.has_followers,  # type: ignore[attr-defined]  # of `publishable`
             database=database,
         )
@@ -154,6 +152,7 @@ def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
     turns that follow: a job whose message says "later" is Scheduled, and one that can have no message has failed.
     """
     remembered = remember()
+    before = remembered.memory
     messages = [Message.of(job, remembered.database) for job in jobs]
     turns = [
         Turn(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
@@ -162,7 +161,8 @@ def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
         Turn(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
         for one, why in publish(messages) or ()
     ]
-    return remembered.memory, turns
+    # advanced once more: a Redis that came back as it was before these were sent is older than what is noted
+    return replace(job_records().memory(), now=before.now), turns
 
 
 def publishable() -> Any:

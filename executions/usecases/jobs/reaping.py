@@ -54,7 +54,7 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     |                                                           | runs on an unknown node. The process that  |
     |                                                           | runs it says so, or it is given back       |
     | gone, and its message was sent before Redis was emptied   | the message is sent again (recovering.py)  |
-    | gone, and its message was sent long ago, and waits nowhere| the same                                   |
+    | waits, and its message was sent long ago and waits nowhere| the same                                   |
 
     "Ahead" and "behind" are by revision, then status code, then check-in. Every change is made only to the
     record that was seen, so a job that moves on meanwhile is left alone.
@@ -64,7 +64,7 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     memory = records.memory()
     try:
         for page in records.all():
-            guarded(total, _settle, page, memory.now)
+            guarded(total, _settle, page, memory.now, may_wait)
         for jobs in _published():
             guarded(total, _look_for, jobs, memory, may_wait)
     finally:
@@ -72,7 +72,7 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     return total
 
 
-def _settle(total: Reaped, page: Page, now: int) -> None:
+def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     changes: list[tuple[JobRecord, JobRecord | None]] = []
     ahead: list[JobRecord] = []
     known, unreadable = readable(page)
@@ -88,18 +88,31 @@ def _settle(total: Reaped, page: Page, now: int) -> None:
         elif record.is_final:
             changes.append((record, None))
             total.forgotten += 1
-        elif now - record.checked_in > _silence():
+        elif record.is_running and now - record.checked_in > _silence():
             reason = f"nothing was heard of it for {refresh_settings().job_hours:g} hours"
             failed = replace(record, status=Status.ERROR, message=reason)
             changes.append((record, failed))
             ahead.append(failed)
             total.failed += 1
+    unsent = _whose_message_waits_nowhere(known, now, may_wait)
+    changes += [(one, replace(one, sent=False, checked_in=now)) for one in unsent]
+    total.unsent += len(unsent)
     done = job_records().replace(changes)
     outdone = {old.job for (old, _), is_done in zip(changes, done, strict=True) if not is_done}
     turns = [Turn.of(one) for one in ahead if one.job not in outdone]
     made = land(shuffled(turns))
     total.reported += made.count
     total.troubled += len(made.refused)
+
+
+def _whose_message_waits_nowhere(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
+    """Jobs that wait for a message that was sent long ago, and whose queue is empty."""
+    waits = [one for one in records if one.has_landed and not one.is_final and not one.is_running and one.sent]
+    old = {one.task_id: one for one in waits if now - one.checked_in > _patience()}
+    if not old:
+        return []
+    there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
+    return [one for pk, one in old.items() if pk not in there]
 
 
 def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
@@ -112,10 +125,9 @@ def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayW
     still_running = [stand for stand in stands(running).values() if stand.is_running]
     total.lost += sum(records.add([stand.looked_for(memory.now) for stand in still_running]))
     waiting = [job for job in gone if job.task.status != Status.RUNNING]
-    forgotten = [job for job in waiting if _published_at(job) < at(memory.epoch)]
-    old = [job for job in waiting if job not in forgotten and _due_at(job) < at(memory.now - _patience())]
-    there = may_wait(old) if old else ()
-    unsent = [job.pk for job in (*forgotten, *old) if job.pk not in there]
+    forgotten = {job.pk for job in waiting if _published_at(job) < at(memory.epoch)}
+    old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < at(memory.now - _patience())]
+    unsent = forgotten | {job.pk for job in old} - set(may_wait(old) if old else ())
     still = Job.objects.filter(pk__in=unsent, task__status_code__lt=Status.RUNNING.code)
     total.unsent += still.update(published_at=None)
 
@@ -146,7 +158,8 @@ def _published() -> Iterator[Sequence[Job]]:
     """Jobs whose task is not final and that have had a message, in pages."""
     last = 0
     while True:
-        jobs = Job.objects.select_related("task").filter(pk__gt=last, published_at__isnull=False)
+        jobs = Job.objects.select_related("task").defer("args", "kwargs", "handed_on")
+        jobs = jobs.filter(pk__gt=last, published_at__isnull=False)
         page = list(jobs.filter(task__status_code__lt=FINAL_CODE).order_by("pk")[:PAGE])
         if not page:
             return

@@ -131,7 +131,7 @@ def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
     if not waiting:
         return 0
     unfinished = publishable().filter(task__status_code__lt=FINAL_CODE)
-    jobs = {one.task_id: one.job for one in waiting}
+    jobs = {one.task_id: one for one in waiting}
     count = 0
     for page in in_pages(unfinished.filter(pk__in=list(jobs))):
         land(send(publish, list(unfinished.filter(pk__in=page)))[1])
@@ -141,6 +141,8 @@ def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
     return count
 
 
-def _note_sent(jobs: Sequence[str]) -> None:
-    now = job_records().of(jobs)
+def _note_sent(waiting: Sequence[JobRecord]) -> None:
+    """A job that waits in a later revision by now was not sent in that."""
+    sent = {one.job: one.revision for one in waiting}
+    now = {job: one for job, one in job_records().of(list(sent)).items() if one.revision == sent[job]}
     job_records().replace([(one, replace(one, sent=True)) for one in now.values() if not one.sent])

@@ -37,10 +37,10 @@ class Turn:
     @classmethod
     def of(cls, record: JobRecord) -> Self:
         message, result, arguments = record.message, None, None
-        with suppress(ValueError, TypeError):  # not written by us; its status counts all the same
+        with suppress(ValueError, TypeError, RecursionError):  # not written by us; its status counts all the same
             if message.startswith(RESULT) and record.status == Status.SUCCESS:
                 result, message = json.loads(message.removeprefix(RESULT)), ""
-            elif message.startswith(AGAIN):
+            elif message.startswith(AGAIN) and record.status in (Status.SCHEDULED, Status.STOPPED):
                 args, kwargs, message = json.loads(message.removeprefix(AGAIN))
                 arguments = (args, kwargs) if record.status == Status.SCHEDULED else None
         return cls(

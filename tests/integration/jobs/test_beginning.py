@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import OperationalError
 
 from executions.errors import DatabaseAway
 from executions.models import Job, Task
@@ -33,7 +35,7 @@ def offer(outbox: Outbox) -> Offer:
     """The first message of the job j."""
     recorded("j")
     (message,) = outbox.messages
-    return Offer("j", message.task_id, message.revision, message.runs, message.max_attempts, message.database)
+    return Offer("j", message.task_id, message.revision, message.runs, message.database)
 
 
 def test_a_job_that_waits_runs(offer: Offer, redis: Redis) -> None:
@@ -90,6 +92,39 @@ def test_a_job_that_has_run_as_often_as_it_may_is_exhausted_whatever_its_message
     stands("j", "Scheduled", 5, 5)
     begun = begin(offer, "me")
     assert (begun.verdict, begun.run.revision) == (Verdict.EXHAUSTED, 5)
+    assert begun.why == "it has begun 5 times, which is as often as it may: see max_attempts"
+    assert [one.status for one in known(redis)["records"].values()] == ["Error"]
+
+
+def test_a_copy_of_a_message_from_before_it_was_tried_again_exhausts_nothing(offer: Offer, redis: Redis) -> None:
+    Job.objects.update(runs_before=5)
+    stands("j", "Scheduled", 6, 6)
+    write(redis, record("j", "Scheduled", 6, runs=6, landed=(6, "Scheduled")))
+    begun = begin(offer, "me")
+    assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 6, 7)
+
+
+def test_what_an_older_redis_has_counted_is_corrected_by_the_database(offer: Offer, redis: Redis) -> None:
+    stands("j", "Scheduled", 4, 4)
+    write(redis, record("j", "Scheduled", 4, runs=1))
+    begun = begin(offer, "me")
+    assert (begun.verdict, begun.run.runs) == (Verdict.GO, 5)
+    assert known(redis)["records"]["j"].runs == 5
+
+
+@pytest.mark.parametrize("error", [OperationalError("canceling statement"), SoftTimeLimitExceeded()])
+def test_whatever_keeps_the_database_from_answering_costs_no_attempt(
+    error: Exception, offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(task_id: int, job: str) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(beginning, "stand_of", fail)
+        with pytest.raises(type(error)):
+            begin(offer, "me")
+    assert known(redis)["records"] == {}
+    assert begin(offer, "me").run.runs == 1
 
 
 @pytest.mark.parametrize("left", [None, {"status": "Pending"}])
@@ -233,6 +268,9 @@ def test_what_redis_holds_of_another_try_is_read_as_it_was_written(offer: Offer,
     waits = record("j", "Scheduled", 1, sent=False, message=told)
     turn = Turn.of(waits)
     assert (turn.arguments, turn.message) == (([3, "ä|b"], {"size": 10}), "OSError: not yet")
+    for text in ("again: " + "[" * 1990, "again: [1]", "again: x"):
+        assert Turn.of(replace(waits, message=text)).arguments is None
+        assert Turn.of(replace(waits, status="Running", message=text)).message == text
     stopped = Turn.of(replace(waits, status="Stopped"))
     assert (stopped.arguments, stopped.message) == (None, "OSError: not yet")
     assert waits.checked_in == NOW
@@ -254,7 +292,7 @@ def test_a_copy_of_an_older_message_runs_with_the_arguments_of_the_try_that_is_d
 def test_so_it_does_if_the_database_has_not_heard_of_that_try(offer: Offer, redis: Redis) -> None:
     write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
     begun = begin(offer, "me")
-    assert (begun.run.revision, begun.arguments) == (1, LATER)
+    assert (begun.run.revision, begun.arguments, begun.are_unreported) == (1, LATER, True)
 
 
 def test_a_message_of_that_try_has_its_own_arguments(offer: Offer, redis: Redis) -> None:

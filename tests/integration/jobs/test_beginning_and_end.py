@@ -20,7 +20,7 @@ def test_an_execution_of_no_jobs_has_succeeded(chains: list[list[NewJob]]) -> No
 
 
 def offer(task: Task) -> Offer:
-    return Offer(task.job_id, task.pk, revision=0, runs=0, most=5)
+    return Offer(task.job_id, task.pk, revision=0, runs=0)
 
 
 def test_a_deleted_execution_takes_its_jobs_with_it_and_none_of_them_begins_any_more(redis: Redis) -> None:

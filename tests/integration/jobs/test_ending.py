@@ -23,9 +23,9 @@ from tests.integration.state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
-RUNS: dict[str, Any] = {"revision": 2, "node": "n", "ago": 60, "landed": (2, "Running"), "message": "layer 3"}
+RUNS: dict[str, Any] = {"revision": 2, "node": "n-7-1", "ago": 60, "landed": (2, "Running"), "message": "layer 3"}
 WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 2, "ago": -60, "sent": False, "message": "OSError"}
-OVER: dict[str, Any] = {"status": "Success", "revision": 2, "node": "n", "ago": 60}
+OVER: dict[str, Any] = {"status": "Success", "revision": 2, "node": "n-7-1", "ago": 60}
 ENDED: dict[str, Any] = {"status": "Stopped", "node": "", "ago": 0, "message": "it was revoked"}
 
 
@@ -43,7 +43,7 @@ class Case:
 
 WAITING = {
     "a job that nobody has heard of ends in the revision of its message": Case(
-        None, ENDED | {"revision": 1, "runs": 0}
+        None, ENDED | {"revision": 2, "runs": 0}
     ),
     "one that waits ends in the revision that it waits in": Case(WAITS, WAITS | ENDED),
     "one that waits to be run again after its node has died": Case(
@@ -79,34 +79,49 @@ def given(redis: Redis, outbox: Outbox, case: Case) -> int:
 def test_end_waiting(name: str, redis: Redis, outbox: Outbox) -> None:
     case = WAITING[name]
     pk = given(redis, outbox, case)
-    assert end_waiting("j", pk, 1, Status.STOPPED, "it was revoked") is case.is_ended
+    assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked") is case.is_ended
     assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
-    assert end_waiting("j", pk, 1, Status.ERROR, "again") is False
+    assert end_waiting("j", pk, 2, Status.ERROR, "again") is False
+
+
+def test_the_message_of_an_earlier_revision_ends_nothing(redis: Redis, outbox: Outbox) -> None:
+    """It has expired, and the job waits for another try, which has a message of its own."""
+    pk = given(redis, outbox, Case(WAITS, WAITS))
+    assert end_waiting("j", pk, 1, Status.STOPPED, "it expired before it began") is False
+    assert known(redis)["records"] == {"j": record(**WAITS)}
+
+
+def test_a_run_that_was_given_to_another_host_is_not_ended_from_the_one_before(
+    redis: Redis, outbox: Outbox
+) -> None:
+    given(redis, outbox, Case(RUNS, RUNS))
+    assert end_running("j", "other", Status.ERROR, "TimeLimitExceeded") is False
+    assert known(redis)["records"] == {"j": record(**RUNS)}
 
 
 @pytest.mark.parametrize("name", RUNNING)
 def test_end_running(name: str, redis: Redis, outbox: Outbox) -> None:
     case = RUNNING[name]
     given(redis, outbox, case)
-    assert end_running("j", Status.STOPPED, "it was revoked") is case.is_ended
+    assert end_running("j", "n", Status.STOPPED, "it was revoked") is case.is_ended
     assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
-    assert end_running("j", Status.ERROR, "again") is False
+    assert end_running("j", "n", Status.ERROR, "again") is False
 
 
 @pytest.mark.parametrize("before", [None, WAITS, RUNS])
 def test_recovery_reports_the_end_and_no_message_is_sent(
     before: dict[str, Any] | None, redis: Redis, outbox: Outbox, clock: Clock
 ) -> None:
-    revision = before["revision"] if before else 1
+    revision = before["revision"] if before else 2
     pk = given(redis, outbox, Case(before, None))
     stands("j", "Running" if before == RUNS else "Pending", revision, 1)
     if before == RUNS:
-        assert end_running("j", Status.STOPPED, "it was revoked")
+        assert end_running("j", "n", Status.STOPPED, "it was revoked")
     else:
-        assert end_waiting("j", pk, 1, Status.STOPPED, "it was revoked")
+        assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked")
     assert recover_jobs(outbox.publish) == Recovered()
     clock.move(TOO_LONG)
-    alive(redis, "n", clock)
+    alive(redis, "n-7-1", clock)
     assert recover_jobs(outbox.publish) == Recovered(landed=1)
     assert known(redis) == state({"j": ("Stopped", revision, 1, "it was revoked")})
     assert outbox.taken() == []
@@ -128,7 +143,7 @@ def test_a_run_that_goes_on_while_it_is_being_ended_keeps_what_it_has_said(
         return found
 
     monkeypatch.setattr(records, "of", look_and_let_it_end)
-    assert end_running("j", Status.ERROR, "TimeLimitExceeded") is False
+    assert end_running("j", "n", Status.ERROR, "TimeLimitExceeded") is False
     write(redis, record(**WAITS))
     assert end_waiting("j", pk, 2, Status.STOPPED, "it was revoked") is False
     assert known(redis)["records"] == {"j": ended}

@@ -177,6 +177,20 @@ def test_a_message_that_waits_in_the_broker_is_not_sent_again_however_long(task:
     assert reap(lambda _: ()) == Reaped(unsent=1)
 
 
+def test_a_job_that_waits_and_has_a_record_is_sent_again_if_its_message_waits_nowhere(
+    redis: Redis, task: Task
+) -> None:
+    """It waits for another try, say, and the broker has lost that message. To wait is no silence."""
+    Task.objects.filter(pk=task.pk).update(status="Scheduled", status_code=1, status_revision=1)
+    now = job_records().memory().now
+    long_ago = now - 25 * HOUR
+    redis.hset(JOBS, "j", record(task, 1, "Scheduled", "", at=long_ago, acknowledged=f"1 Scheduled {long_ago}"))
+    assert reap() == Reaped()
+    assert reap(lambda _: ()) == Reaped(unsent=1)
+    found = job_records().of(["j"])["j"]
+    assert (found.sent, found.status, found.revision) == (False, "Scheduled", 1)
+
+
 def test_a_message_that_was_sent_for_later_is_due_later(task: Task) -> None:
     then = timezone.now() - timedelta(hours=2)
     Job.objects.filter(pk=task.pk).update(published_at=then, options={"countdown": 2 * 3600})

@@ -20,7 +20,7 @@ SECOND = 1_000_000
 TTL = 10 * SECOND
 DAY = 24 * 3600 * SECOND
 PREFIX = "cache:execution:refresh:"
-OFFER = Offer("j", 7, revision=0, runs=0, most=5)
+OFFER = Offer("j", 7, revision=0, runs=0)
 #: Beyond what a double tells apart: a number of Lua's would round it.
 HUGE = 2**60 + 1
 
@@ -106,11 +106,8 @@ BEGIN = {
     "nor does a record that is older than its message": Begin(
         record(2, runs=9, node="x"), record(3, runs=4), "go", 3, replace(OFFER, revision=3, runs=3)
     ),
-    "one that has begun too often ends as Error": Begin(
-        record(4, "Pending", runs=5, node=""),
-        record(4, "Error", runs=5, message=OFFER.why_exhausted),
-        "exhausted",
-        4,
+    "a lease from the future is of a clock that has gone back: it has run out": Begin(
+        record(4, runs=2, node="other", renewed=NOW + TTL + 1), record(5, runs=3), "go", 5
     ),
     "a record that cannot be read is none": Begin("nonsense", record(), "go", 0),
 }
@@ -215,6 +212,9 @@ SETTLE = {
     "so does one of which Redis knows an earlier revision": Settle(
         record(1, node="other"), record(2, "Success", message="done"), 2
     ),
+    "and one that waits in the revision of the run, which began since": Settle(
+        record(2, "Scheduled", node=""), record(2, "Success", message="done"), 2
+    ),
     "and one that was looked for": Settle(record(2, node=UNKNOWN), record(2, "Success", message="done"), 2),
     "one that was asked to stop does not try again: it ends as Stopped": Settle(
         record(2, asked=1), record(2, "Stopped", asked=1, message="done"), None, ANOTHER_TRY
@@ -251,7 +251,9 @@ def test_a_run_whose_job_has_ended_or_belongs_to_another_should_stop(
     assert whole_redis(redis) == {"jobs": {"j": kept}}
 
 
-@pytest.mark.parametrize("kept", [None, record(1, node="other"), record(2, node=UNKNOWN)])
+@pytest.mark.parametrize(
+    "kept", [None, record(1, node="other"), record(2, node=UNKNOWN), record(2, "Pending", node="")]
+)
 def test_a_run_that_redis_has_forgotten_goes_on(kept: str | None, redis: Redis, faked: Faked) -> None:
     """Its heartbeat asks the database whether it stands, and has it recorded."""
     state = {"jobs": {"j": kept}} if kept else {}
@@ -387,7 +389,11 @@ def test_a_record_reads_as_it_was_written(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1|2", record(status="Succeed"), record().replace("7", "x"), record(acknowledged="1 Later 2"), "a" * 99],
+    [
+        *("", "1|2", record(status="Succeed"), record().replace("7", "x"), record(acknowledged="1 Later 2")),
+        *("a" * 99, "00" + record(), record().replace("|7|", "|0|"), record().replace("|7|", f"|{2**63}|")),
+        record(2**61),
+    ],
 )
 def test_a_record_that_cannot_be_read_is_told_apart(text: str) -> None:
     assert JobRecord.read("j", text) is None

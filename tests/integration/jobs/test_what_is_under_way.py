@@ -41,7 +41,7 @@ def test_leases_are_renewed_of_what_runs_and_not_of_what_has_ended(redis: Redis,
         underway.begin(run(job))
     underway.end(run("has ended"))
     clock.move(5)
-    underway.renew()
+    underway.record_anew(underway.renew())
     found = known(redis)["records"]
     assert {job: one.renewed for job, one in found.items()} == {"runs": NOW + 5 * SECOND, "has ended": NOW}
     assert not underway.is_lost(run("runs"))
@@ -54,7 +54,7 @@ def test_a_run_that_redis_has_forgotten_and_the_database_has_not_is_recorded_ane
     recorded("j")
     stands("j", status, revision)
     underway.begin(run("j"))
-    underway.renew()
+    underway.record_anew(underway.renew())
     assert known(redis)["records"] == {"j": record("j", revision=2, node="me", runs=3)}
     assert not underway.is_lost(run("j"))
 
@@ -64,7 +64,7 @@ def test_a_run_that_both_have_given_up_is_lost_and_not_recorded(status: str, rev
     recorded("j")
     stands("j", status, revision)
     underway.begin(run("j"))
-    underway.renew()
+    underway.record_anew(underway.renew())
     assert known(redis)["records"] == {}
     assert underway.is_lost(run("j"))
     underway.end(run("j"))
@@ -76,7 +76,7 @@ def test_a_run_whose_task_was_deleted_is_lost(redis: Redis) -> None:
     one = run("j")
     underway.begin(one)
     execution.delete()
-    underway.renew()
+    underway.record_anew(underway.renew())
     assert underway.is_lost(one)
     assert known(redis)["records"] == {}
 
@@ -92,7 +92,7 @@ def test_a_run_that_was_given_to_another_meanwhile_is_lost_and_its_job_left_to_t
     write(redis, *others)
     for one in others:
         underway.begin(run(one.job))
-    underway.renew()
+    underway.record_anew(underway.renew())
     assert known(redis)["records"] == {one.job: one for one in others}
     assert all(underway.is_lost(run(one.job)) for one in others)
 
@@ -103,10 +103,10 @@ def test_a_database_that_is_away_is_asked_with_the_next_beat(redis: Redis) -> No
     underway.begin(one)
     with database_port() as port:
         port.away()
-        underway.renew()
+        underway.record_anew(underway.renew())
     assert known(redis)["records"] == {}
     assert not underway.is_lost(one)
-    underway.renew()
+    underway.record_anew(underway.renew())
     assert known(redis)["records"] == {"j": record("j", revision=2, node="me", runs=3)}
 
 
@@ -115,6 +115,6 @@ def test_of_two_runs_of_a_job_the_later_one_is_under_way(redis: Redis, clock: Cl
     underway.begin(run("j"))
     underway.begin(run("j", 3))
     underway.end(run("j"))
-    underway.renew()
+    underway.record_anew(underway.renew())
     (found,) = known(redis)["records"].values()
     assert (found.revision, found.runs) == (3, 3)
