@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 
-from executions.conf import refresh_settings
 from executions.database import absence_translated
 from executions.errors import JobChanged
 from executions.models import Job
@@ -48,7 +47,7 @@ def begin(offer: Offer, node: str) -> Begun:
             # another run of it had begun, and Redis has forgotten it
             records.undo(begun, instead=stand.looked_for(records.memory().now).text)
             return replace(begun, verdict=Verdict.ALIVE)
-        took_too_long = time.monotonic() - since > refresh_settings().node_ttl / 2
+        took_too_long = time.monotonic() - since > records.conf.node_ttl / 2
         if stand.revision <= begun.run.revision and not took_too_long:
             return _counted(begun, stand)
         records.undo(begun)
