@@ -24,7 +24,7 @@ class Handle:
         self.reason = ""
 
     def check_in(self, message: str = "") -> None:
-        """It goes on, and how far it is. Whoever is not heard of for REFRESH_JOB_HOURS is taken for lost."""
+        """Say that it goes on, and how far it is. A job without a check-in for REFRESH_JOB_HOURS ends as Error."""
         self._say(made_storable(message))
 
     def should_stop(self) -> bool:

@@ -1,6 +1,6 @@
 """The reporter: one thread in each process that makes the reports of its jobs, many at once.
 
-What it holds is in Redis as well, so nothing is lost with it: whoever recovers reports it.
+Redis also has these reports, so recovery sends them if this process dies.
 """
 
 import logging

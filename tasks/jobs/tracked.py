@@ -1,7 +1,7 @@
 """TrackedJob: the base of Celery tasks that are tasks of an execution.
 
-Each turn of a job is recorded in Redis first and reported from there: a report that cannot be made is not
-lost, for whoever recovers makes it (executions/usecases/jobs).
+Each status change of a job is recorded in Redis first. If its report fails, recovery sends it
+(executions/usecases/jobs).
 """
 
 import json

@@ -64,8 +64,8 @@ def waiting_behind_ended() -> list[Waiting]:
 
 
 def without_record(waiting: Iterable[Waiting]) -> list[int]:
-    """The tasks before them that have no record in Redis. A run that has one may still hand on; so may one that
-    has not yet told a Redis that was emptied a moment ago."""
+    """The tasks before them that have no record in Redis. A run with a record may still write its result. After
+    Redis was emptied, live runs need one ttl to write their records again."""
     waiting = list(waiting)
     if not waiting or not job_records().memory().is_settled:
         return []

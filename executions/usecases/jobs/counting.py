@@ -1,7 +1,6 @@
 """Count: what the passes over the jobs do is added up, from what they say at their end.
 
-Kept in Redis, as a comfort to whoever looks; the log has each pass as well, so a Redis that is away costs a
-count and never a pass.
+The counts are in Redis, for operators. If Redis is away, a count is lost and the pass goes on; the log has it.
 """
 
 from contextlib import suppress

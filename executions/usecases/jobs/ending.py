@@ -1,6 +1,6 @@
 """End: a job that somebody outside of it has ended, before it began or while it ran.
 
-It is recorded, for recovery to report: whoever hears of it is no process that talks to the database.
+Only the end is recorded. The main process of a worker does not use the database, so recovery reports it.
 """
 
 from dataclasses import replace

@@ -20,8 +20,8 @@ from executions.usecases.reporting import Refusal, report
 
 @dataclass
 class Landed:
-    """How many; `left` have not landed, for the hook did not take them: whoever has them comes again. `refused`
-    have not, for the database has something against them: recovery comes again."""
+    """How many; `left`: the hook did not accept these, and the caller tries them again. `refused`: the database
+    did not, and recovery tries them again."""
 
     count: int = 0
     left: Sequence[Turn] = ()
@@ -98,7 +98,7 @@ def _move_chains(turns: Sequence[Turn]) -> None:
 
 
 def _land_over_the_hook(turns: Sequence[Turn]) -> Landed:
-    """What nobody wants has landed as far as it ever will."""
+    """Reports that the hook rejects for good are acknowledged, because another attempt would be rejected, too."""
     from executions.hook import hook  # whoever has no hook need not load what it is made of
 
     late: list[Turn] = []

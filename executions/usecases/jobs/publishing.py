@@ -73,7 +73,7 @@ def publish_recorded(
     after: Sequence[int] | None = None,
 ) -> int:
     """Publish what has no message: of one execution, of those that follow these tasks, or all there is, but for
-    what was recorded a moment ago: whoever recorded that is publishing it.
+    jobs younger than the node's ttl, because the process that recorded them is still publishing them.
 
     Page by page: lock, publish, note that it was, commit. Those that somebody else is publishing are passed over.
 

@@ -64,8 +64,7 @@ def shuffled(turns: Iterable[Turn]) -> list[Turn]:
 
 
 def end_of_each_run(turns: Sequence[Turn]) -> list[Turn]:
-    """As far as its task is concerned, a run that has ended has begun: to report the end is to report both. The
-    arguments that it was given are reported with it."""
+    """Report only the end of a run, because it implies the start. The arguments of the run go with it."""
     furthest: dict[tuple[str, int], Turn] = {}
     for turn in turns:
         known = furthest.setdefault((turn.job, turn.revision), turn)

@@ -17,9 +17,11 @@ from tests.integration.jobs.situations import (
     aged,
     alive,
     known,
+    record,
     recorded,
     stands,
     unpublished,
+    write,
 )
 from tests.integration.state import Clock, Redis, signs_of_life_come
 
@@ -122,3 +124,32 @@ def test_a_redis_that_is_as_new_as_was_noted_is_asked_for_nothing_again(
         clock.move(TOO_LONG)
         assert recover_jobs(outbox.publish) == Recovered()
     assert outbox.taken() == []
+
+
+def test_what_a_pass_has_seen_is_noted_so_a_redis_from_before_it_is_older(
+    redis: Redis, outbox: Outbox, clock: Clock
+) -> None:
+    """Nothing was published in between."""
+    recover_jobs(outbox.publish)
+    seen = redis.hget(f"{PREFIX}jobs", "memory")
+    recover_jobs(outbox.publish)
+    redis.hset(f"{PREFIX}jobs", "memory", seen)
+    epoch = job_records().memory().epoch
+    redis.hset(f"{PREFIX}jobs", "memory", seen)
+    clock.move(1)
+    recover_jobs(outbox.publish)
+    assert job_records().memory().epoch == clock.now > epoch
+
+
+def test_a_run_whose_lease_ran_out_while_redis_was_away_is_given_back_when_it_had_time_to_renew_it(
+    redis: Redis, outbox: Outbox, clock: Clock
+) -> None:
+    recorded("j")
+    outbox.taken()
+    stands("j", "Running")
+    write(redis, record("j", node="dead", landed=(0, "Running")))
+    clock.move(60)
+    signs_of_life_come(redis, since=clock.now, heard=clock.now)
+    assert recover_jobs(outbox.publish) == Recovered()
+    clock.move(10.000_001)
+    assert recover_jobs(outbox.publish) == Recovered(given_back=1, landed=1, sent=1)
