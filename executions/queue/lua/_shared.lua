@@ -79,17 +79,21 @@ end
 -- Silence means death only while signs of life get through. `presence` notes since when they have come to this
 -- server without a gap, and when the last heartbeat of any node came. A server that was restarted, or that took over
 -- from another, has another run id: what it holds may be older than what its clients remember.
+local server = nil
 local function this_server()
-    local is_told, info = pcall(redis.call, 'INFO', 'server')
-    return is_told and string.match(info, 'run_id:(%w+)') or ''
+    if not server then
+        local is_told, info = pcall(redis.call, 'INFO', 'server')
+        server = is_told and string.match(info, 'run_id:(%w+)') or ''
+    end
+    return server
 end
 
 local function presence_of(presence, ttl)
-    local since, heard, server = unpack(redis.call('HMGET', presence, 'since', 'heard', 'server'))
+    local since, heard, of_server = unpack(redis.call('HMGET', presence, 'since', 'heard', 'server'))
     since, heard = tonumber(since or nil), tonumber(heard or nil)
     local now = now_us()
     local is_unbroken = since and heard and since <= now and math.abs(now - heard) <= ttl / 2
-        and server == this_server()
+        and of_server == this_server()
     return is_unbroken and since or nil
 end
 
