@@ -121,7 +121,7 @@ ENDED: dict[str, tuple[Change, str]] = {
         "its message: harbor_job.revision takes a revision, and got None",
     ),
     "runs that are a list": (tells(runs=[1]), f"its message: harbor_job.runs {NO_COUNT} [1]"),
-    "attempts that are text": (tells(most="abc"), f"its message: harbor_job.most {NO_COUNT} 'abc'"),
+    "a change that is a number": (tells(changed=5), "its message: harbor_job.changed takes true or false"),
     "a database that is a number": (tells(database=5), "its message: harbor_job.database takes text, and got 5"),
     "no followers": (
         does_not_tell("followed"),
@@ -163,6 +163,7 @@ DONE: dict[str, Change] = {
     "a language that is a number": says(lang=5),
     "no root": does_not_say("root_id"),
     "no database": does_not_tell("database"),
+    "a word that no worker reads": tells(most="abc"),
     "limits that are not there": does_not_say("timelimit"),
 }
 #: The job is not known. It is sent again when it has been silent for REFRESH_JOB_HOURS.
