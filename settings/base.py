@@ -110,6 +110,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": env.seconds("REFRESH_VISIBILITY_TIMEOUT_SECONDS", 300, at_least=1),
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
+    # a worker that dies while it puts messages back leaves this lock behind, and so does a snapshot of Redis
+    "unacked_mutex_expire": 10,
     "socket_connect_timeout": 5,
     "socket_timeout": 5,
     "socket_keepalive": True,
