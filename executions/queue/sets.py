@@ -21,6 +21,20 @@ def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
         yield page
 
 
+def sized_pages(items: Iterable[tuple[T, int]], most: int, *, count: int | None = None) -> Iterator[list[T]]:
+    """Items with sizes, in pages of at most so much in all, and of so many. A larger item is a page by itself."""
+    page: list[T] = []
+    total = 0
+    for item, size in items:
+        if page and (len(page) == count or total + size > most):
+            yield page
+            page, total = [], 0
+        page.append(item)
+        total += size
+    if page:
+        yield page
+
+
 def scan(redis: Redis, key: str, count: int) -> Iterator[Sequence[bytes]]:
     """Everything in the set, in pages. Whoever is in it all the while is seen, perhaps twice."""
     cursor = 0

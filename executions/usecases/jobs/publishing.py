@@ -13,7 +13,7 @@ from django.db.models.functions import Cast, Coalesce, Now
 from executions.conf import refresh_settings
 from executions.models import Job, Task
 from executions.queue import Memory, at, job_records
-from executions.queue.sets import pages
+from executions.queue.sets import pages, sized_pages
 from executions.status import FINAL_CODE, Status
 from executions.usecases.jobs.chains import stop_broken, waiting_behind_ended, without_record
 from executions.usecases.jobs.landing import land
@@ -135,16 +135,7 @@ def _publish_page(publish: Publish, page: Sequence[int]) -> int:
 
 def in_pages(jobs: Any) -> Iterator[list[int]]:
     """The keys of these jobs, in pages whose arguments may be loaded and published together."""
-    page: list[int] = []
-    page_bytes = 0
-    for pk, size in jobs.values_list("pk", BYTES):
-        if page and page_bytes + size > PAGE_BYTES:
-            yield page
-            page, page_bytes = [], 0
-        page.append(pk)
-        page_bytes += size
-    if page:
-        yield page
+    return sized_pages(jobs.values_list("pk", BYTES), PAGE_BYTES)
 
 
 def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:

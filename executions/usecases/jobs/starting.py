@@ -1,6 +1,6 @@
 """Start: record an execution and its jobs, all or nothing, and ask for their messages after the commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -12,6 +12,7 @@ from django.db import transaction
 from executions import signals
 from executions.errors import AlreadyUnderWay, Refused
 from executions.models import Execution, Job
+from executions.queue.sets import sized_pages
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from executions.usecases.creating import BATCH, MAX_JOB_ID, NewExecution, NewTask, create
 from executions.usecases.jobs.uniqueness import key_of, lock_and_let_go, retry_on_conflict
@@ -107,27 +108,14 @@ def _record(
             )
             rows.append(row)
             before = row
-    for page in _pages(rows, [sizes[job.job_id] for job in jobs]):
+    sized = ((row, sizes[job.job_id]) for row, job in zip(rows, jobs, strict=True))
+    for page in sized_pages(sized, BATCH_SIZE, count=BATCH):
         Job.objects.bulk_create(page)
     if rows:
         transaction.on_commit(partial(signals.recorded.send, sender=start, execution_id=execution.pk))
     else:
         mark_done(execution.pk, "it had no jobs")
     return Started(execution, left_out)
-
-
-def _pages(rows: Sequence[Job], sizes: Sequence[int]) -> Iterator[Sequence[Job]]:
-    """Bounded by rows and by what they hold, so that large arguments need no more memory than many."""
-    page: list[Job] = []
-    size = 0
-    for row, its_size in zip(rows, sizes, strict=True):
-        if page and (len(page) == BATCH or size + its_size > BATCH_SIZE):
-            yield page
-            page, size = [], 0
-        page.append(row)
-        size += its_size
-    if page:
-        yield page
 
 
 def _size_of(job: NewJob) -> int:
