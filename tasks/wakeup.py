@@ -2,7 +2,7 @@
 
 import logging
 import threading
-import time
+from time import monotonic
 from typing import Any
 
 from executions.errors import QueueUnavailable
@@ -31,7 +31,7 @@ def send_tick(delay: float = 0.0, *, anyway: bool = False, **_: Any) -> None:
 
 
 def _look_in(delay: float, anyway: bool) -> None:
-    due = time.monotonic() + delay
+    due = monotonic() + delay
     with _lock:
         if any(abs(due - other) < CLOSE_SECONDS and how == anyway for other, how in _due):
             return

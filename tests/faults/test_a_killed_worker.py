@@ -12,6 +12,7 @@ from redis import Redis
 from executions.invariants import violations
 from executions.models import Quarantine, StatusChange
 from executions.queue import execution_queue
+from tasks.queues import WORK
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for
@@ -140,7 +141,7 @@ def test_messages_that_a_killed_worker_had_taken_and_not_begun_do_not_wait_for_t
     after minutes only. But they wait for longer than a node may be silent. (They stay with the broker, so this
     is not for `holds`: there is nothing left to take over when they come.)"""
     patience = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300"}
-    victim = cluster.worker("victim", concurrency=6, **patience)
+    victim = cluster.worker("victim", concurrency=6, queues=[WORK], **patience)  # a tick it took would do nothing
     wait_for(lambda: redis.hlen("unacked") == 0, "the victim to be idle", log=victim.log)
     children = subprocess.run(["pgrep", "-P", str(victim.process.pid)], capture_output=True, text=True, check=True)
     for pid in children.stdout.split():
@@ -151,8 +152,9 @@ def test_messages_that_a_killed_worker_had_taken_and_not_begun_do_not_wait_for_t
 
     def are_taken() -> bool:
         """By the victim: the heir takes one at a time."""
-        succeed([next(left)])
-        execution_queue().forget_wake()
+        if not execution_queue().stats().backlog:  # what was marked before is in a message
+            succeed([next(left)])
+            execution_queue().forget_wake()
         return sum(b"tasks.refresh_executions" in one for one in redis.hvals("unacked")) > 2
 
     wait_for(are_taken, "the victim to take messages it does not begin", log=victim.log)

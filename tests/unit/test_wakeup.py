@@ -47,24 +47,42 @@ def test_with_a_delay_the_process_looks_after_it_and_not_before(sent: list[float
     assert sent == [], "whether a tick is needed is for the look to say"
 
 
-def test_looks_that_are_due_close_together_are_one_and_all_others_are_made(looks: list[float]) -> None:
-    began = monotonic()
-    for delay in (0.5, 60, 0.2, 0.5, 0.205, 60, 0.5, 0.35):
+@pytest.fixture
+def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the wake-up: all that a test asks for is asked for in one moment, however slow the machine."""
+    monkeypatch.setattr(wakeup, "monotonic", lambda: 1_000.0)
+
+
+def planned() -> list[tuple[float, bool]]:
+    """After how many seconds each look will be made, and whether for whatever waits."""
+    return sorted((timer.interval, timer.args[1]) for timer in timers())
+
+
+@pytest.mark.usefixtures("frozen")
+def test_looks_that_are_due_close_together_are_one_and_all_others_are_planned(looks: list[float]) -> None:
+    for delay in (50, 60, 20, 50, 20.005, 60, 50, 35):
         wakeup.send_tick(delay=delay)
-    assert len(timers()) == 4
-    wait_for(lambda: len(timers()) == 1, "all but the last to be made", seconds=10)
-    assert len(looks) == 3
-    assert all(look - began >= due for look, due in zip(looks, (0.2, 0.35, 0.5), strict=True))
+    assert planned() == [(20, False), (35, False), (50, False), (60, False)]
 
 
-def test_a_look_for_whatever_waits_is_not_the_look_for_new_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(wakeup, "_due", set())
-    monkeypatch.setattr(wakeup, "rouse", lambda *, anyway: asked.append(anyway))
+@pytest.mark.usefixtures("frozen")
+def test_a_look_for_whatever_waits_is_not_the_look_for_new_marks(looks: list[float]) -> None:
     for anyway in (False, True, True, False):
-        wakeup.send_tick(delay=0.05, anyway=anyway)
-    wait_for(lambda: not timers(), "both looks", seconds=10)
-    assert sorted(asked) == [False, True]
+        wakeup.send_tick(delay=60, anyway=anyway)
+    assert planned() == [(60, False), (60, True)]
+
+
+def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[bool, float]] = []
+    monkeypatch.setattr(wakeup, "_due", set())
+    monkeypatch.setattr(wakeup, "rouse", lambda *, anyway: made.append((anyway, monotonic())))
+    began = monotonic()
+    plan = {(False, 0.3), (True, 0.1), (False, 0.2)}
+    for anyway, delay in plan:
+        wakeup.send_tick(delay=delay, anyway=anyway)
+    wait_for(lambda: not timers(), "every look", seconds=10)
+    assert sorted(anyway for anyway, _ in made) == [False, False, True]
+    assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
 
 
 def test_after_a_look_another_may_come(looks: list[float]) -> None:

@@ -243,13 +243,19 @@ def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outb
     assert [turn.status for turn in turns] == ["Running", "Success"]
 
 
-@pytest.mark.parametrize("later", [{"countdown": 3600}, {"eta": datetime.now(UTC) + timedelta(hours=1)}])
+@pytest.mark.parametrize(
+    "later", [lambda: {"countdown": 3600}, lambda: {"eta": datetime.now(UTC) + timedelta(hours=1)}]
+)
 def test_another_try_waits_until_its_moment_however_that_is_said(
-    later: dict[str, Any], outbox: Outbox, turns: list[Turn], clock: Clock, monkeypatch: pytest.MonkeyPatch
+    later: Callable[[], dict[str, Any]],
+    outbox: Outbox,
+    turns: list[Turn],
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
     with pytest.raises(Retry):
-        delivered(one(outbox), lambda job: job.retry(**later))
+        delivered(one(outbox), lambda job: job.retry(**later()))
     record = job_records().of(["a"])["a"]
     assert (record.status, record.revision) == ("Scheduled", 1)
     assert 3_500 < (record.checked_in - clock.now) / 1_000_000 <= 3_600
