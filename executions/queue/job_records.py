@@ -18,8 +18,8 @@ from executions.queue.verbs import Verbs
 from executions.status import is_final
 
 PAGE = 500
-#: The field among the records that is no job: what this Redis remembers.
-MEMORY = b"memory"
+#: The field among the records that is no job, for no job has an empty id: what this Redis remembers.
+MEMORY = b""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ Redis = redis_library.Redis
 
 
 PREFIX = "cache:execution:refresh:"
+#: The field of `jobs` that is no job.
+MEMORY = ""
 
 
 def whole_redis(client: Redis, *, presence: bool = False) -> dict[str, Any]:

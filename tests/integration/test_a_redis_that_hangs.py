@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from executions import usecases
@@ -82,6 +83,11 @@ def stop(admin: Client, execution: Execution) -> None:
     assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
 
 
+def stop_by_command(admin: Client, execution: Execution) -> None:
+    call_command("refresh_jobs", "stop", *(str(pk) for pk in Execution.objects.values_list("pk", flat=True)))
+    assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
+
+
 def release(admin: Client, execution: Execution) -> None:
     act(admin, f"{ADMIN}/quarantine/", "release", [Quarantine.objects.get().pk])
     assert not Quarantine.objects.exists()
@@ -99,7 +105,7 @@ def delete(admin: Client, execution: Execution) -> None:
     assert usecases.delete([execution.pk]) == 1
 
 
-@pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, release, report, mark, delete])
+@pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, stop_by_command, release, report, mark, delete])
 def test_who_asks_a_redis_that_hangs_waits_for_two_attempts(
     execution: Execution, hanging: Callable[[], int], ask: Callable[[Client, Execution], None]
 ) -> None:

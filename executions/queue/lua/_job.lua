@@ -6,8 +6,8 @@ local CODE = { Pending = 0, Scheduled = 1, Running = 2, Stopped = 3, Error = 3, 
 local PATTERN = '^(%d+)|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|([01])|([01])|(.*)$'
 -- The node of a run that the database knows of and Redis does not: if a process has it, that process says so.
 local UNKNOWN = 'unknown'
--- The field of `jobs` that is no job.
-local MEMORY = 'memory'
+-- The field of `jobs` that is no job: no job has an empty id.
+local MEMORY = ''
 
 -- Revisions are decimal text: they go to 2^61, and a number of Lua's is exact to 2^53 only.
 local function is_later(revision, other)

@@ -2,7 +2,7 @@
 --
 -- A Redis that was emptied, or that came back older than it was, begins a new epoch.
 --
--- KEYS[1] jobs      hash  JOB -> its record, while it is in progress; and EPOCH|SEQUENCE under the name `memory`
+-- KEYS[1] jobs      hash  JOB -> its record, while it is in progress; and EPOCH|SEQUENCE in the empty field
 -- KEYS[2] presence  hash  since when signs of life have come without a gap (us), the last one, the server
 -- ARGV[1] node ttl, us
 -- ARGV[2] the epoch the database has noted; '' for a caller that does not ask it

@@ -15,7 +15,7 @@ from executions.queue import execution_queue, job_records
 from tasks.jobs.publishing import publish_what_was_recorded
 from tests.integration.jobs.situations import DAY, NOW, PREFIX, SECOND, Outbox
 from tests.integration.jobs.target import Target, target
-from tests.integration.state import Clock, Redis, source_with_clock_of_test
+from tests.integration.state import MEMORY, Clock, Redis, source_with_clock_of_test
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def clock(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Clock
         for name in ("conf", "_redis", "_patient", "_single", "_ttl_us"):
             monkeypatch.setattr(verbs, name, getattr(made, name))
     yesterday = NOW - DAY * SECOND
-    redis.hset(f"{PREFIX}jobs", "memory", f"{yesterday}|7")
+    redis.hset(f"{PREFIX}jobs", MEMORY, f"{yesterday}|7")
     RedisMemory.objects.update_or_create(
         pk=1, defaults={"epoch": yesterday, "sequence": 7, "looked_up": yesterday}
     )

@@ -14,7 +14,7 @@ from executions.queue import JobRecord
 from executions.queue.job_record import Acknowledged
 from executions.status import CODES, is_final
 from executions.usecases.jobs import Message, NewJob, publish_recorded, start
-from tests.integration.state import Clock, Redis, whole_redis
+from tests.integration.state import MEMORY, Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000
 SECOND = 1_000_000
@@ -137,7 +137,7 @@ def known(redis: Redis) -> dict[str, Any]:
     has_message = Job.objects.filter(published_at__isnull=False).values_list("task__job_id", flat=True)
     return {
         "records": {
-            job: JobRecord.read(job, text) for job, text in there.get("jobs", {}).items() if job != "memory"
+            job: JobRecord.read(job, text) for job, text in there.get("jobs", {}).items() if job != MEMORY
         },
         "tasks": {
             task.job_id: (task.status, task.status_revision, task.run_count, task.status_message) for task in tasks

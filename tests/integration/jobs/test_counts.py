@@ -17,7 +17,7 @@ from executions.queue.counts import Count, Counts
 from executions.usecases.jobs import NewJob, Passes, Reaped, Recovered, counted, counting, reap, reaping, start
 from executions.usecases.jobs.counting import MEANINGS
 from executions.usecases.jobs.recovering import recover_jobs
-from tests.integration.state import Clock, Redis, absent_redis, source_with_clock_of_test, whole_redis
+from tests.integration.state import MEMORY, Clock, Redis, absent_redis, source_with_clock_of_test, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -126,7 +126,7 @@ def test_a_redis_that_cannot_count_breaks_no_pass(
     monkeypatch.setattr(counting, "counts", lambda: gone)
     unreadable(redis, "a")
     PASSES[kind]()
-    assert whole_redis(redis)["jobs"].keys() == {"memory"}
+    assert whole_redis(redis)["jobs"].keys() == {MEMORY}
     assert kept(redis) == {}
     lonely.close()
 

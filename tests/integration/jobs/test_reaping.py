@@ -14,7 +14,7 @@ from executions.models import Execution, Job, Task
 from executions.queue import UNKNOWN, job_records
 from executions.usecases import Report, report
 from executions.usecases.jobs import NewJob, Reaped, Stand, reap, reaping, standing, start
-from tests.integration.state import Redis
+from tests.integration.state import MEMORY, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -26,7 +26,7 @@ HOUR = 3600 * 1_000_000
 def since(redis: Redis) -> int:
     """Redis remembers since two days ago."""
     then = job_records().memory().now - 48 * HOUR
-    redis.hset(JOBS, "memory", f"{then}|1")
+    redis.hset(JOBS, MEMORY, f"{then}|1")
     return then
 
 
@@ -154,7 +154,7 @@ def test_a_job_whose_message_was_sent_before_redis_was_emptied_gets_another(redi
 def test_a_record_that_nobody_can_read_is_dropped(redis: Redis, task: Task) -> None:
     redis.hset(JOBS, "x", "nonsense")
     assert reap() == Reaped(unreadable=1)
-    assert redis.hkeys(JOBS) == [b"memory"]
+    assert redis.hkeys(JOBS) == [MEMORY.encode()]
 
 
 def test_a_job_that_waits_for_another_try_and_has_no_record_is_not_lost(task: Task) -> None:
@@ -213,6 +213,6 @@ def test_a_record_that_cannot_be_settled_starves_no_other(redis: Redis) -> None:
     redis.hset(JOBS, mapping={one.job_id: record(one, 0, "Success", "n", at=now) for one in tasks})
     outcome = reap()
     assert (outcome.reported >= 1199, outcome.troubled >= 1) == (True, True), "a scan may meet one of them twice"
-    assert set(redis.hkeys(JOBS)) == {b"j0", b"memory"}
+    assert set(redis.hkeys(JOBS)) == {b"j0", MEMORY.encode()}
     statuses = Counter(Execution.objects.get(pk=execution.pk).tasks.values_list("status", flat=True))
     assert statuses == {"Pending": 1, "Success": 1199}

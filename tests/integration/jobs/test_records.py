@@ -8,6 +8,7 @@ import pytest
 from executions.conf import refresh_settings
 from executions.queue import UNKNOWN, Begun, JobRecord, JobRecords, Lease, Memory, Offer, Run, Verdict
 from tests.integration.state import (
+    MEMORY,
     Clock,
     Redis,
     signs_of_life_come,
@@ -289,15 +290,22 @@ def test_what_redis_remembers_advances_with_each_call(redis: Redis, faked: Faked
     assert records.memory() == Memory(NOW, NOW, 1, is_settled=False)
     clock.move(1)
     assert records.memory(NOW, 1) == Memory(NOW + SECOND, NOW, 2, is_settled=False)
-    assert whole_redis(redis) == {"jobs": {"memory": f"{NOW}|2"}}
+    assert whole_redis(redis) == {"jobs": {MEMORY: f"{NOW}|2"}}
+
+
+def test_a_job_called_memory_is_a_job_like_any_other(redis: Redis, faked: Faked) -> None:
+    faked[0].memory()
+    given(redis, {"jobs": {"memory": record()}})
+    assert faked[0].memory(NOW, 1) == Memory(NOW, NOW, 2, is_settled=False)
+    assert whole_redis(redis) == {"jobs": {MEMORY: f"{NOW}|2", "memory": record()}}
 
 
 def test_a_redis_that_comes_back_older_than_was_noted_begins_a_new_epoch(redis: Redis, faked: Faked) -> None:
     signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
-    given(redis, {"jobs": {"memory": "5|7", "j": record()}})
+    given(redis, {"jobs": {MEMORY: "5|7", "j": record()}})
     assert faked[0].memory(5, 7) == Memory(NOW, 5, 8, is_settled=True)
     assert faked[0].memory(5, 9) == Memory(NOW, NOW, 1, is_settled=False)
-    assert whole_redis(redis)["jobs"] == {"memory": f"{NOW}|1", "j": record()}
+    assert whole_redis(redis)["jobs"] == {MEMORY: f"{NOW}|1", "j": record()}
 
 
 @pytest.mark.parametrize("since", [NOW, NOW - DAY])
@@ -306,7 +314,7 @@ def test_an_epoch_after_the_noted_one_is_new_and_one_before_it_came_back(
 ) -> None:
     """However lately Redis was restarted."""
     signs_of_life_come(redis, since=since, heard=NOW)
-    given(redis, {"jobs": {"memory": "5|7"}})
+    given(redis, {"jobs": {MEMORY: "5|7"}})
     assert faked[0].memory(4, 100) == Memory(NOW, 5, 8, is_settled=since < NOW)
     assert faked[0].memory(6, 1) == Memory(NOW, NOW, 1, is_settled=False)
     assert faked[0].memory(NOW + 9, 1) == Memory(NOW, NOW, 1, is_settled=False), "its clock is behind: once"
@@ -314,7 +322,7 @@ def test_an_epoch_after_the_noted_one_is_new_and_one_before_it_came_back(
 
 def test_a_redis_that_has_lost_its_records_has_lost_its_memory(redis: Redis, faked: Faked) -> None:
     signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
-    given(redis, {"jobs": {"memory": "5|7", "j": record()}})
+    given(redis, {"jobs": {MEMORY: "5|7", "j": record()}})
     redis.delete(PREFIX + "jobs")
     assert faked[0].memory(5, 7) == Memory(NOW, NOW, 1, is_settled=False)
 
@@ -404,11 +412,11 @@ def test_records_come_in_pages_and_by_name(redis: Redis, faked: Faked) -> None:
     assert list(records.all()) == []
     given(
         redis,
-        {"jobs": {f"j{number}": record(number) for number in range(1200)} | {"bad": "nonsense", "memory": "1|1"}},
+        {"jobs": {f"j{number}": record(number) for number in range(1200)} | {"bad": "nonsense", MEMORY: "1|1"}},
     )
     found = dict(pair for page in records.all() for pair in page)
     assert found.keys() == {f"j{number}" for number in range(1200)} | {"bad"}
     assert found["bad"] is None
     assert {job: one.revision for job, one in records.of(["j7", "bad", "none"]).items()} == {"j7": 7}
     records.forget(["bad"])
-    assert redis.hlen(PREFIX + "jobs") == 1200 + len(["memory"])
+    assert redis.hlen(PREFIX + "jobs") == 1200 + 1

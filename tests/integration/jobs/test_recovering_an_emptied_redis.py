@@ -23,7 +23,7 @@ from tests.integration.jobs.situations import (
     unpublished,
     write,
 )
-from tests.integration.state import Clock, Redis, signs_of_life_come
+from tests.integration.state import MEMORY, Clock, Redis, signs_of_life_come
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 
@@ -88,12 +88,12 @@ def lost_its_records(redis: Redis) -> None:
 
 
 def came_back_older(redis: Redis) -> None:
-    epoch = redis.hget(f"{PREFIX}jobs", "memory").decode().partition("|")[0]
-    redis.hset(f"{PREFIX}jobs", "memory", f"{epoch}|1")
+    epoch = redis.hget(f"{PREFIX}jobs", MEMORY).decode().partition("|")[0]
+    redis.hset(f"{PREFIX}jobs", MEMORY, f"{epoch}|1")
 
 
 def came_back_from_an_earlier_epoch(redis: Redis) -> None:
-    redis.hset(f"{PREFIX}jobs", "memory", "5|999")
+    redis.hset(f"{PREFIX}jobs", MEMORY, "5|999")
 
 
 @pytest.mark.parametrize("happens", [emptied, lost_its_records, came_back_older, came_back_from_an_earlier_epoch])
@@ -131,11 +131,11 @@ def test_what_a_pass_has_seen_is_noted_so_a_redis_from_before_it_is_older(
 ) -> None:
     """Nothing was published in between."""
     recover_jobs(outbox.publish)
-    seen = redis.hget(f"{PREFIX}jobs", "memory")
+    seen = redis.hget(f"{PREFIX}jobs", MEMORY)
     recover_jobs(outbox.publish)
-    redis.hset(f"{PREFIX}jobs", "memory", seen)
+    redis.hset(f"{PREFIX}jobs", MEMORY, seen)
     epoch = job_records().memory().epoch
-    redis.hset(f"{PREFIX}jobs", "memory", seen)
+    redis.hset(f"{PREFIX}jobs", MEMORY, seen)
     clock.move(1)
     recover_jobs(outbox.publish)
     assert job_records().memory().epoch == clock.now > epoch

@@ -5,6 +5,7 @@ from typing import Any
 from executions.management.output import Answer, plural
 from executions.management.verbs.jobs import chosen as these
 from executions.management.verbs.numbers import some
+from executions.queue.connection import absence_remembered
 from executions.usecases.jobs import choose, for_each, stop_jobs
 
 HELP = "stop the jobs of executions"
@@ -14,7 +15,8 @@ arguments = these.arguments
 
 def answer(options: dict[str, Any]) -> Answer:
     chosen = choose(options["ids"])
-    stopped = dict(for_each(chosen.going, stop_jobs))
+    with absence_remembered():
+        stopped = dict(for_each(chosen.going, stop_jobs))
     asked = sum(stopped.values())
     chosen = these.without_the_deleted(chosen, chosen.going, stopped)
     data = {"stopped": list(stopped), "asked": asked, "ended": list(chosen.ended), **these.as_data(chosen)}
