@@ -40,4 +40,6 @@ def is_final(status: str) -> bool:
 #: (revision, code) are compared as the one number `revision * 4 + code`, which must fit a bigint.
 MAX_REVISION = 2**61 - 1
 MAX_ID = 2**63 - 1
+#: What a report may say of earlier runs: far from where the column that counts them ends.
+MAX_EARLIER_RUNS = 1_000_000
 MAX_VENDOR = 64

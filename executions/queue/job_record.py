@@ -20,7 +20,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from executions.status import CODES, MAX_ID, MAX_REVISION, is_final
+from executions.status import CODES, MAX_ID, MAX_REVISION, Status, is_final
 
 MAX_MESSAGE = 2_000
 #: The node of a run that the database knows of and Redis does not. The process that has it, if one has, says so.
@@ -111,6 +111,12 @@ class JobRecord:
     @property
     def is_final(self) -> bool:
         return is_final(self.status)
+
+    @property
+    def earlier_runs(self) -> int:
+        """Those before the run of this revision, which has begun unless it waits."""
+        waits = CODES[self.status] < CODES[Status.RUNNING]
+        return self.runs if waits else max(0, self.runs - 1)
 
     @property
     def is_running(self) -> bool:

@@ -1,6 +1,7 @@
 -- Applies any number of reports, exactly as if they came one after the other in the order given.
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
+-- :earlier_runs int[]  how many runs there were before it at least, if the runner counts them; else 0
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, applied (reports
 --          that changed something), stopped (one of them stopped a task); and one row with
 --          execution_id NULL that lists the unknown task ids in `unknown`
@@ -17,11 +18,17 @@ WITH given AS (
         g.code,
         g.revision,
         CASE WHEN g.status = 'Success' THEN coalesce(g.message, '') ELSE g.message END AS message,
+        g.earlier_runs,
         g.turn,
         g.revision * 4 + g.code AS rank
     FROM unnest(
-        %(task_ids)s::bigint[], %(statuses)s::text[], %(codes)s::int[], %(revisions)s::bigint[], %(messages)s::text[]
-    ) WITH ORDINALITY AS g (task_id, status, code, revision, message, turn)
+        %(task_ids)s::bigint[],
+        %(statuses)s::text[],
+        %(codes)s::int[],
+        %(revisions)s::bigint[],
+        %(messages)s::text[],
+        %(earlier_runs)s::int[]
+    ) WITH ORDINALITY AS g (task_id, status, code, revision, message, earlier_runs, turn)
 ),
 held AS MATERIALIZED (
     SELECT id, execution_id, status_revision * 4 + status_code AS rank
@@ -61,7 +68,8 @@ verdict AS (
         (array_agg(message ORDER BY rank DESC) FILTER (
             WHERE message IS NOT NULL AND revision = last_revision
         ))[1] AS message,
-        max(revision) AS revision
+        max(revision) AS revision,
+        max(earlier_runs) AS earlier_runs
     FROM accepted
     GROUP BY task_id
 ),
@@ -72,7 +80,7 @@ changed AS (
         status_code = v.code,
         status_revision = v.revision,
         status_message = coalesce(v.message, CASE WHEN v.reruns > 0 THEN '' ELSE t.status_message END),
-        run_count = t.run_count + v.reruns,
+        run_count = greatest(t.run_count + v.reruns, v.earlier_runs),
         start_time = CASE
             WHEN v.reruns > 0 THEN now()
             WHEN v.code >= 2 THEN coalesce(t.start_time, now())

@@ -9,7 +9,7 @@ from django.db import transaction
 from executions import points, signals
 from executions.database import run
 from executions.queue import member
-from executions.status import CODES, MAX_ID, MAX_REVISION
+from executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
 from executions.text import storable
 from executions.usecases.marking import mark
 from executions.usecases.refreshing import refresh_at_once
@@ -17,12 +17,17 @@ from executions.usecases.refreshing import refresh_at_once
 
 @dataclass(frozen=True)
 class Report:
-    """A runner says: this task has this status in this revision (run). Checked when it is applied."""
+    """A runner says: this task has this status in this revision (run). Checked when it is applied.
+
+    `earlier_runs`: before this one there were so many runs at least, for a runner that counts them. The report of
+    one of them may come later than this report, which is too late to be counted.
+    """
 
     task_id: int
     status: str
     revision: int = 0
     message: str | None = None
+    earlier_runs: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
         codes=[CODES[one.status] for one in reports],
         revisions=[one.revision for one in reports],
         messages=[one.message for one in reports],
+        earlier_runs=[one.earlier_runs for one in reports],
     )
     changed: list[str] = []
     stopped: list[int] = []
@@ -115,6 +121,9 @@ def _why_unusable(one: Report) -> str | None:
         return f"malformed task id {_short(one.task_id)}; takes a whole number from 1"
     if not _whole(one.revision) or not 0 <= one.revision <= MAX_REVISION:
         return f"malformed revision {_short(one.revision)}; takes a whole number from 0 to 2^61 - 1"
+    if not _whole(one.earlier_runs) or not 0 <= one.earlier_runs <= MAX_EARLIER_RUNS:
+        takes = f"takes a whole number from 0 to {MAX_EARLIER_RUNS:,}"
+        return f"malformed earlier runs {_short(one.earlier_runs)}; {takes}"
     if one.message is not None and not storable(one.message):
         return f"malformed message {_short(one.message)}; takes text without NUL"
     return None

@@ -181,7 +181,17 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             raise Ignore from exc
         if revision is None:
             raise Ignore
-        reporter.put(Turn(run.job, run.task_id, revision, Status.SCHEDULED, job.reason, arguments=arguments))
+        reporter.put(
+            Turn(
+                run.job,
+                run.task_id,
+                revision,
+                Status.SCHEDULED,
+                job.reason,
+                arguments=arguments,
+                earlier_runs=run.runs,
+            )
+        )
         return revision
 
 
@@ -227,7 +237,19 @@ def _record(run: Run, status: str, message: str, result: str | None, *, is_follo
         underway.end(run)
     if revision is not None:
         handed_on = result and json.loads(result)
-        reporter.put(Turn(run.job, run.task_id, revision, status, message, handed_on, is_followed))
+        earlier_runs = run.runs - 1
+        reporter.put(
+            Turn(
+                run.job,
+                run.task_id,
+                revision,
+                status,
+                message,
+                handed_on,
+                is_followed,
+                earlier_runs=earlier_runs,
+            )
+        )
 
 
 def _turn_of(begun: Begun) -> Turn | None:
@@ -239,4 +261,5 @@ def _turn_of(begun: Begun) -> Turn | None:
     if begun.verdict not in turns:
         return None
     status, message = turns[begun.verdict]
-    return Turn(begun.run.job, begun.run.task_id, begun.run.revision, status, message)
+    run = begun.run
+    return Turn(run.job, run.task_id, run.revision, status, message, earlier_runs=run.runs - 1)

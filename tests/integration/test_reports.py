@@ -201,7 +201,25 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "NUL in a message": ({"message": "a\x00b"}, "malformed message 'a\\x00b'; takes text"),
     "half a character in a message": ({"message": "\ud800"}, "malformed message '\\ud800'"),
     "bytes for a message": ({"message": b"x"}, "malformed message b'x'"),
+    "runs below none": (
+        {"earlier_runs": -1},
+        "malformed earlier runs -1; takes a whole number from 0 to 1,000,000",
+    ),
+    "runs beyond all measure": ({"earlier_runs": 1_000_001}, "malformed earlier runs 1000001"),
+    "true for runs": ({"earlier_runs": True}, "malformed earlier runs True"),
 }
+
+
+def test_a_report_may_tell_of_runs_whose_reports_were_overtaken() -> None:
+    (pk,) = new_tasks(1)
+    for status, revision, earlier_runs, run_count in [
+        ("Scheduled", 3, 3, 3),
+        ("Scheduled", 2, 9, 3),  # too late: it changes nothing
+        ("Running", 3, 1, 3),  # fewer than are known
+        ("Scheduled", 4, 0, 4),  # a runner that does not count
+    ]:
+        report([Report(pk, status, revision, earlier_runs=earlier_runs)])
+        assert Task.objects.get().run_count == run_count
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from executions.queue import JobRecord
-from executions.status import CODES, Status, is_final
+from executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
 from executions.usecases.reporting import Report
 
 #: What a job hands on to the next of its chain is the last message of its record: this, and JSON.
@@ -22,7 +22,7 @@ Arguments = tuple[list[Any], dict[str, Any]]
 @dataclass(frozen=True)
 class Turn:
     """A job has this status in this revision. `result` is for the job that follows it, if one wants it;
-    `is_followed` is False only if it is known that none does."""
+    `is_followed` is False only if it is known that none does; `earlier_runs`, see Report."""
 
     job: str
     task_id: int
@@ -33,6 +33,7 @@ class Turn:
     is_followed: bool = True
     #: Of another try that is to have others than the one before it.
     arguments: Arguments | None = None
+    earlier_runs: int = 0
 
     @classmethod
     def of(cls, record: JobRecord) -> Self:
@@ -44,7 +45,14 @@ class Turn:
                 args, kwargs, message = json.loads(message.removeprefix(AGAIN))
                 arguments = (args, kwargs) if record.status == Status.SCHEDULED else None
         return cls(
-            record.job, record.task_id, record.revision, record.status, message, result, arguments=arguments
+            record.job,
+            record.task_id,
+            record.revision,
+            record.status,
+            message,
+            result,
+            arguments=arguments,
+            earlier_runs=record.earlier_runs,
         )
 
     @property
@@ -53,7 +61,13 @@ class Turn:
 
     @property
     def report(self) -> Report:
-        return Report(self.task_id, self.status, self.revision, self.message or None)
+        return Report(
+            self.task_id,
+            self.status,
+            self.revision,
+            self.message or None,
+            min(self.earlier_runs, MAX_EARLIER_RUNS),
+        )
 
 
 def shuffled(turns: Iterable[Turn]) -> list[Turn]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -85,6 +86,18 @@ def test_a_run_is_recorded_begun_and_ended_and_nothing_is_left_of_it(
     assert turns == [begun, ended]
     land(turns)
     assert (known(redis)["tasks"], known(redis)["records"]) == ({"a": ("Success", 0, 0, "")}, {})
+
+
+def test_what_is_reported_of_a_run_tells_how_many_there_were_before(
+    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
+    message = replace(one(outbox), runs=2)
+    with pytest.raises(Retry):
+        delivered(message, lambda job: job.retry(countdown=0))
+    delivered(message, lambda job: None)
+    told = [(turn.status, turn.revision, turn.report.earlier_runs) for turn in turns]
+    assert told == [("Running", 0, 2), ("Scheduled", 1, 3), ("Running", 1, 3), ("Success", 1, 3)]
 
 
 @pytest.mark.parametrize("message", ["a\x00b", "half a \ud800 pair", "x" * 5_000, "", "a|b|c\nd"])

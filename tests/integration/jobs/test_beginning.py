@@ -96,6 +96,17 @@ def test_a_job_that_has_run_as_often_as_it_may_is_exhausted_whatever_its_message
     assert [one.status for one in known(redis)["records"].values()] == ["Error"]
 
 
+def test_runs_whose_report_comes_too_late_are_counted_when_redis_has_forgotten_them(
+    offer: Offer, redis: Redis
+) -> None:
+    """The report of the run before was held up, that of the last one was not, and then Redis came back older."""
+    stands("j", "Scheduled", 3, 3)
+    land([Turn("j", offer.task_id, 5, "Scheduled", earlier_runs=5)])
+    land([Turn("j", offer.task_id, 4, "Scheduled", earlier_runs=4)])
+    assert Task.objects.get().run_count == 5
+    assert begin(offer, "me").verdict == Verdict.EXHAUSTED
+
+
 def test_a_copy_of_a_message_from_before_it_was_tried_again_exhausts_nothing(offer: Offer, redis: Redis) -> None:
     Job.objects.update(runs_before=5)
     stands("j", "Scheduled", 6, 6)

@@ -74,8 +74,8 @@ CASES = {
         GIVEN_BACK,
         {"status": "Pending", "revision": 3, "runs": 3, "landed": (3, "Pending")},
         task=("Pending", 1, 1),
-        task_after=("Pending", 3, 2),
-        sent=(3, 2),
+        task_after=("Pending", 3, 3),
+        sent=(3, 3),
     ),
     "on a dead node, and the database knows of a later one that waits: it waits in that": Case(
         {"node": "dead", "landed": (0, "Running")},
