@@ -172,9 +172,9 @@ def too_many_runs(evidence: Evidence) -> tuple[list[Violation], int]:
 
 
 def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: list[Run]) -> bool:
-    """Whether the next run is of the same revision, because Redis lost this one before it had landed."""
-    after = next((one for one in runs if one.began > run.began), None)
-    return after is not None and after.revision == run.revision and _was_lost(evidence, changes, run, after)
+    """Whether a later run is of no later revision, because Redis lost this one before it had landed."""
+    after = next((one for one in runs if one.began > run.began and one.revision <= run.revision), None)
+    return after is not None and _was_lost(evidence, changes, run, after)
 
 
 def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:

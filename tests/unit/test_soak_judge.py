@@ -342,6 +342,15 @@ def test_a_run_that_redis_lost_before_it_had_landed_is_not_counted(
     assert ([one.name for one in verdict.violations], verdict.forgotten) == (names, forgotten)
 
 
+@pytest.mark.parametrize(("loss", "names"), [((5, 6), []), ((1.5, 1.6), ["too many runs"])])
+def test_nor_are_several_in_a_row_but_each_must_have_been_lost(
+    loss: tuple[float, float], names: list[str]
+) -> None:
+    in_a_row = [run(1, 1.1), run(2, 2.1, revision=1), *LOST_BEFORE_IT_LANDED[1:]]
+    given = replace(evidence(in_a_row, [], [row("Error", EXHAUSTED)]), losses=[loss])
+    assert [one.name for one in judge(given, node_ttl=NODE_TTL).violations] == names
+
+
 def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has_no_end() -> None:
     who = {"job": "j", "task": 1, "kind": "pages", "revision": 0, "pid": 101, "worker": WORKER}
     killed = {**who, "job": "k", "pid": 102}
