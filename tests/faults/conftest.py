@@ -15,6 +15,8 @@ from tasks.queues import JOBS, WORK
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
+#: Answers to Celery's remote control, for a program that was killed before it read them. Celery leaves them.
+REPLIES = b".reply.celery.pidbox"
 RECORDS = "cache:execution:refresh:jobs"
 
 #: Every key there may be when all is done. Whatever else is found has leaked.

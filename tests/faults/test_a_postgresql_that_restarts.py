@@ -62,3 +62,20 @@ def test_a_restart_in_the_middle_of_the_work_costs_nobody_an_attempt(
     assert not Quarantine.objects.exists()
     assert "The database is away" in worker.text()
     assert "Reconcile found" not in worker.text(), "what went back was lost on the way"
+
+
+def test_a_beat_that_starts_while_the_database_is_away_waits_for_it(
+    cluster: Cluster, holds: Callable[..., None]
+) -> None:
+    ids = many(20)
+    connection.close()
+    servers.postgres.stop(immediate=True)
+    beat = cluster.beat()
+    wait_for(lambda: "Beat waits for its schedule: PostgreSQL" in beat.text() or beat.died(), "beat to wait")
+    assert not beat.died(), beat.text()
+    servers.postgres.start()
+    cluster.worker()
+    succeed(ids)
+    wait_for(lambda: "Sending due task" in beat.text(), "beat to send its ticks", log=beat.log)
+    assert beat.text().count("Beat waits for its schedule") == 1
+    holds()

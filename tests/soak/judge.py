@@ -179,9 +179,14 @@ def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: li
 
 def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:
     """Whether Redis lost something between two runs, and the database had not heard of the first one."""
-    meanwhile = (change for change in changes if run.began <= change.at <= after.began)
+    meanwhile = (one for one in changes if run.began <= one.at <= after.began and not _is_beginning_of(after, one))
     has_landed = any((change.revision, change.code) >= (run.revision, RUNNING) for change in meanwhile)
     return not has_landed and any(since <= after.began and run.began <= until for since, until in evidence.losses)
+
+
+def _is_beginning_of(run: Run, change: Change) -> bool:
+    """It may land before the job has written its line."""
+    return (change.revision, change.code) == (run.revision, RUNNING) and change.at > run.began - SLACK
 
 
 def two_at_once(evidence: Evidence, node_ttl: float) -> tuple[list[Violation], int]:

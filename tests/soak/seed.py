@@ -188,7 +188,7 @@ class Soak:
         from executions.invariants import set_aside, violations
         from executions.models import Job
         from executions.status import FINAL_CODE
-        from tests.faults.conftest import EXPECTED, records
+        from tests.faults.conftest import EXPECTED, REPLIES, records
 
         client = self.redis.client()
 
@@ -196,7 +196,8 @@ class Soak:
             return int(client.llen(WORK) + client.llen(JOBS) + client.hlen("unacked"))
 
         found = [str(one) for one in violations(broker=broker, at_most=20)]
-        found += [f"K5: the key {key!r} is left" for key in client.keys("*") if not key.startswith(EXPECTED)]
+        keys = [key for key in client.keys("*") if not key.startswith(EXPECTED) and not key.endswith(REPLIES)]
+        found += [f"K5: the key {key!r} is left" for key in keys]
         recorded = len(records(client))
         found += [f"K5: {recorded} records of jobs are left"] * bool(recorded)
         found += [f"set aside: {one}" for one in set_aside()]

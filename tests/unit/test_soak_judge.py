@@ -324,12 +324,14 @@ LOST_BEFORE_IT_LANDED = [run(1, None), *(run(10 + at, 10.5 + at, revision=at, ou
     [
         ([(5, 6)], [], [], 1),
         ([(5, 6)], changes((7, "Pending", 0)), [], 1),
+        ([(5, 6)], changes((9.99, "Running", 0)), [], 1),
         ([(5, 6)], changes((2, "Running", 0)), ["too many runs"], 0),
         ([(0.4, 0.5), (12, 13)], [], ["too many runs"], 0),
     ],
     ids=[
         "Redis lost it",
         "what landed was no run",
+        "what landed was the beginning of the next one",
         "it had landed before Redis lost it",
         "Redis lost nothing in between",
     ],
