@@ -80,3 +80,11 @@ def refuse_nesting(value: Any, at_most: int | None = None) -> None:
 
 def _containers(values: Any) -> Iterator[dict[Any, Any] | Sequence[Any]]:
     return (one for one in values if isinstance(one, dict | list | tuple))
+
+
+def said_by(exc: BaseException) -> str:
+    name = type(exc).__name__
+    try:
+        return f"{name}: {exc}" if str(exc).strip() else name
+    except Exception:
+        return name

@@ -53,6 +53,15 @@ def end_run(job: str, why: str, status: Status = Status.ERROR) -> None:
         jobs.end_running(job, host_of(this_node.name), status, why)
 
 
+def on_hard_limit(fields: Mapping[str, Any], why: str) -> None:
+    """It ends the run; or, if none had begun, it takes a message away that was to come again."""
+    job, told = fields["id"], fields.get(header.NAME)
+    with _without_redis_told(job, why):
+        is_ended = jobs.end_running(job, host_of(this_node.name), Status.ERROR, why)
+        if not is_ended and (task := header.task_of(told)):
+            jobs.send_again(job, *task)
+
+
 @contextmanager
 def _without_redis_told(job: str, why: str) -> Iterator[None]:
     try:

@@ -14,15 +14,15 @@ from functools import partial
 from typing import Any
 
 from celery import Task
-from celery.exceptions import Ignore, Reject, TimeLimitExceeded
+from celery.exceptions import Ignore, Reject
 from celery.utils.time import maybe_make_aware
 
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
 from executions.queue import MAX_MESSAGE, Begun, Run, Verdict, job_records, this_node
 from executions.status import Status
-from executions.text import json_text, made_storable
+from executions.text import json_text, made_storable, said_by
 from executions.usecases.jobs import AGAIN, RESULT, Arguments, Turn, begin
-from tasks.jobs import dropped, header, recorder, reporter, underway
+from tasks.jobs import header, recorder, reporter, underway
 from tasks.jobs.handle import Handle, Untracked
 from tasks.jobs.options import attempts_for, refuse_options_of_retry
 from tasks.jobs.plain import was_run
@@ -50,6 +50,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     unique = False
     #: The worker's first look at a message, before Celery's.
     Strategy = "tasks.jobs.received:strategy"
+    Request = "tasks.jobs.request:TrackedRequest"
     # Whatever the app's settings say: a message that is acknowledged before its job has ended is lost with it.
     acks_late = True
     reject_on_worker_lost = True
@@ -87,7 +88,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             raise
         except BaseException as exc:
             if not job.waits_for_another_try:
-                self._end(job, Status.ERROR, _said_by(exc))
+                self._end(job, Status.ERROR, said_by(exc))
             raise
         return result
 
@@ -100,7 +101,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
                 this_node.renew()
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
-            raise Reject(_said_by(exc), requeue=True) from None  # told with each try: in one line
+            raise Reject(said_by(exc), requeue=True) from None  # told with each try: in one line
         if turn := _turn_of(begun):
             # those of another try may not have been reported: their process may have died
             arguments = begun.arguments if begun.are_unreported else None
@@ -136,18 +137,13 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         message = made_storable(message)[:MAX_MESSAGE]
         recorder.put(partial(_record, job.run, status, message, result, is_followed=job.is_followed))
 
-    def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
-        """In the worker's main process, of a run that its hard limit has ended. Others have ended themselves."""
-        if isinstance(exc, TimeLimitExceeded):
-            dropped.end_run(task_id, _said_by(exc))
-
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
     ) -> Any:
         """As Celery's, of a tracked job with the reason in the status message of its task."""
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
-            why = _said_by(exc) if exc else "it asked for another try"
+            why = said_by(exc) if exc else "it asked for another try"
             job.reason = made_storable(why)[:MAX_MESSAGE]
         return super().retry(args, kwargs, exc, **options)
 
@@ -210,14 +206,6 @@ def _text_of_another_try(arguments: Arguments, reason: str) -> str:
             f"another try takes arguments of {MAX_RESULT:,} characters at most, and got {len(text):,}"
         )
     return text
-
-
-def _said_by(exc: BaseException) -> str:
-    name = type(exc).__name__
-    try:
-        return f"{name}: {exc}" if str(exc).strip() else name
-    except Exception:
-        return name
 
 
 def _delay_of(options: dict[str, Any]) -> float:

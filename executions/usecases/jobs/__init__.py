@@ -8,7 +8,7 @@ report, and is acknowledged in Redis when the report has landed.
 from executions.usecases.jobs.beginning import begin
 from executions.usecases.jobs.choosing import Chosen, choose, executions_with_jobs, for_each
 from executions.usecases.jobs.counting import Counted, Passes, counted
-from executions.usecases.jobs.ending import end_running, end_waiting
+from executions.usecases.jobs.ending import end_running, end_waiting, send_again
 from executions.usecases.jobs.landing import Landed, land
 from executions.usecases.jobs.looking import Look, Seen, look, look_at
 from executions.usecases.jobs.progress import Progress, progress
@@ -58,6 +58,7 @@ __all__ = [
     "reap",
     "recover_jobs",
     "retry_failed",
+    "send_again",
     "stands",
     "start",
     "stop_jobs",

@@ -72,11 +72,14 @@ def _counted(begun: Begun, stand: Stand) -> Begun:
 
 
 def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun:
-    """Those that a later message would have: Redis knows of a try that the database has not heard of yet."""
+    """Those that a later message would have: of the try that the database knows of; or of a later one, of which it
+    has not heard yet and Redis has."""
+    if stand is None:
+        return begun
     before = JobRecord.read(begun.run.job, begun.before)
-    if before and before.revision > told and (arguments := Turn.of(before).arguments):
+    if before and before.revision > max(told, stand.revision) and (arguments := Turn.of(before).arguments):
         return replace(begun, arguments=arguments, are_unreported=True)
-    if stand is None or stand.revision <= told:
+    if stand.revision <= told:
         return begun
     with absence_translated():
         job = Job.objects.get(pk=stand.task_id)

@@ -32,6 +32,20 @@ def end_running(job: str, host: str, status: Status, why: str) -> bool:
     return known is not None and is_here and _end(known, status, why, now)
 
 
+def send_again(job: str, task_id: int, revision: int) -> bool:
+    """Its message of this revision is gone, and no run of it has begun: it waits until recovery has sent another.
+    Returns whether it does."""
+    records = job_records()
+    now = records.memory().now
+    known = records.of([job]).get(job)
+    if known is None:
+        return records.add(
+            [JobRecord(job, revision, Status.PENDING, 0, now, "", task_id, None, sent=False, message="")]
+        ) == [True]
+    waits = not known.is_running and not known.is_final and known.revision == revision
+    return waits and records.replace([(known, replace(known, sent=False))]) == [True]
+
+
 def _end(known: JobRecord, status: Status, why: str, now: int) -> bool:
     if known.is_final:
         return False

@@ -306,6 +306,17 @@ def test_so_it_does_if_the_database_has_not_heard_of_that_try(offer: Offer, redi
     assert (begun.run.revision, begun.arguments, begun.are_unreported) == (1, LATER, True)
 
 
+@pytest.mark.parametrize("revision", [1, 2])
+def test_not_so_if_the_record_is_of_a_redis_that_came_back_older(
+    revision: int, offer: Offer, redis: Redis
+) -> None:
+    stands("j", "Scheduled", 2, 2)
+    Job.objects.update(args=[3], kwargs={})
+    write(redis, record("j", "Scheduled", revision, sent=False, message=TOLD))
+    begun = begin(offer, "me")
+    assert (begun.run.revision, begun.arguments, begun.are_unreported) == (2, ([3], {}), False)
+
+
 def test_a_message_of_that_try_has_its_own_arguments(offer: Offer, redis: Redis) -> None:
     write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
     for status, revision in (("Pending", 0), ("Scheduled", 1)):

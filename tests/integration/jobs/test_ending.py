@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from celery.worker.request import Request
 
 from executions.queue import JobRecord
 from executions.status import Status
-from executions.usecases.jobs import Recovered, end_running, end_waiting, recover_jobs
+from executions.usecases.jobs import Recovered, end_running, end_waiting, recover_jobs, send_again
+from tasks.jobs import dropped, header
+from tasks.jobs.request import TrackedRequest
 from tests.integration.jobs.situations import (
     TOO_LONG,
     Outbox,
@@ -63,6 +66,19 @@ RUNNING = {
 }
 
 
+SENT_AGAIN = {
+    "one that nobody has heard of waits for a message": Case(
+        None, {"status": "Pending", "revision": 2, "runs": 0, "sent": False}
+    ),
+    "one that waits in that revision": Case(WAITS | {"sent": True}, WAITS),
+    "one that waits in a later revision has a message of its own": Case(
+        WAITS | {"revision": 3, "sent": True}, WAITS | {"revision": 3, "sent": True}
+    ),
+    "one that runs goes on": Case(RUNS, RUNS),
+    "one that is over is over": Case(OVER, OVER),
+}
+
+
 def seen(parts: dict[str, Any] | None) -> list[JobRecord]:
     return [] if parts is None else [record(**parts)]
 
@@ -106,6 +122,61 @@ def test_end_running(name: str, redis: Redis, outbox: Outbox) -> None:
     assert end_running("j", "n", Status.STOPPED, "it was revoked") is case.is_ended
     assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
     assert end_running("j", "n", Status.ERROR, "again") is False
+
+
+@pytest.mark.parametrize("name", SENT_AGAIN)
+def test_send_again(name: str, redis: Redis, outbox: Outbox) -> None:
+    case = SENT_AGAIN[name]
+    pk = given(redis, outbox, case)
+    assert send_again("j", pk, 2) is case.is_ended
+    assert known(redis) == state({"j": ("Pending", 0, 0, "")}, seen(case.after))
+
+
+LIMIT: dict[str, Any] = {
+    "status": "Error",
+    "landed": (2, "Running", 60),
+    "message": "TimeLimitExceeded: TimeLimitExceeded(2,)",
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sent"),
+    [
+        (None, {"status": "Pending", "runs": 0, "sent": False}, 1),
+        (RUNS, RUNS | ENDED | LIMIT, 0),
+    ],
+    ids=["before a run has begun", "of a run"],
+)
+def test_a_hard_limit_is_recorded_before_celery_acknowledges_the_message(  # noqa: PLR0917
+    before: dict[str, Any] | None,
+    after: dict[str, Any],
+    sent: int,
+    redis: Redis,
+    outbox: Outbox,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A limit that strikes before the run has begun takes a message away that was to come again."""
+    pk = given(redis, outbox, Case(before, None))
+    then: list[Any] = []
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append(known(redis)["records"]))
+    monkeypatch.setattr(dropped, "host_of", lambda _: "n")
+    request = TrackedRequest.__new__(TrackedRequest)
+    request._request_dict = {"id": "j", header.NAME: {"task": pk, "revision": before["revision"] if before else 0}}
+    request.on_timeout(False, 2)
+    assert then == [{"j": record(**after)}]
+    clock.move(TOO_LONG)
+    for _ in range(2):  # the first pass reports it
+        recover_jobs(outbox.publish)
+    assert len(outbox.taken()) == sent
+
+
+def test_a_soft_limit_is_for_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    then: list[Any] = []
+    monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append("Celery"))
+    monkeypatch.setattr(dropped, "on_hard_limit", lambda *_: then.append("recorded"))
+    TrackedRequest.__new__(TrackedRequest).on_timeout(True, 2)
+    assert then == ["Celery"]
 
 
 @pytest.mark.parametrize("before", [None, WAITS, RUNS])
