@@ -12,9 +12,9 @@ The intervals are short, so that what is promised within one of them is seen wit
 
 The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS lie beyond the
 quiet time: what waits for them is late. If something is late, the reaper is asked for a pass, and the verdict says
-what is left after it. One thing may be late: a worker that is killed may take one message with it, because Redis had
-handed it to its socket and kombu had not noted it yet (docs/jobs.md). As many jobs as workers were killed may wait for
-the reaper.
+what is left after it. One thing may be late: a worker that is killed may take one message with it, because Redis
+had handed it to its socket and kombu had not noted it yet (docs/jobs.md). As many jobs as workers were killed may
+wait for the reaper.
 """
 
 import argparse
@@ -230,11 +230,13 @@ class Soak:
         return known
 
     def _made_good(self, late: list[str], left: list[str]) -> int:
-        """How many jobs only waited for the reaper, with nothing else late and nothing left; 0 if there were more of
-        them than workers were killed."""
+        """How many jobs only waited for the reaper, with nothing else late and nothing left; 0 if there were more
+        of them than workers were killed."""
+        from executions.status import is_final
+
         if left or not late or not all(one.endswith("jobs have not ended") for one in late):
             return 0
-        waited = sum(row.status not in FINAL for row in self._before_reaping.jobs)
+        waited = sum(not is_final(row.status) for row in self._before_reaping.jobs)
         return waited if waited <= len(self.diary.of("worker killed")) else 0
 
     def _gather(self) -> Evidence:
