@@ -3,7 +3,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-PACKAGES := harbor_refresh settings executions tasks examples
+PACKAGES := harbor_refresh settings executions tasks benchmarks examples manage.py
 ARGS ?=
 SEEDS ?= 1 2 3
 SECONDS ?= 60

@@ -1,1 +1,1 @@
-"""Small programs that use Harbor Refresh from end to end. Run by `make up`, and meant to be copied."""
+"""Programs that use Harbor Refresh from end to end, and that `make up` runs. `mirror` is meant to be copied."""

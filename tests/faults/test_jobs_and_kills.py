@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from benchmarks.percentiles import summary
 from executions.models import Execution, Task
-from harbor_refresh.bench.percentiles import summary
 from harbor_refresh.celery import app
 from tasks.jobs import start
 from tasks.queues import JOBS, TICKS, WORK

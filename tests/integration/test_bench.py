@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from harbor_refresh.bench.given import LOCK, SCHEMA
+from benchmarks.given import LOCK, SCHEMA
 from tests import servers
 from tests.waiting import wait_for
 

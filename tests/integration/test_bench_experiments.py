@@ -10,22 +10,22 @@ import psycopg
 import pytest
 from redis import Redis
 
+from benchmarks import backlog, freshness, hot, jobs, progress, reports
+from benchmarks.errors import BenchError
+from benchmarks.ground import Ground, environment
+from benchmarks.meters import RedisMeter
+from benchmarks.nothing import QUEUE
+from benchmarks.passes import Passes
+from benchmarks.prepared import prepare
+from benchmarks.reporter import Job, carry_out
+from benchmarks.reporters import reporting
+from benchmarks.screen import Screen
+from benchmarks.shift import shift
+from benchmarks.watcher import Watcher
 from executions import usecases
 from executions.models import Execution, Task
 from executions.queue import execution_queue
 from executions.usecases import refresh
-from harbor_refresh.bench import backlog, freshness, hot, jobs, progress, reports
-from harbor_refresh.bench.errors import BenchError
-from harbor_refresh.bench.ground import Ground, environment
-from harbor_refresh.bench.meters import RedisMeter
-from harbor_refresh.bench.nothing import QUEUE
-from harbor_refresh.bench.passes import Passes
-from harbor_refresh.bench.prepared import prepare
-from harbor_refresh.bench.reporter import Job, carry_out
-from harbor_refresh.bench.reporters import reporting
-from harbor_refresh.bench.screen import Screen
-from harbor_refresh.bench.shift import shift
-from harbor_refresh.bench.watcher import Watcher
 from tasks.recover_stale import recover_stale
 from tests import servers
 from tests.waiting import wait_for

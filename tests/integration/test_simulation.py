@@ -6,16 +6,16 @@ from collections.abc import Callable
 import pytest
 from django.db import OperationalError, connection
 
+from examples.simulation import crowd as crowds
+from examples.simulation.crowd import Crowd, Made, make
+from examples.simulation.demo import MARK, Demo
+from examples.simulation.drain import NotDrained, describe, drain
+from examples.simulation.oracle import outcomes
+from examples.simulation.plan import Mix, Plan, plan
+from examples.simulation.verdict import surprises
 from executions.errors import DatabaseAway
 from executions.models import Execution, Task
 from executions.queue import ExecutionQueue
-from executions.simulation import crowd as crowds
-from executions.simulation.crowd import Crowd, Made, make
-from executions.simulation.demo import MARK, Demo
-from executions.simulation.drain import NotDrained, describe, drain
-from executions.simulation.oracle import outcomes
-from executions.simulation.plan import Mix, Plan, plan
-from executions.simulation.verdict import surprises
 from executions.usecases import NewExecution, NewTask, create, refresh, report, stop
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -166,7 +166,7 @@ def test_the_demo_takes_up_what_an_earlier_one_left() -> None:
 
 
 def test_the_demo_waits_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("executions.simulation.demo.create", fails_at_first(3, create))
+    monkeypatch.setattr("examples.simulation.demo.create", fails_at_first(3, create))
     told = work_until(lambda: Execution.objects.count() > 0)
     assert [line.split(":")[0] for line in told] == ["PostgreSQL", "The database is back."]
     assert connection.is_usable()

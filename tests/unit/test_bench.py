@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from harbor_refresh.bench import crash
-from harbor_refresh.bench.figures import duplicates, rate, shares
-from harbor_refresh.bench.given import with_options
-from harbor_refresh.bench.ground import environment
-from harbor_refresh.bench.meters import by_kind
-from harbor_refresh.bench.rows import File, Row
-from harbor_refresh.bench.screen import cell
+from benchmarks import crash
+from benchmarks.figures import duplicates, rate, shares
+from benchmarks.given import with_options
+from benchmarks.ground import environment
+from benchmarks.meters import by_kind
+from benchmarks.rows import File, Row
+from benchmarks.screen import cell
 
 
 @pytest.mark.parametrize(("count", "parts"), [(10, 1), (10, 3), (300, 2), (1_000_000, 7), (2, 5)])

@@ -10,12 +10,13 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
-from harbor_refresh.bench import backlog, data, options, plots
-from harbor_refresh.bench.errors import BenchError
-from harbor_refresh.bench.percentiles import percentile, summary
-from harbor_refresh.bench.pictures import canvas
-from harbor_refresh.bench.reporters import parts, shares
-from harbor_refresh.bench.rows import Row
+from benchmarks import backlog, data, options, plots
+from benchmarks.errors import BenchError
+from benchmarks.management.commands.bench import Command
+from benchmarks.percentiles import percentile, summary
+from benchmarks.pictures import canvas
+from benchmarks.reporters import parts, shares
+from benchmarks.rows import Row
 
 ABOUT = {
     "machine": {"cpu": "Some(R) CPU @ 2.40GHz", "cores": 2, "memory_bytes": 8 * 2**30},
@@ -209,7 +210,7 @@ def test_the_small_line_tells_where_and_when() -> None:
 def test_the_command_draws_and_prints_tables(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call_command("bench", "plot", str(file), "--into", str(tmp_path / "images"), "--markdown")
+    call_command(Command(), "plot", str(file), "--into", str(tmp_path / "images"), "--markdown")
     told = capsys.readouterr()
     assert len(list((tmp_path / "images").iterdir())) == len(plots.PICTURES)
     assert "bench-freshness.svg" in told.err
@@ -222,7 +223,7 @@ def test_the_command_draws_and_prints_tables(
 def test_without_matplotlib_one_line_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(CommandError, match=r"pip install -r requirements-dev\.txt"):
-        call_command("bench", "plot", str(file), "--into", "/nowhere")
+        call_command(Command(), "plot", str(file), "--into", "/nowhere")
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "not JSON"])
@@ -236,5 +237,5 @@ def test_a_file_that_holds_no_rows_is_told(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["plot"], ["plot", "a.json"], ["hot", "a.json"], ["strategies", "--markdown"]])
 def test_a_plot_without_a_file_or_a_place_is_misuse_and_so_is_a_file_for_a_measure(words: list[str]) -> None:
     with pytest.raises(CommandError) as told:
-        call_command("bench", *words)
+        call_command(Command(), *words)
     assert told.value.returncode == 2

@@ -143,7 +143,8 @@ def test_every_check_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    folders = [ROOT / package / "management/commands" for package in ("executions", "harbor_refresh")]
+    packages = ("executions", "benchmarks", "examples/simulation")
+    folders = [ROOT / package / "management/commands" for package in packages]
     families = {"refresh_queue": refresh_queue.VERBS, "refresh_jobs": refresh_jobs.VERBS}
     there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}
     there |= {f"{family} {verb}" for family, verbs in families.items() for verb in verbs}
@@ -182,7 +183,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_pages_that_the_code_names_exist() -> None:
-    for folder in ("executions", "tasks", "settings", "harbor_refresh", "tests"):
+    for folder in ("executions", "tasks", "settings", "harbor_refresh", "benchmarks", "examples", "tests"):
         for path in (ROOT / folder).rglob("*.py"):
             for named in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
                 assert (ROOT / named).exists(), f"{path} names {named}"

@@ -1,4 +1,5 @@
-"""Imports run one way: harbor_refresh → tasks → executions; inside executions, from the screens down."""
+"""Imports run one way: examples, benchmarks → harbor_refresh → tasks → executions; inside executions, from the
+screens down."""
 
 import ast
 import sys
@@ -8,11 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("executions", "tasks", "harbor_refresh", "settings")
+#: What production runs on.
+APPS = ("executions", "tasks", "harbor_refresh")
 
 #: The floors of `executions`, from the top. A module may import what is on its own floor or below.
 FLOORS = (
-    ("admin", "management", "simulation", "checks", "apps"),
+    ("admin", "management", "checks", "apps"),
     ("usecases", "strategies", "invariants"),
     ("queue", "database", "sql", "models", "hook", "narrator"),
     ("status", "text", "conf", "errors", "signals", "points"),
@@ -93,22 +95,36 @@ def test_tasks_does_not_know_who_wires_it() -> None:
 
 def test_settings_are_imported_by_nobody() -> None:
     """The launchers of `make up` and of the bench borrow the readers, before there are any settings."""
-    assert forbidden(modules("executions", "tasks", "harbor_refresh"), "settings") == [
-        "harbor_refresh.bench.ground imports settings.env",
+    assert forbidden(modules(*APPS, "benchmarks", "examples"), "settings") == [
+        "benchmarks.ground imports settings.env",
         "harbor_refresh.local.startup imports settings.env",
     ]
 
 
-def test_examples_import_what_a_project_of_its_own_would_and_nobody_imports_them() -> None:
-    public = ("django", "harbor_refresh.celery", "tasks.jobs", "examples", *sys.stdlib_module_names)
-    imported = {module for path in modules("examples") for module in imports(path)}
+def test_the_apps_and_settings_import_neither_benchmarks_nor_examples() -> None:
+    assert forbidden(modules(*APPS, "settings"), "benchmarks", "examples") == []
+
+
+def test_benchmarks_and_examples_do_not_import_each_other() -> None:
+    assert forbidden(modules("benchmarks"), "examples") == []
+    assert forbidden(modules("examples"), "benchmarks") == []
+
+
+def test_the_mirror_and_its_traffic_import_what_a_project_of_its_own_would() -> None:
+    public = ("django", "harbor_refresh.celery", "tasks.jobs", "examples.mirror", *sys.stdlib_module_names)
+    paths = sorted((ROOT / "examples").glob("*.py"))
+    assert [path.stem for path in paths] == ["__init__", "mirror", "traffic"]
+    imported = {module for path in paths for module in imports(path)}
     assert {module for module in imported if not is_in(module, public)} == set()
     assert not {module for module in imported if module.startswith("tasks.jobs.")}
-    assert forbidden(modules(*PACKAGES), "examples") == []
+
+
+def test_the_simulation_needs_nothing_of_ours_but_executions() -> None:
+    assert forbidden(modules("examples/simulation"), "tasks", "harbor_refresh", "examples.mirror") == []
 
 
 def test_settings_import_nothing_of_ours() -> None:
-    assert forbidden(modules("settings"), "executions", "tasks", "harbor_refresh") == []
+    assert forbidden(modules("settings"), *APPS) == []
 
 
 def test_use_cases_import_neither_redis_nor_celery() -> None:

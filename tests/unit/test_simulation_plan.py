@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from executions.simulation.oracle import outcomes, rollup
-from executions.simulation.plan import WHOLE, Mix, Move, Plan, plan
+from examples.simulation.oracle import outcomes, rollup
+from examples.simulation.plan import WHOLE, Mix, Move, Plan, plan
 from executions.status import Status
 
 CALM = Mix(errors=0, retries=0, stops=0, duplicates=0, late=0, reordered=0)

@@ -1,0 +1,100 @@
+"""A corner of servers that were given: a schema and a Redis database of our own, and nothing else.
+
+Whatever else lives on those servers is neither read nor changed. `public` is not even in the search path:
+with it, Django's migrations would take an installation there for ours.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from redis import Redis, RedisError
+
+from benchmarks.errors import BenchError
+
+SCHEMA = "harbor_refresh_bench"
+LOCK = 0x48524245  # an advisory lock: two runs would drop each other's schema
+PATIENCE_SECONDS = 5
+
+
+@contextmanager
+def own_schema(url: str, options: str) -> Iterator[str]:
+    """The URL of a fresh schema in that database; dropped again at the end.
+
+    `options` are the session parameters our connections have anyway: the URL's own would replace them.
+    """
+    try:
+        connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_SECONDS)
+    except psycopg.Error as exc:
+        raise BenchError(
+            f"DATABASE_URL is set, but no PostgreSQL answers there: {_line(exc)}. Start that server or "
+            "correct the variable; without it, the bench starts a server of its own."
+        ) from exc
+    with connection:
+        locked = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
+        if not (locked and locked[0]):
+            raise BenchError("Another bench is running in that database. Wait for its end.")
+        try:
+            _drop(connection)
+            connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        except psycopg.Error as exc:
+            raise BenchError(
+                f"The bench works in a schema of its own, {SCHEMA}, and could not make it: {_line(exc)}. "
+                "Grant the role CREATE on the database, or unset DATABASE_URL."
+            ) from exc
+        try:
+            yield with_options(url, f"{options} -c search_path={SCHEMA}".strip())
+        finally:
+            try:
+                _drop(connection)
+            except psycopg.Error as exc:
+                raise BenchError(
+                    f"The schema {SCHEMA} could not be dropped: {_line(exc)}. Type: DROP SCHEMA {SCHEMA} CASCADE"
+                ) from exc
+
+
+def _drop(connection: psycopg.Connection) -> None:
+    connection.execute("SET lock_timeout = '10s'")
+    connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+
+
+def with_options(url: str, options: str) -> str:
+    """The URL with these session parameters instead of its own. libpq knows %20 and not +."""
+    parts = urlsplit(url)
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "options"]
+    return urlunsplit(parts._replace(query=urlencode([*query, ("options", options)], quote_via=quote)))
+
+
+@contextmanager
+def own_redis(url: str, number: int) -> Iterator[str]:
+    """The URL of that database, which must be empty; emptied again at the end."""
+    own = urlunsplit(urlsplit(url)._replace(path=f"/{number}"))
+    with Redis.from_url(own, socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS) as client:
+        try:
+            keys = client.dbsize()
+        except RedisError as exc:
+            raise BenchError(
+                f"REDIS_URL is set, but Redis has no database {number} for us there: {_line(exc)}. Start that "
+                "server, correct the variable or name another with --redis-db; without it, the bench "
+                "starts a server of its own."
+            ) from exc
+        if keys:
+            raise BenchError(
+                f"Redis database {number} is not empty ({keys:,} keys), and the bench empties the one it works "
+                "in. Name an empty one: --redis-db N"
+            )
+        try:
+            yield own
+        finally:
+            try:
+                client.flushdb()
+            except RedisError as exc:
+                raise BenchError(
+                    f"Redis database {number} could not be emptied: {_line(exc)}. "
+                    f"Type: redis-cli -n {number} flushdb"
+                ) from exc
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,142 @@
+"""What it costs that an execution follows its jobs, and how soon it tells how far it is.
+
+1. Running: jobs that do nothing, tracked, against as many plain Celery tasks, in turns, by one worker. The
+   overhead is that of the medians; what is counted beside it is of the median pass.
+2. Starting: one call of `start`, until everything is recorded, and until all messages are out; beside it the
+   messages of as many plain tasks.
+3. Progress: of that execution, when a worker has run all of it; beside it Celery's answer for a group of as
+   many results.
+"""
+
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.db import transaction
+from redis import Redis
+
+from benchmarks.ground import Ground
+from benchmarks.group import Group
+from benchmarks.noop import FIRST
+from benchmarks.nothing import NOBODYS, Publish, publish_plain, start_tracked
+from benchmarks.options import chosen
+from benchmarks.passes import Passes
+from benchmarks.percentiles import percentile
+from benchmarks.progress import GROUP_ROUNDS, asked
+from benchmarks.rows import Row
+from benchmarks.screen import Column, Screen
+from benchmarks.shift import shift
+from tasks.jobs import TrackedExecution
+
+COLUMNS: Sequence[Column] = (
+    ("what", "what"),
+    ("way", "way"),
+    ("jobs", "jobs"),
+    ("times", "times"),
+    ("seconds", "median s"),
+    ("least", "least s"),
+    ("most", "most s"),
+    ("jobs_per_second", "jobs/s"),
+    ("redis_commands_each", "Redis commands a job"),
+    ("sql_each", "SQL a job"),
+    ("cpu_ms_each", "CPU ms a job"),
+    ("overhead_percent", "overhead %"),
+)
+TRACKED, PLAIN, GROUP = "tracked jobs", "plain Celery", "Celery's GroupResult"
+WARM_UP = 200
+#: Whose processor time is that of the jobs: the worker's, and that of the servers that are ours.
+MEASURED = ("workers", "redis", "postgresql")
+
+
+def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
+    options = chosen("jobs", Namespace(**vars(options) | {"workers": 1}))
+    with shift(ground, options, include=["benchmarks.nothing"]) as crew:
+        passes = Passes(ground, options, crew)
+        rows = _running(passes, options, screen)
+        execution, started = _starting(ground, options, screen)
+        with screen.stage(f"Running these {options.tasks:,} jobs", options.tasks) as show:
+            passes.run(lambda _: execution, options.tasks, show)
+    return [*rows, *started, *_progress(ground, options, execution, screen)]
+
+
+def _running(passes: Passes, options: Namespace, screen: Screen) -> list[Row]:
+    ways: dict[str, Publish] = {TRACKED: start_tracked, PLAIN: publish_plain}
+    found: dict[str, list[Row]] = {way: [] for way in ways}
+    for publish in ways.values():
+        passes.run(publish, min(WARM_UP, options.jobs))
+    for number in range(1, options.passes + 1):
+        for way, publish in ways.items():
+            with screen.stage(f"{way}, pass {number}", options.jobs) as show:
+                found[way].append(passes.run(publish, options.jobs, show))
+    rows = [_median_pass(way, options.jobs, measured) for way, measured in found.items()]
+    tracked, plain = (row.seconds or 0.0 for row in rows)
+    rows[0].extra["overhead_percent"] = round((tracked / plain - 1) * 100, 1)
+    for row in rows:
+        screen.keep(row)
+    return rows
+
+
+def _median_pass(way: str, jobs: int, measured: Sequence[Row]) -> Row:
+    times = [row.seconds or 0.0 for row in measured]
+    counted = next(row for row in measured if row.seconds == percentile(times, 0.5))
+    cpu = counted.extra["cpu_seconds"]
+    each = {
+        "redis_commands_each": round((counted.redis_commands or 0) / jobs, 2),
+        "sql_each": round((counted.sql_statements or 0) / jobs, 3),
+        "cpu_ms_each": round(1000 * sum(cpu.get(kind, 0.0) for kind in MEASURED) / jobs, 3),
+        "passes": times,
+    }
+    extra = counted.extra | _row("running", way, jobs, times).extra | each
+    return replace(counted, strategy=way, extra=extra)
+
+
+def _starting(ground: Ground, options: Namespace, screen: Screen) -> tuple[TrackedExecution, list[Row]]:
+    """In a transaction of ours, so that the moment of its commit is known: the messages follow after it."""
+    recorded: list[float] = []
+    with screen.stage(f"Starting {options.tasks:,} jobs", 1):
+        began = time.perf_counter()
+        publish_plain(options.tasks, NOBODYS)
+        plain = time.perf_counter() - began
+        with Redis.from_url(ground.redis_url) as broker:
+            broker.delete(NOBODYS)
+        began = time.perf_counter()
+        with transaction.atomic():
+            transaction.on_commit(lambda: recorded.append(time.perf_counter() - began))
+            execution = start_tracked(options.tasks)
+        published = time.perf_counter() - began
+    found = {"recorded": recorded, "recorded and published": [published], "plain Celery, published": [plain]}
+    rows = [_row("starting", way, options.tasks, times) for way, times in found.items()]
+    for row in rows:
+        screen.keep(row)
+    return execution, rows
+
+
+def _progress(ground: Ground, options: Namespace, execution: TrackedExecution, screen: Screen) -> list[Row]:
+    """Both are asked when all is final and nobody works."""
+    jobs = options.tasks
+    with screen.stage(f"Progress of {jobs:,} jobs", 1):
+        ours = asked(lambda: execution.progress().counts, {"Success": jobs}, options.rounds)
+    with screen.stage(f"{GROUP} of {jobs:,}", 1):
+        group = Group(ground, jobs, half=jobs)
+        group.carry_out(FIRST, jobs, options.budget)
+        theirs = asked(group.completed, jobs, GROUP_ROUNDS)
+    found = {"execution.progress()": ours, GROUP: theirs}
+    rows = [_row("progress", way, jobs, [ms / 1000 for ms in times]) for way, times in found.items()]
+    for row in rows:
+        screen.keep(row)
+    return rows
+
+
+def _row(what: str, way: str, jobs: int, times: Sequence[float]) -> Row:
+    median = percentile(times, 0.5) or 0.0
+    extra = {
+        "what": what,
+        "way": way,
+        "jobs": jobs,
+        "times": len(times),
+        "least": round(min(times), 5),
+        "most": round(max(times), 5),
+        "jobs_per_second": None if what == "progress" else round(jobs / median, 1),
+    }
+    return Row(way, 1, 1, seconds=round(median, 5), extra=extra)

@@ -1,0 +1,109 @@
+"""How far is a parent of many tasks? Ours, counted by one statement; Celery's, asked of its group.
+
+Both are asked with nothing remembered from the last time, as a page asks that somebody opens. The tasks of
+ours are counted as the reports have left them: nothing is vacuumed in between.
+"""
+
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+from benchmarks.errors import BenchError
+from benchmarks.ground import Ground
+from benchmarks.group import Group
+from benchmarks.meters import RedisMeter
+from benchmarks.noop import FIRST, REST
+from benchmarks.options import chosen
+from benchmarks.percentiles import percentile
+from benchmarks.prepared import prepare
+from benchmarks.rows import Row
+from benchmarks.screen import Column, Screen
+from executions.usecases import Report, report
+from tasks.jobs import TrackedExecution
+
+COLUMNS: Sequence[Column] = (
+    ("way", "way"),
+    ("tasks", "tasks"),
+    ("done", "done"),
+    ("median_ms", "median ms"),
+    ("p99_ms", "p99 ms"),
+    ("statements", "SQL statements"),
+    ("redis_commands", "Redis commands"),
+    ("rounds", "asked"),
+)
+OURS, THEIRS = "counted from the tasks", "Celery's GroupResult"
+TOGETHER = 500
+#: Celery's answer takes a second and more; its median is soon known, its 99th percentile never.
+GROUP_ROUNDS = 5
+
+
+def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
+    options = chosen("progress", options)
+    half = options.tasks // 2
+    stages = (0, half, options.tasks)
+    rows = []
+    with screen.stage(f"Ours, {options.tasks:,} tasks", len(stages)) as show:
+        pairs = prepare(1, options.tasks)
+        execution, tasks = TrackedExecution.objects.get(pk=pairs[0][0]), [task for _, task in pairs]
+        for number, done in enumerate(stages):
+            _succeed(tasks[stages[max(0, number - 1)] : done])
+            expected = {"Pending": options.tasks - done, "Success": done}
+            times = asked(lambda: execution.progress().counts, _without_zeros(expected), options.rounds)
+            rows.append(_row(OURS, options, done, times))
+            screen.keep(rows[-1])
+            show(number + 1)
+    with screen.stage(f"Celery's group, {options.tasks:,} tasks", len(stages)) as show:
+        theirs = Group(ground, options.tasks, half)
+        meter = RedisMeter(ground.redis_url)
+        for number, (done, queue) in enumerate(zip(stages, ("", FIRST, REST), strict=True)):
+            if queue and done:
+                theirs.carry_out(queue, done, options.budget)
+            times = asked(theirs.completed, done, GROUP_ROUNDS, meter)
+            gets = meter.commands_by_kind.get("get", 0) // GROUP_ROUNDS
+            rows.append(_row(THEIRS, options, done, times, gets))
+            screen.keep(rows[-1])
+            show(number + 1)
+        meter.close()
+    return rows
+
+
+def asked(
+    ask: Callable[[], object], expected: object, rounds: int, meter: RedisMeter | None = None
+) -> list[float]:
+    """Milliseconds of each question, after one that is not counted. A wrong answer is no measurement."""
+    ask()
+    times = []
+    if meter:
+        meter.start()
+    for _ in range(rounds):
+        began = time.perf_counter()
+        answer = ask()
+        times.append((time.perf_counter() - began) * 1000)
+        if answer != expected:
+            raise BenchError(f"The progress is {expected}, and the answer was {answer}.")
+    if meter:
+        meter.stop()
+    return times
+
+
+def _succeed(tasks: Sequence[int]) -> None:
+    for start in range(0, len(tasks), TOGETHER):
+        report([Report(pk, "Success", 1) for pk in tasks[start : start + TOGETHER]])
+
+
+def _without_zeros(counts: dict[str, int]) -> dict[str, int]:
+    return {status: number for status, number in counts.items() if number}
+
+
+def _row(way: str, options: Namespace, done: int, times: Sequence[float], gets: int = 0) -> Row:
+    median, p99 = percentile(times, 0.5), percentile(times, 0.99)
+    extra = {
+        "way": way,
+        "tasks": options.tasks,
+        "done": done / options.tasks,
+        "median_ms": None if median is None else round(median, 3),
+        "p99_ms": None if p99 is None or way == THEIRS else round(p99, 3),
+        "statements": 1 if way == OURS else 0,
+        "rounds": len(times),
+    }
+    return Row(way, 1, 1, seconds=round(sum(times) / 1000, 3), redis_commands=gets, extra=extra)

@@ -1,0 +1,119 @@
+"""`manage.py simulate`: invented runners, and whether every status is true after them."""
+
+import secrets
+import signal
+import threading
+import time
+from typing import Any
+
+from django.core.management import BaseCommand, CommandParser
+
+from examples.simulation.crowd import Crowd, make
+from examples.simulation.demo import demo
+from examples.simulation.drain import NotDrained, describe, drain
+from examples.simulation.options import count, rate, seconds, share, vendors
+from examples.simulation.plan import VENDORS, Mix, plan
+from examples.simulation.screen import Screen, shown
+from examples.simulation.verdict import Result, judge
+from executions.management.output import Answer, Failed, Misused, absences_told, tell
+
+MOST_TASKS = 1_000_000
+
+NUMBERS = {
+    "executions": (100_000, "how many to create"),
+    "tasks": (10_000, "tasks an execution"),
+    "runners": (64, "runners that report at once"),
+}
+SHARES = {
+    "errors": "share of tasks that end with Error",
+    "retries": "share of tasks that fail and are run again",
+    "stops": "share of executions that somebody stops",
+    "duplicates": "share of reports that come twice",
+    "late": "share of reports that come long after the others",
+    "reordered": "share of reports that change places with the next",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Create executions and report their tasks as a crowd of runners would: with errors, "
+        "retries, stops, and with reports that come twice, late and out of order. Then wait for "
+        "the queue to drain and tell whether every status is true. Exit 0 if so, 1 if not."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add, mix = parser.add_argument, Mix()
+        for name, (most, text) in NUMBERS.items():
+            default = getattr(mix, name)
+            shown = f"{text}; default: {default}"
+            add(f"--{name}", type=count(1, most), default=default, metavar="N", help=shown)
+        for name, text in SHARES.items():
+            default = getattr(mix, name)
+            shown = f"{text}; default: {default}"
+            add(f"--{name}", type=share, default=default, metavar="SHARE", help=shown)
+        text = f"vendor types to choose from; default: {','.join(VENDORS)}"
+        add("--vendors", type=vendors, default=VENDORS, metavar="A,B,…", help=text)
+        text = "the same seed gives the same reports; default: any, and it is told"
+        add("--seed", type=count(0, 2**63), metavar="N", help=text)
+        text = "reports a second; default: 0, as fast as possible"
+        add("--rate", type=rate, default=0.0, metavar="N", help=text)
+        text = "seconds the queue may take to drain; default: 120"
+        add("--timeout", type=seconds, default=120.0, metavar="S", help=text)
+        add("--json", action="store_true", help="print JSON")
+        text = "gentle traffic without an end, to look at; of the other options only --seed counts"
+        add("--demo", action="store_true", help=text)
+
+    def handle(self, **options: Any) -> None:
+        seed = secrets.randbelow(2**31) if options["seed"] is None else options["seed"]
+        if options["demo"]:
+            self._demo(seed)
+            return
+        if options["executions"] * options["tasks"] > MOST_TASKS:
+            raise Misused(f"--executions times --tasks is above {MOST_TASKS:,}; lower one of them.")
+        names = (*NUMBERS, *SHARES, "vendors")
+        mix = Mix(seed=seed, **{name: options[name] for name in names})
+        screen = Screen(quiet=options["json"])
+        screen.say(f"Seed {seed}; repeat the same reports with --seed {seed}")
+        try:
+            with absences_told():
+                result = simulate(mix, options["rate"], options["timeout"], screen)
+        except KeyboardInterrupt:
+            raise Failed("interrupted; what has been reported stays.") from None
+        answer = Answer(result.as_json(), shown(result), result.complaint)
+        tell(answer, self.stdout, as_json=options["json"])
+
+    def _demo(self, seed: int) -> None:
+        ended = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
+
+        def sleep(seconds: float) -> None:
+            """Where the demo may end: between two acts, never in the middle of a commit."""
+            if ended.wait(seconds):
+                raise KeyboardInterrupt
+
+        self.stdout.write(f"Demo traffic with seed {seed}; end it with Ctrl-C")
+        self.stdout.flush()
+        try:
+            demo(seed, self.stderr.write, sleep)
+        except KeyboardInterrupt:
+            self.stdout.write("Demo traffic ended")
+
+
+def simulate(mix: Mix, rate: float, timeout: float, screen: Screen) -> Result:
+    """Plan, create, report, drain, judge. A queue that does not drain is judged, too."""
+    todo = plan(mix)
+    with screen.bar("Creating", mix.executions) as progress:
+        made = make(todo, progress)
+    began = time.monotonic()
+    with screen.bar("Reporting", len(todo)) as progress:
+        tally = Crowd(todo, made, rate=rate, patience=timeout).run(progress)
+    reported = time.monotonic()
+    failure = ""
+    with screen.waiting("Draining") as show:
+        try:
+            drain(timeout, lambda stats: show(describe(stats)))
+        except NotDrained as exc:
+            failure = str(exc)
+    times = (reported - began, time.monotonic() - reported)
+    return judge(todo, made, tally, failure=failure, times=times)

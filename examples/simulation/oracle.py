@@ -1,0 +1,36 @@
+"""What must come of a plan, move by move in plain Python: a second opinion on the SQL."""
+
+from examples.simulation.plan import WHOLE, Move, Plan
+from executions.status import Status
+
+
+def outcomes(plan: Plan) -> list[Status]:
+    """The status each execution of the plan must have in the end, in the plan's order."""
+    tasks = [[(0, Status.PENDING)] * plan.mix.tasks for _ in range(plan.mix.executions)]
+    for script in plan.scripts:
+        for move in script:
+            _make(move, tasks[move.execution])
+    return [rollup([status for _, status in one]) for one in tasks]
+
+
+def _make(move: Move, tasks: list[tuple[int, Status]]) -> None:
+    if move.task == WHOLE:
+        for place, (revision, status) in enumerate(tasks):
+            if not status.is_final:
+                tasks[place] = (revision, Status.STOPPED)
+        return
+    revision, status = tasks[move.task]
+    newer = move.revision > revision
+    further = move.revision == revision and move.status.code > status.code
+    if newer or further:
+        tasks[move.task] = (move.revision, move.status)
+
+
+def rollup(statuses: list[Status]) -> Status:
+    """The rule as it is written: an unfinished task, else an Error, else a Stopped."""
+    if not all(status.is_final for status in statuses):
+        return Status.RUNNING
+    for worst in (Status.ERROR, Status.STOPPED):
+        if worst in statuses:
+            return worst
+    return Status.SUCCESS
