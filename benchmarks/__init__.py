@@ -1,17 +1,23 @@
 """`manage.py bench`: what a strategy costs, measured on real servers with real processes.
 
-Owns the measuring and nothing of what is measured: it drives `executions.strategies` and the Celery crew
-as production does, from outside. Nothing but `management/commands/bench.py` imports it.
+Owns the measuring and nothing of what is measured: it drives `executions.strategies` and the Celery processes
+from outside, as production does. It is no installed app; `manage.py` finds its command.
 
 | module | owns |
 | --- | --- |
-| `experiments` | which experiments there are |
-| `main` | the engine: a process that has the settings of the measured servers |
-| `ground`, `given`, `about` | the servers of a run; a corner of servers that were given; the machine in words |
-| `data` | the rows, and making them stale again |
-| `nodes`, `node` | node processes, and what runs in one |
-| `crew` | Celery workers and a beat |
-| `meters`, `cpu` | what the servers counted; where the processor's time went |
+| `main` | the process that measures, with the settings of the measured servers |
+| `experiments` | one module an experiment, and the list of them |
+| `servers`, `existing_servers` | the servers of a run; a schema and a database on existing servers |
+| `stale_executions`, `unfinished_executions` | the executions that are measured |
+| `initial_state` | the state in which each pass begins |
+| `node_pass`, `nodes`, `node`, `node_modes` | a pass with node processes; the processes; what runs in one |
+| `celery_pass`, `job_passes`, `schedule` | a pass with Celery; passes of jobs; beat's schedule meanwhile |
+| `cluster`, `ready_cluster`, `scheduled_app` | workers and a beat; the same, ready; workers without wake-up |
+| `reporters`, `reporter` | processes that report; what runs in one |
+| `empty_jobs`, `noop_app`, `group` | jobs that do nothing; a Celery app without the product; its group |
+| `crash`, `limits` | the pass with a killed node; the two upper limits |
+| `meters`, `cpu`, `watcher` | what the servers counted; processor time; when a status became true |
+| `figures`, `percentiles`, `machine` | the arithmetic; the machine and versions |
 | `rows`, `screen` | one measured row and its JSON; everything that is shown |
-| `strategies`, … | one experiment each |
+| `plots`, `pictures`, `tables` | pictures and Markdown tables of measured rows |
 """

@@ -1,4 +1,4 @@
-"""Where the processor's time goes: seconds by kind of process, children counted in."""
+"""Processor time: seconds by kind of process, children included."""
 
 import contextlib
 
@@ -6,9 +6,9 @@ import psutil
 
 
 def used(kinds: dict[str, list[int | None]]) -> dict[str, float]:
-    """Seconds each kind has used so far, by the ids of its first processes, with all they started.
+    """Return the seconds each kind has used so far. `kinds` has process ids; the children are added.
 
-    A process that is gone is not counted any more, so ask while they all still run.
+    A process that has ended is not counted, so call this while all of them run.
     """
     seconds = {kind: sum(_used(pid) for pid in pids if pid) for kind, pids in kinds.items()}
     whole = psutil.cpu_times()

@@ -1,7 +1,7 @@
 """What a crash costs: the second pass of a strategy, on a sample, in which one node is killed half-way.
 
-The rest is left to those that survive, and to what production has for it but reconcile, which would find
-everything again: only what marks and claims save counts here.
+The other nodes do the rest, with everything production has for it except reconcile. Reconcile would find every
+execution again, and this pass measures what marks and claims alone save.
 """
 
 from argparse import Namespace
@@ -9,32 +9,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-from benchmarks import data
-from benchmarks.crew import Crew
+from benchmarks import stale_executions
+from benchmarks.cluster import Cluster
 from benchmarks.errors import BenchError
-from benchmarks.ground import Ground
 from benchmarks.nodes import Node, Nodes
 from benchmarks.schedule import running_schedule
 from benchmarks.screen import Show
+from benchmarks.servers import Servers
 from executions.queue import execution_queue
 from executions.strategies import Strategy
 
 SAMPLE = 20_000
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 TICK_SECONDS = 0.2
-#: A node is dead after two seconds of silence and not after ten.
+#: A node counts as dead after two seconds without a heartbeat instead of ten.
 QUICK = {"REFRESH_HEARTBEAT_SECONDS": "0.4", "REFRESH_NODE_TTL_SECONDS": "2"}
-QUICK_CREW = QUICK | {"REFRESH_RECOVER_INTERVAL_SECONDS": "1"}
-#: So long nothing must have moved until what is left is left for good; more than twice a node's silence.
+QUICK_CLUSTER = QUICK | {"REFRESH_RECOVER_INTERVAL_SECONDS": "1"}
+#: Seconds without progress after which the remaining work counts as stranded; more than twice the time after which
+#: a node counts as dead.
 QUIET_SECONDS = 8.0
-#: A sample is worked in this many chunks at least, so that it has a half-way.
+#: The least number of chunks of a sample, so that a node can be killed half-way.
 CHUNKS = 20
 
 
 @dataclass(frozen=True)
-class Harm:
-    """`lost` are wrong and marked nowhere; `stranded` are wrong and marked, but nobody there takes them. All
-    None if the budget ended the pass: then some were merely not done yet."""
+class CrashResult:
+    """Lost executions are wrong and not marked. Stranded ones are wrong and marked, but no live node takes them.
+
+    All are None if the budget ended the pass, because then a wrong execution may only not be done yet.
+    """
 
     killed: bool
     lost: int | None = None
@@ -46,69 +49,74 @@ def chunk(sample: int, limit: int = 2_000) -> str:
     return str(max(1, min(limit, sample // CHUNKS)))
 
 
-def crash_nodes(ground: Ground, strategy: Strategy, sample: int, options: Namespace, show: Show) -> Harm:
-    """Kill the node that has done the most, when half of the sample is done; a single node comes back."""
+def crash_nodes(servers: Servers, strategy: Strategy, sample: int, options: Namespace, show: Show) -> CrashResult:
+    """Kill the node that has done the most when half of the sample is done. A single node is started again."""
     environ = QUICK | {"REFRESH_STRATEGY": strategy.name, "REFRESH_CHUNK": chunk(sample)}
-    watch = Watch(sample, options.budget, show)
-    with Nodes(ground, [["cycle"]] * options.nodes, **environ) as nodes:
+    progress = SampleProgress(sample, options.budget, show)
+    with Nodes(servers, [["cycle"]] * options.nodes, **environ) as nodes:
         nodes.send("go")
         killed = False
-        while not nodes.wait(LOOK_SECONDS):
-            if watch.over():
-                return Harm(killed)
-            if not killed and watch.done() * 2 >= sample:
+        while not nodes.wait(POLL_SECONDS):
+            if progress.budget_spent():
+                return CrashResult(killed)
+            if not killed and progress.done() * 2 >= sample:
                 nodes.kill(_busiest(nodes))
                 killed = True
                 if not nodes.alive:
                     nodes.start(0)
                     nodes.wait(options.budget)
                     nodes.send("go")
-        while _left(strategy) and not watch.quiet():
+        while _remaining(strategy) and not progress.stalled():
             if strategy.name == "claim":
                 nodes.send("recover", nodes.alive[:1])
                 nodes.wait(options.budget)
             nodes.send("go")
-            while not nodes.wait(LOOK_SECONDS):
-                if watch.over():
-                    return Harm(killed)
-            if _left(strategy):
+            while not nodes.wait(POLL_SECONDS):
+                if progress.budget_spent():
+                    return CrashResult(killed)
+            if _remaining(strategy):
                 sleep(TICK_SECONDS)
-            watch.done()
-    return harm(strategy, sample, killed)
+            progress.done()
+    return assess(strategy, sample, killed)
 
 
-def crash_crew(ground: Ground, strategy: Strategy, sample: int, options: Namespace, show: Show) -> Harm:
-    """Kill a whole worker, pool and all, when half of the sample is done; a single one comes back."""
-    watch = Watch(sample, options.budget, show)
+def crash_cluster(
+    servers: Servers, strategy: Strategy, sample: int, options: Namespace, show: Show
+) -> CrashResult:
+    """Kill a worker and its pool when half of the sample is done. A single worker is started again."""
+    progress = SampleProgress(sample, options.budget, show)
     killed = False
-    environ = QUICK_CREW | {"REFRESH_CHUNK": chunk(sample, 500)}
-    with running_schedule(reconcile=False), Crew(ground, options.workers, options.concurrency, **environ) as crew:
-        watch.begin_when(lambda: watch.done() > 0, crew.fallen)
-        while _left(strategy) and not watch.quiet():
-            if watch.over():
-                crew.stop(firmly=True)
-                return Harm(killed)
-            if not killed and watch.done() * 2 >= sample:
+    environ = QUICK_CLUSTER | {"REFRESH_CHUNK": chunk(sample, 500)}
+    with (
+        running_schedule(reconcile=False),
+        Cluster(servers, options.workers, options.concurrency, **environ) as cluster,
+    ):
+        progress.begin_when(lambda: progress.done() > 0, cluster.failure)
+        while _remaining(strategy) and not progress.stalled():
+            if progress.budget_spent():
+                cluster.stop(cold=True)
+                return CrashResult(killed)
+            if not killed and progress.done() * 2 >= sample:
                 killed = True
-                crew.kill("worker1")
+                cluster.kill("worker1")
                 if options.workers == 1:
-                    crew.start("worker1")
-            watch.done()
-            if fallen := crew.fallen():
-                raise BenchError(fallen)
-            sleep(LOOK_SECONDS)
-    return harm(strategy, sample, killed)
+                    cluster.start("worker1")
+            progress.done()
+            if failure := cluster.failure():
+                raise BenchError(failure)
+            sleep(POLL_SECONDS)
+    return assess(strategy, sample, killed)
 
 
-def harm(strategy: Strategy, sample: int, killed: bool) -> Harm:
-    """Look at rows and marks when everybody has ended."""
-    wrong = data.wrong(sample)
-    lost = strategy.lost([name for number in wrong for name in data.members(number, number)])
-    return Harm(killed, len(lost), len(wrong) - len(lost), len(wrong))
+def assess(strategy: Strategy, sample: int, killed: bool) -> CrashResult:
+    """Compare rows and marks when all processes have ended."""
+    wrong = stale_executions.wrong(sample)
+    lost = strategy.lost([name for number in wrong for name in stale_executions.members(number, number)])
+    return CrashResult(killed, len(lost), len(wrong) - len(lost), len(wrong))
 
 
-class Watch:
-    """How far the sample is, since when nothing has moved, and whether the time is up."""
+class SampleProgress:
+    """How much of the sample is done, since when nothing moved, and whether the budget is spent."""
 
     PATIENCE_SECONDS = 60
 
@@ -117,32 +125,32 @@ class Watch:
         self._done = 0
         self._began = self._moved = monotonic()
 
-    def begin_when(self, begun: Callable[[], bool], fallen: Callable[[], str | None]) -> None:
-        """The time before that is not the budget's."""
+    def begin_when(self, begun: Callable[[], bool], failure: Callable[[], str | None]) -> None:
+        """Start the budget's clock when `begun` is true."""
         while not begun():
-            if (last_words := fallen()) or monotonic() - self._began > self.PATIENCE_SECONDS:
-                raise BenchError(last_words or f"Nobody began to work within {self.PATIENCE_SECONDS} s.")
-            sleep(LOOK_SECONDS)
+            if (text := failure()) or monotonic() - self._began > self.PATIENCE_SECONDS:
+                raise BenchError(text or f"No worker began to work within {self.PATIENCE_SECONDS} s.")
+            sleep(POLL_SECONDS)
         self._began = self._moved = monotonic()
 
     def done(self) -> int:
-        done = data.count_begun(self._sample)
+        done = stale_executions.count_begun(self._sample)
         if done != self._done:
             self._done, self._moved = done, monotonic()
             self._show(done)
         return done
 
-    def over(self) -> bool:
+    def budget_spent(self) -> bool:
         return monotonic() - self._began > self._budget
 
-    def quiet(self) -> bool:
+    def stalled(self) -> bool:
         return monotonic() - self._moved > QUIET_SECONDS
 
 
 def _busiest(nodes: Nodes) -> Node:
-    return max(nodes.alive, key=lambda node: (node.at_work, node.refreshed))
+    return max(nodes.alive, key=lambda node: (node.working, node.refreshed))
 
 
-def _left(strategy: Strategy) -> int:
-    """What is marked, and what is claimed: the claims of the dead are still in flight."""
+def _remaining(strategy: Strategy) -> int:
+    """Count what is marked and what is claimed, because the claims of dead nodes are still in flight."""
     return strategy.backlog() + (execution_queue().stats().in_flight if strategy.name == "claim" else 0)

@@ -2,4 +2,4 @@
 
 
 class BenchError(Exception):
-    """The bench cannot begin or go on; the text is the one line a person reads."""
+    """The bench cannot begin or continue. The text is all that is shown, so it names the cause and the remedy."""

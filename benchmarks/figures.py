@@ -1,4 +1,4 @@
-"""The arithmetic of a row, and the meters of a pass put together."""
+"""The figures of a row: all meters of a pass, and the arithmetic on what they counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -6,19 +6,19 @@ from contextlib import contextmanager
 from time import monotonic
 
 from benchmarks import cpu
-from benchmarks.ground import Ground
 from benchmarks.meters import RedisMeter, SqlMeter
 from benchmarks.rows import Row
+from benchmarks.servers import Servers
 
 Pids = dict[str, list[int | None]]
 
 
 class Meters:
-    """Everything that is counted while something runs. What runs in several stretches adds up."""
+    """Everything that is counted during a pass. The figures of several stretches add up."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self.redis = RedisMeter(ground.redis_url)
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self.redis = RedisMeter(servers.redis_url)
         self.sql = SqlMeter()
         self.seconds = 0.0
         self.redis_commands: Counter[str] = Counter()
@@ -27,9 +27,9 @@ class Meters:
         self.start({})
 
     def start(self, kinds: Pids) -> None:
-        """Begin a stretch; what ran before it and was not stopped is forgotten. `kinds` are the processes
-        that are measured, beside the servers."""
-        self._kinds = self._ground.pids | kinds
+        """Begin a stretch, and discard one that was begun and not stopped. `kinds` are the measured processes
+        beside the servers."""
+        self._kinds = self._servers.pids | kinds
         self.redis.start()
         if not self.seconds:
             self.sql.start()
@@ -37,8 +37,8 @@ class Meters:
         self._began = monotonic()
 
     def stop(self, ended: float | None = None, end: Callable[[], None] = lambda: None) -> None:
-        """End a stretch, at this moment or at that of the monotonic clock. `end` is called when the time is
-        taken and before the counters are: it ends those who still work."""
+        """End a stretch now, or at the given moment of the monotonic clock. `end` stops processes that still work;
+        it is called after the time is taken and before the counters are read."""
         self.seconds += (ended or monotonic()) - self._began
         self.cpu.update(cpu.spent(self._used, cpu.used(self._kinds)))
         end()
@@ -47,8 +47,8 @@ class Meters:
         self.redis_cpu += self.redis.cpu_seconds
 
     def fill(self, row: Row) -> None:
-        """When the processes that were measured have ended: PostgreSQL may hear of a transaction only when
-        its session ends."""
+        """Write the figures into the row. Call it when the measured processes have ended, because a session may
+        report its transactions to PostgreSQL's statistics only when it ends."""
         self.sql.stop()
         row.seconds = round(self.seconds, 4)
         row.redis_commands = self.redis_commands.total()
@@ -62,8 +62,8 @@ class Meters:
 
 
 @contextmanager
-def metered(ground: Ground) -> Iterator[Meters]:
-    meters = Meters(ground)
+def metered(servers: Servers) -> Iterator[Meters]:
+    meters = Meters(servers)
     try:
         yield meters
     finally:
@@ -71,14 +71,17 @@ def metered(ground: Ground) -> Iterator[Meters]:
 
 
 def rate(row: Row, done: int) -> None:
-    """What was done in the time it took; nothing is extrapolated."""
+    """Set the rate of what was done in the time it took; nothing is extrapolated."""
     row.extra["executions_done"] = done
     row.executions_per_second = round(done / row.seconds, 1) if row.seconds else None
 
 
 def duplicates(row: Row, refreshes: int, done: int) -> None:
-    """Refreshes beyond the first of each execution. In the middle of a cycle that was ended, an execution
-    may be done and its refresh not told yet: that is not less than none."""
+    """Set the refreshes beyond the first of each execution.
+
+    When a cycle was stopped, an execution may be done before its refresh is counted. The difference is then
+    negative and is set to 0.
+    """
     row.duplicates = max(0, refreshes - done)
     row.extra |= {
         "refreshes": refreshes,
@@ -86,6 +89,6 @@ def duplicates(row: Row, refreshes: int, done: int) -> None:
     }
 
 
-def shares(count: int, parts: int) -> list[tuple[int, int]]:
-    """The numbers from 1 to `count` in so many even ranges: (first, last)."""
+def split_range(count: int, parts: int) -> list[tuple[int, int]]:
+    """Split the numbers from 1 to `count` into so many even ranges: (first, last)."""
     return [(1 + count * part // parts, count * (part + 1) // parts) for part in range(parts)]

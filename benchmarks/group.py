@@ -1,6 +1,6 @@
-"""Celery's own parent of many tasks: a group, and how many of its members have their result.
+"""Celery's own parent of many tasks: a group, and the number of its tasks that have a result.
 
-The group is a real one, and a real worker carries it out; nothing is written past Celery.
+The group is run by a real worker; nothing is written to the result backend directly.
 """
 
 import signal
@@ -15,56 +15,56 @@ from celery.result import GroupResult
 from redis import Redis
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import ROOT, Ground
-from benchmarks.noop import FIRST, REST, app, noop
+from benchmarks.noop_app import FIRST, REST, app, noop
+from benchmarks.servers import ROOT, Servers
 from harbor_refresh.local.process import kill_tree, spawn, tail
 
 if TYPE_CHECKING:
     import subprocess
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 class Group:
-    """Published and saved when it is made; its first `half` members can be carried out before the rest."""
+    """Published and saved on creation. Its first `half` tasks have a queue of their own, to run first."""
 
-    def __init__(self, ground: Ground, tasks: int, half: int) -> None:
-        self._ground = ground
+    def __init__(self, servers: Servers, tasks: int, half: int) -> None:
+        self._servers = servers
         queues = [FIRST if number < half else REST for number in range(tasks)]
         result: Any = group(noop.s().set(queue=queue) for queue in queues).apply_async()
         result.save()
         self._id = result.id
 
     def completed(self) -> int:
-        """Asked as a page does that knows the group's id: nothing is remembered from the last time."""
+        """Count as a page does that knows the group's id only; nothing is cached between two calls."""
         found: Any = GroupResult.restore(self._id, app=app)
         return int(found.completed_count())
 
     def carry_out(self, queue: str, until: int, budget: float) -> None:
-        """A worker takes all of that queue and ends when so many members have their result.
+        """Run a worker on that queue until so many tasks have a result.
 
-        The group is asked when the queue is empty and not before: asking takes as long as the work.
+        The group is asked only when the queue is empty, because asking takes as long as running the tasks.
         """
-        with self._worker(queue) as worker, Redis.from_url(self._ground.redis_url) as broker:
+        with self._worker(queue) as worker, Redis.from_url(self._servers.redis_url) as broker:
             deadline = time.monotonic() + budget
             while broker.llen(queue) or self.completed() < until:
                 if worker.poll() is not None or time.monotonic() > deadline:
                     left = f"{broker.llen(queue):,} tasks wait"
                     raise BenchError(f"Celery's group was not carried out: {left}.\n{tail(self._log)}")
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
 
     @property
     def _log(self) -> Any:
-        return self._ground.directory / "group.log"
+        return self._servers.directory / "group.log"
 
     @contextmanager
     def _worker(self, queue: str) -> Iterator["subprocess.Popen[bytes]"]:
         process = spawn(
-            [sys.executable, "-m", "celery", "-A", "benchmarks.noop", "worker", "-Q", queue, "-c2"],
+            [sys.executable, "-m", "celery", "-A", "benchmarks.noop_app", "worker", "-Q", queue, "-c2"],
             log=self._log,
             death_signal=signal.SIGTERM,
             cwd=ROOT,
-            env=self._ground.environ,
+            env=self._servers.environ,
         )
         try:
             yield process

@@ -1,13 +1,13 @@
-"""`python -m benchmarks.main OPTIONS`: the engine behind `manage.py bench`.
+"""`python -m benchmarks.main OPTIONS`: the process that measures, started by `manage.py bench`.
 
-A process of its own, because Django reads its settings once: the command has the caller's, this process
-those of the servers that are measured. OPTIONS is the JSON of what the command has parsed and checked.
+It is a process of its own because Django reads its settings once: the command has the caller's settings, and this
+process those of the measured servers. OPTIONS is the JSON of the options that the command has parsed and checked.
 
-1. Open the ground: servers, or corners of servers that were given.
-2. Become a process of that ground: its environment, Django, its migrations.
-3. Run the experiment; rows are written as they come.
-4. Whatever happened, the ground is cleared. Exit 0; 1 if a server is away or a node fell; 130 and the like
-   after a signal.
+1. Start the servers, or make a schema and a database of our own on existing servers.
+2. Take over the environment of those servers, set up Django and migrate.
+3. Run the experiment. Each row is written when it is measured.
+4. Remove everything from the servers, whatever happened. Exit 0; 1 if a server is away or a process ended early;
+   128 plus its number after a signal.
 """
 
 import json
@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import Ground
+from benchmarks.servers import Servers
 from harbor_refresh.local.servers import LocalError
 
 
@@ -28,19 +28,19 @@ def main(words: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _end)
     try:
-        with Ground(
+        with Servers(
             redis_db=options.redis_db, database_options=options.database_options, command=options.command
-        ) as ground:
+        ) as servers:
             os.environ.clear()
-            os.environ.update(ground.environ)
-            measure(ground, options)
+            os.environ.update(servers.environ)
+            measure(servers, options)
     except (BenchError, LocalError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
     return 0
 
 
-def measure(ground: Ground, options: Namespace) -> None:
+def measure(servers: Servers, options: Namespace) -> None:
     import django
     from django.core.management import call_command
     from django.db import connection
@@ -49,19 +49,19 @@ def measure(ground: Ground, options: Namespace) -> None:
     from benchmarks.experiments import experiment
     from benchmarks.screen import Screen
 
-    screen = Screen(options.experiment, ground.about(), options.json)
+    screen = Screen(options.experiment, servers.about(), options.json)
     module = experiment(options.experiment)
     try:
         screen.say("Preparing the servers")
         call_command("migrate", verbosity=0)
-        module.run(ground, options, screen)
+        module.run(servers, options, screen)
     finally:
         connection.close()
         screen.end(module.COLUMNS)
 
 
 def _end(number: int, _frame: FrameType | None) -> Any:
-    """An exception, so that everything is tidied up; a second signal does not disturb the tidying."""
+    """Raise, so that everything is cleaned up. Ignore further signals, so that they do not stop the cleaning."""
     for one in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(one, signal.SIG_IGN)
     sys.stderr.write("Interrupted; what was measured so far is kept.\n")

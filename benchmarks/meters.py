@@ -1,7 +1,7 @@
 """What the two servers did during a run: their own counters, read before and after.
 
-Nothing is reset and nothing configured: the servers may be somebody's. Counters are those of a whole
-server (Redis) or of a whole database (PostgreSQL), so on given servers others' work is in them.
+No counter is reset and nothing is configured, because existing servers may be in use. The counters are those of a
+whole server (Redis) or a whole database (PostgreSQL), so on existing servers they include other work.
 """
 
 from collections import Counter
@@ -12,9 +12,9 @@ from redis import Redis
 
 
 class RedisMeter:
-    """Counts from `start` on. What the meter itself sends is taken off: INFO, and what `uncounted` names.
+    """Counts commands between `start` and `stop`, without INFO and without the commands named by `uncounted`.
 
-    INFO counts a command that a script calls like one that a client sent.
+    INFO counts a command that a script calls like a command that a client sends.
     """
 
     def __init__(self, url: str) -> None:
@@ -28,14 +28,14 @@ class RedisMeter:
         self._before = self._info()
 
     def stop(self) -> None:
-        """Read the counters; the properties tell the difference."""
+        """Read the counters and set the attributes to the differences."""
         now = self._info()
         self.commands_by_kind = by_kind(self._before, now, self._own)
         self.commands = sum(self.commands_by_kind.values())
         self.cpu_seconds = _cpu(now) - _cpu(self._before)
 
     def uncounted(self, *names: str) -> None:
-        """The caller has sent these for the measuring's sake."""
+        """Leave out these commands, which the caller has sent to measure."""
         self._own.update(names)
 
     def used_memory(self) -> int:
@@ -50,7 +50,7 @@ class RedisMeter:
 
 
 def by_kind(before: dict[str, Any], now: dict[str, Any], own: Counter[str]) -> dict[str, int]:
-    """Calls by command between two answers of INFO, the most frequent first, without INFO and our own."""
+    """Count calls by command between two answers of INFO, without INFO and `own`, the most frequent first."""
     kinds = {}
     for name, stats in now.items():
         if not name.startswith("cmdstat_") or name == "cmdstat_info":
@@ -68,11 +68,11 @@ def _cpu(info: dict[str, Any]) -> float:
 
 
 class SqlMeter:
-    """Counts statements by pg_stat_statements wherever it is installed; transactions where it is not to be
-    had. `counted` tells which."""
+    """Counts statements by pg_stat_statements, or transactions if that extension is not available. `counted` tells
+    which of the two."""
 
     def __init__(self) -> None:
-        self._view = _statements_view()
+        self._view = statements_view()
         self.counted = "statements" if self._view else "transactions"
         self._own = 0
         self._before = 0
@@ -82,24 +82,24 @@ class SqlMeter:
         self._before = self._now()
 
     def stop(self) -> None:
-        """Call it when those who are measured have ended: then they have told all their transactions."""
+        """Call it when the measured processes have ended, because only then all their transactions are counted."""
         self.count = max(0, self._now() - self._before - self._own)
 
     def _now(self) -> int:
-        """So far, in this database, without the statements of meters."""
+        """The count so far in this database, without the statements of this meter."""
         if self._view:
             query = (
                 f"SELECT coalesce(sum(calls), 0) FROM {self._view} s JOIN pg_database d ON d.oid = s.dbid"  # noqa: S608 - a name from the catalogue
                 " WHERE d.datname = current_database() AND s.query NOT LIKE '%%pg_stat%%'"
             )
         else:
-            self._own = _tell_own_transactions()
+            self._own = _flush_own_transactions()
             query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
         return int(_ask(query)[0][0])
 
 
-def _statements_view() -> str | None:
-    """The view, with the schema its extension is in; made in ours if it is nowhere and we may."""
+def statements_view() -> str | None:
+    """Return the view with its schema. Create the extension in our schema if it is missing and that is allowed."""
     place = (
         "SELECT quote_ident(n.nspname) || '.pg_stat_statements' FROM pg_extension e"
         " JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'"
@@ -108,17 +108,17 @@ def _statements_view() -> str | None:
         if not _ask(place):
             _ask("CREATE EXTENSION pg_stat_statements")
         view = str(_ask(place)[0][0])
-        _ask(f"SELECT 1 FROM {view} LIMIT 1")  # noqa: S608 - installed, but is it loaded?
+        _ask(f"SELECT 1 FROM {view} LIMIT 1")  # noqa: S608 - it may be installed and not loaded
     except DatabaseError:
         return None
     return view
 
 
-def _tell_own_transactions() -> int:
-    """Have what this session has done so far in the counter; how many transactions a look adds to the next."""
+def _flush_own_transactions() -> int:
+    """Flush this session's transactions to the counter; return how many one reading adds to the next."""
     try:
         _ask("SELECT pg_stat_force_next_flush()")
-    except DatabaseError:  # PostgreSQL 14 knows no such wish
+    except DatabaseError:  # PostgreSQL 14 does not have this function
         return 1
     return 2
 

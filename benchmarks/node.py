@@ -1,17 +1,17 @@
-"""`python -m benchmarks.node`: one process, one node, that works when it is told to.
+"""`python -m benchmarks.node`: one node in a process of its own, driven over standard input.
 
 It reads words from standard input and answers each with one line of JSON on standard output:
 
 | word | does | answers |
 | --- | --- | --- |
 | (start) | Django, connections, for the queue's strategy a heartbeat | `{"ready": true}` |
-| `go` | one cycle of the strategy, or whatever its mode is | `{"succeeded": n, "failed": n, "busy": n}` |
-| `recover` | `usecases.recover`, which is a tick of its own in production | `{"recovered": n}` |
-| `end` | ends; so does the end of the input | |
+| `go` | one cycle of the strategy, or the work of another mode | `{"succeeded": n, "failed": n, "busy": n}` |
+| `recover` | `usecases.recover`, which production calls on a schedule | `{"recovered": n}` |
+| `end` | ends the process, as the end of the input does | |
 
-Meanwhile `{"working": n}` tells a few times a second how many refreshes it has done. SIGTERM ends a cycle in
-its middle; then `{"working": n}` is exact and the last word. The strategy and its tunables come by the
-environment, as in production.
+During a cycle it writes `{"working": n}` a few times a second, n being the refreshes done so far. SIGTERM stops a
+cycle in its middle; then a last `{"working": n}` is exact. The environment names the strategy and its tunables, as
+in production.
 """
 
 import argparse
@@ -29,36 +29,37 @@ from django.db import transaction
 
 from harbor_refresh.local.process import die_with_parent
 
-TELL_SECONDS = 0.1
+WRITE_SECONDS = 0.1
 
 
-class Voice:
-    """One line at a time, from two threads."""
+class MessageWriter:
+    """Writes whole lines from two threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def say(self, **message: Any) -> None:
+    def write(self, **message: Any) -> None:
         with self._lock:
             sys.stdout.write(json.dumps(message) + "\n")
             sys.stdout.flush()
 
 
-class Ended(BaseException):
-    """The budget is spent: leave the cycle where it is."""
+class BudgetSpent(BaseException):
+    """Raised by SIGTERM to leave the cycle where it is."""
 
 
-class Tally:
-    """How many refreshes have been done so far: those of a set when they are committed, those of one when
-    the next one begins. What a cycle returns is the true number; this is what is known of one that was ended.
+class RefreshCounter:
+    """Counts the refreshes done so far: those of a set at its commit, a single one when the next one begins.
+
+    A cycle that ends returns the exact number; this count is for a cycle that was stopped.
     """
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, writer: MessageWriter) -> None:
         self.count = 0
         self._one = 0
-        self._voice = voice
+        self._writer = writer
 
-    def visit(self, point: str, execution_ids: Sequence[int]) -> None:
+    def on_point(self, point: str, execution_ids: Sequence[int]) -> None:
         match point:
             case "deciding":
                 transaction.on_commit(partial(self._add, len(execution_ids)))
@@ -69,44 +70,44 @@ class Tally:
     def _add(self, count: int) -> None:
         self.count += count
 
-    def tell_for_ever(self) -> None:
-        told, pause = 0, threading.Event()
-        while not pause.wait(TELL_SECONDS):
-            if self.count != told:
-                told = self.count
-                self._voice.say(working=told)
+    def write_periodically(self) -> None:
+        written, pause = 0, threading.Event()
+        while not pause.wait(WRITE_SECONDS):
+            if self.count != written:
+                written = self.count
+                self._writer.write(working=written)
 
 
 def main() -> None:
     die_with_parent(signal.SIGKILL)
     options = parse()
     django.setup()
-    from benchmarks import works
+    from benchmarks import node_modes
     from executions import points
 
-    voice = Voice()
-    tally = Tally(voice)
-    work = works.prepared(options.mode, options.first, options.last)
-    points.visitors.append(tally.visit)
-    threading.Thread(target=tally.tell_for_ever, name="tally", daemon=True).start()
-    voice.say(ready=True)
+    writer = MessageWriter()
+    counter = RefreshCounter(writer)
+    work = node_modes.prepare(options.mode, options.first, options.last)
+    points.visitors.append(counter.on_point)
+    threading.Thread(target=counter.write_periodically, name="counter", daemon=True).start()
+    writer.write(ready=True)
     signal.signal(signal.SIGTERM, _end)
     try:
         for line in sys.stdin:
             match line.strip():
                 case "go":
-                    voice.say(**work())
+                    writer.write(**work())
                 case "recover":
-                    voice.say(recovered=works.recover())
+                    writer.write(recovered=node_modes.recover())
                 case "end":
                     return
-    except Ended:
-        voice.say(working=tally.count)
+    except BudgetSpent:
+        writer.write(working=counter.count)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_IGN)
-    raise Ended
+    raise BudgetSpent
 
 
 def parse() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Node processes: started together, sent off together, listened to, killed, ended."""
+"""Node processes: start them together, send them words, read their answers, kill and stop them."""
 
 import json
 import queue
@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import ROOT, Ground
+from benchmarks.servers import ROOT, Servers
 from harbor_refresh.local.process import kill_tree, tail
 
 READY_SECONDS = 120
@@ -26,33 +26,33 @@ class Node:
     name: str
     process: subprocess.Popen[bytes]
     log: Path
-    at_work: bool = True
+    working: bool = True
     alive: bool = True
     refreshed: int = 0
     answers: list[dict[str, int]] = field(default_factory=list)
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         assert self.process.stdin is not None  # noqa: S101 - it was made with one
         self.process.stdin.write(f"{word}\n".encode())
         self.process.stdin.flush()
 
     def total(self, what: str) -> int:
-        """Of all cycles that were told."""
+        """The sum over all cycles that were answered."""
         return sum(answer.get(what, 0) for answer in self.answers)
 
 
 class Nodes:
-    """A context manager: entered when all of them are ready, left when none of them runs.
+    """A context manager. On entry all nodes are ready; after the exit none runs.
 
-    `modes` are the arguments of each (`["cycle"]`, `["limit", "--first", "1", …]`), `environ` what all of
-    them have over the ground's environment; node i of K gets CORE_INSTANCE_ID i and CORE_INSTANCE_TOTAL K.
+    `modes` are the arguments of each node (`["cycle"]`, `["limit", "--first", "1", …]`). `environ` is added to the
+    servers' environment of all nodes. Node i of K gets CORE_INSTANCE_ID i and CORE_INSTANCE_TOTAL K.
     """
 
-    def __init__(self, ground: Ground, modes: list[list[str]], **environ: str) -> None:
-        self._ground = ground
+    def __init__(self, servers: Servers, modes: list[list[str]], **environ: str) -> None:
+        self._servers = servers
         self._modes = modes
         self._environ = environ
-        self._heard: queue.Queue[tuple[Node, dict[str, Any] | None]] = queue.Queue()
+        self._messages: queue.Queue[tuple[Node, dict[str, Any] | None]] = queue.Queue()
         self.all: list[Node] = []
 
     def __enter__(self) -> Self:
@@ -77,18 +77,18 @@ class Nodes:
 
     @property
     def refreshed(self) -> int:
-        """Refreshes of all nodes so far, a little behind while they work; exact after `stop`."""
+        """The refreshes of all nodes so far: up to 0.1 s old while they work, exact after `stop`."""
         return sum(node.refreshed for node in self.all)
 
     def total(self, what: str) -> int:
         return sum(node.total(what) for node in self.all)
 
     def start(self, number: int) -> Node:
-        """Start node `number`, counted from 0; `wait` for it to be ready."""
+        """Start node `number`, counted from 0, without waiting until it is ready: `wait` does."""
         name = f"node{len(self.all)}"
-        log = self._ground.directory / f"{name}.log"
+        log = self._servers.directory / f"{name}.log"
         environ = {
-            **self._ground.environ,
+            **self._servers.environ,
             "CORE_INSTANCE_ID": str(number),
             "CORE_INSTANCE_TOTAL": str(len(self._modes)),
             **self._environ,
@@ -109,83 +109,83 @@ class Nodes:
         return node
 
     def send(self, word: str = "go", nodes: list[Node] | None = None) -> None:
-        """Tell all that live, or these; then they are at work until they have answered."""
+        """Send the word to these nodes, or to all that are alive. A node is working until it has answered."""
         chosen = self.alive if nodes is None else nodes
         for node in chosen:
-            node.at_work = True
+            node.working = True
         for node in chosen:
             try:
-                node.say(word)
+                node.send(word)
             except BrokenPipeError:
-                raise self._fallen(node) from None
+                raise self._failure(node) from None
 
     def wait(self, seconds: float) -> bool:
-        """Listen until nobody is at work any more, or for so long; whether nobody is."""
+        """Read answers until no node is working, at most for `seconds`; return whether no node is working."""
         deadline = time.monotonic() + seconds
-        while any(node.at_work for node in self.alive):
+        while any(node.working for node in self.alive):
             try:
-                node, message = self._heard.get(timeout=max(0.0, deadline - time.monotonic()))
+                node, message = self._messages.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 return False
-            self._take(node, message)
+            self._receive(node, message)
         return True
 
     def kill(self, node: Node) -> None:
-        """SIGKILL: it has no chance to tidy up."""
-        node.alive = node.at_work = False
+        """Send SIGKILL, so that the node cannot clean up."""
+        node.alive = node.working = False
         kill_tree(node.process)
 
     def stop(self, seconds: float = 10) -> None:
-        """End all, in the middle of a cycle if need be, and hear how far they have come."""
-        ending = [node for node in self.alive if node.at_work]
+        """Stop all nodes, if necessary in the middle of a cycle, and read how many refreshes they have done."""
+        ending = [node for node in self.alive if node.working]
         for node in ending:
             node.alive = False
             node.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + seconds
         while ending and time.monotonic() < deadline:
             try:
-                node, message = self._heard.get(timeout=0.1)
+                node, message = self._messages.get(timeout=0.1)
             except queue.Empty:
                 continue
-            self._take(node, message)
+            self._receive(node, message)
             if message is None and node in ending:
                 ending.remove(node)
-                node.at_work = False
+                node.working = False
         for node in ending:
             self.kill(node)
 
-    def _take(self, node: Node, message: dict[str, Any] | None) -> None:
+    def _receive(self, node: Node, message: dict[str, Any] | None) -> None:
         if message is None:
             if node.alive:
-                raise self._fallen(node)
+                raise self._failure(node)
         elif "working" in message:
             node.refreshed = message["working"]
         else:
-            node.at_work = False
+            node.working = False
             if "succeeded" in message:
                 node.answers.append(message)
 
     def _listen(self, node: Node) -> None:
         assert node.process.stdout is not None  # noqa: S101 - it was made with one
         for line in node.process.stdout:
-            with suppress(ValueError):  # the line in which it was ended
-                self._heard.put((node, json.loads(line)))
-        self._heard.put((node, None))
+            with suppress(ValueError):  # a node that is killed may write half a line
+                self._messages.put((node, json.loads(line)))
+        self._messages.put((node, None))
 
-    def _fallen(self, node: Node) -> BenchError:
+    def _failure(self, node: Node) -> BenchError:
         node.alive = False
         code = node.process.wait()
-        return BenchError(f"A node ended with {code}. Its last words:\n{tail(node.log)}")
+        return BenchError(f"A node ended with {code}. The end of its log:\n{tail(node.log)}")
 
     def _end(self) -> None:
-        """At work or not, in time or not, in the end none of them runs."""
+        """End all nodes. Those that are working, and those that do not end in time, are killed."""
         for node in self.alive:
-            if node.at_work:
+            if node.working:
                 self.kill(node)
             else:
                 node.alive = False
                 try:
-                    node.say("end")
+                    node.send("end")
                 except BrokenPipeError:
                     continue
         deadline = time.monotonic() + END_SECONDS

@@ -1,5 +1,7 @@
-"""The options of the experiments that report, and readers of options. One parser serves all experiments, so
-each option stands once; where the default depends on the experiment, it is None and `chosen` tells it.
+"""The options of single experiments, and readers of options.
+
+All experiments share one parser, so each option is declared once. If its default depends on the experiment, the
+parser's default is None and `with_defaults` replaces it.
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -40,7 +42,7 @@ def seconds(text: str) -> float:
 
 
 def numbers(at_least: int, at_most: int) -> Callable[[str], list[int]]:
-    """Whole numbers with commas between them, each once, from the smallest to the largest."""
+    """Read whole numbers with commas between them; return each once, in ascending order."""
     one = count(at_least, at_most)
 
     def whole_numbers(text: str) -> list[int]:
@@ -66,7 +68,7 @@ def arguments(parser: ArgumentParser) -> None:
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
     text = "hot, progress, jobs: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
-    text = "progress, jobs: how often ours is asked; default: 200, jobs: 100"
+    text = "progress, jobs: how often our progress is read; default: 200, jobs: 100"
     add("--rounds", type=count(1, 100_000), metavar="N", help=text)
     text = "jobs: how many that do nothing one worker runs, in each pass; default: 5,000"
     add("--jobs", type=count(1, 1_000_000), default=5_000, metavar="N", help=text)
@@ -78,7 +80,7 @@ def arguments(parser: ArgumentParser) -> None:
     add("--batches", type=numbers(1, 5_000), metavar="N,N,…", help=text)
 
 
-def chosen(experiment: str, options: Namespace) -> Namespace:
-    """The options with the experiment's own defaults in the place of None."""
+def with_defaults(experiment: str, options: Namespace) -> Namespace:
+    """Replace None by the experiment's own defaults."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     return Namespace(**{**vars(options), **DEFAULTS[experiment], **given})

@@ -1,4 +1,4 @@
-"""Percentiles by nearest rank: always a value that was measured, never one in between."""
+"""Percentiles by nearest rank: always a measured value, never an interpolated one."""
 
 import math
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Pictures and tables of measured rows: `manage.py bench plot FILE.json … --into docs/images`.
 
-The rows are all there is to go by: what is drawn again from the same file is the same picture.
+A picture depends on the rows alone: the same file gives the same picture.
 """
 
 import json
@@ -21,7 +21,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """The rows of all files, in their order."""
+    """Read the rows of all files, in the order of the files."""
     rows: list[dict[str, Any]] = []
     for path in paths:
         try:
@@ -41,7 +41,7 @@ def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def draw(rows: Rows, folder: Path) -> list[Path]:
-    """One picture for each experiment that has one; the paths, with the suffixes they got."""
+    """Draw one picture for each experiment that has one; return the paths."""
     drawn = []
     for experiment, mine in by_experiment(rows).items():
         if experiment in PICTURES:
@@ -64,9 +64,9 @@ def by_experiment(rows: Rows) -> dict[str, list[dict[str, Any]]]:
 
 
 def about_line(rows: Rows) -> str:
-    """Where and when, in one small line: `2 cores of …, 8 GB · PostgreSQL 18.6, … · 21 November 2026`.
+    """Machine, versions and date in one line: `2 cores of …, 8 GB · PostgreSQL 18.6, … · 21 November 2026`.
 
-    Rows of several runs may stand in one picture; what they do not share is named for each.
+    If one picture has rows of several runs, their different lines are joined.
     """
     return "; ".join(dict.fromkeys(_about(row["about"]) for row in rows if row.get("about")))
 

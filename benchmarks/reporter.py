@@ -1,10 +1,11 @@
-"""A reporter in a process of its own: reports tasks as Success through the use case.
+"""A reporter in a process of its own: it reports tasks as Success through the use case.
 
 python -m benchmarks.reporter
 
-Line by line: reads its job as JSON, sets up, writes `ready`, reads the moment to begin, reports, and
-writes what became of it. Moments are those of the monotonic clock, which all processes of a machine
-share.
+1. Read the assignment, one line of JSON; set up Django and the connections; write `ready`.
+2. Read the moment to begin, report, and write the outcome as one line of JSON.
+
+Moments are those of the monotonic clock, which all processes of a machine share.
 """
 
 import json
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Job:
-    """`batch` reports a call; `rate` calls a second, or as fast as they go if it is 0; whatever was not
-    called after `budget` seconds is left."""
+class Assignment:
+    """Report `tasks`, `batch` a call, at `rate` calls a second or as fast as possible if it is 0. No call is begun
+    after `budget` seconds."""
 
     tasks: list[int]
     budget: float
@@ -34,7 +35,7 @@ class Job:
 
 @dataclass
 class Outcome:
-    """When each call was made, in the order of the job, when the last one returned, and what came of them."""
+    """The moment of each call in order, the moment the last one returned, and the results."""
 
     calls: list[float] = field(default_factory=list)
     ended: float = 0.0
@@ -50,30 +51,30 @@ def main() -> None:
     django.setup()
     from django.db import connection
 
-    from benchmarks.asleep import fall_asleep
+    from benchmarks.scheduled_app import disconnect_wake_up
     from executions.queue import execution_queue
 
-    job = Job(**json.loads(sys.stdin.readline()))
-    if not job.wake_up:
-        fall_asleep()
+    assignment = Assignment(**json.loads(sys.stdin.readline()))
+    if not assignment.wake_up:
+        disconnect_wake_up()
     connection.ensure_connection()
     execution_queue().stats()
-    _say("ready")
+    _write("ready")
     begin = float(sys.stdin.readline())
-    _say(json.dumps(asdict(carry_out(job, begin))))
+    _write(json.dumps(asdict(report_all(assignment, begin))))
 
 
-def carry_out(job: Job, begin: float) -> Outcome:
-    """Report everything. A call that fails is counted and not repeated."""
+def report_all(assignment: Assignment, begin: float) -> Outcome:
+    """Report all tasks. A call that fails is counted and not repeated."""
     from executions.usecases import Report
 
     outcome = Outcome()
-    starts = range(0, len(job.tasks), job.batch)
-    batches = [[Report(pk, "Success", 1) for pk in job.tasks[n : n + job.batch]] for n in starts]
+    starts = range(0, len(assignment.tasks), assignment.batch)
+    batches = [[Report(pk, "Success", 1) for pk in assignment.tasks[n : n + assignment.batch]] for n in starts]
     for number, batch in enumerate(batches):
-        due = begin + (number / job.rate if job.rate else 0.0)
+        due = begin + (number / assignment.rate if assignment.rate else 0.0)
         time.sleep(max(0.0, due - time.monotonic()))
-        if time.monotonic() > begin + job.budget:
+        if time.monotonic() > begin + assignment.budget:
             break
         outcome.calls.append(time.monotonic())
         _send(batch, outcome)
@@ -86,12 +87,12 @@ def _send(batch: "list[Report]", outcome: Outcome) -> None:
 
     try:
         outcome.applied += report(batch).applied
-    except Exception as exc:  # whatever it is, it is what the experiment asks for
+    except Exception as exc:  # every error is a result of the experiment
         outcome.errors += 1
         outcome.first_error = outcome.first_error or f"{type(exc).__name__}: {exc}".strip()
 
 
-def _say(line: Any) -> None:
+def _write(line: Any) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

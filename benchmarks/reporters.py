@@ -1,4 +1,4 @@
-"""Several reporters at once: started, set up, and let loose at the same moment."""
+"""Several reporters at once: started, made ready, and begun at the same moment."""
 
 import json
 import subprocess
@@ -11,20 +11,20 @@ from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, cast
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import ROOT, Ground
-from benchmarks.reporter import Job, Outcome
+from benchmarks.reporter import Assignment, Outcome
+from benchmarks.servers import ROOT, Servers
 from harbor_refresh.local.process import kill_tree, tail
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: From the moment all are ready until they begin: more than it takes to tell each of them.
+#: From the moment all reporters are ready until they begin: more than it takes to send each the moment to begin.
 HEAD_START_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Running:
-    """Reporters at work since `begin`, and what will have become of them, in the order of their jobs."""
+class Reporters:
+    """Reporters that work since `begin`, and their outcomes to come, in the order of the assignments."""
 
     begin: float
     futures: "list[Future[Outcome]]"
@@ -38,33 +38,33 @@ class Running:
 
 
 @contextmanager
-def reporting(jobs: Sequence[Job], ground: Ground) -> Iterator[Running]:
-    """Start a reporter for each job; they work while the block runs, and none outlives it."""
-    log = ground.directory / "reporters.log"
+def reporting(assignments: Sequence[Assignment], servers: Servers) -> Iterator[Reporters]:
+    """Start a reporter for each assignment. They work during the block, and all have ended after it."""
+    log = servers.directory / "reporters.log"
     with log.open("ab") as errors:
-        processes = [_start(ground.environ, errors) for _ in jobs]
-        with ThreadPoolExecutor(max(1, len(jobs))) as threads:
+        processes = [_start(servers.environ, errors) for _ in assignments]
+        with ThreadPoolExecutor(max(1, len(assignments))) as threads:
             try:
-                for process, job in zip(processes, jobs, strict=True):
-                    _tell(process, json.dumps(asdict(job)), log)
+                for process, assignment in zip(processes, assignments, strict=True):
+                    _send(process, json.dumps(asdict(assignment)), log)
                 for process in processes:
-                    _hear(process, log)
+                    _receive(process, log)
                 begin = time.monotonic() + HEAD_START_SECONDS
                 for process in processes:
-                    _tell(process, repr(begin), log)
-                yield Running(begin, [threads.submit(_outcome, one, log) for one in processes])
+                    _send(process, repr(begin), log)
+                yield Reporters(begin, [threads.submit(_outcome, one, log) for one in processes])
             finally:
                 for process in processes:
                     _end(process)
 
 
-def shares(tasks: Sequence[int], processes: int) -> list[list[int]]:
-    """Deal the tasks out like cards: every process has some of each execution."""
+def deal(tasks: Sequence[int], processes: int) -> list[list[int]]:
+    """Deal the tasks out in turn, so that every process has tasks of each execution."""
     return [list(tasks[n::processes]) for n in range(processes)]
 
 
-def parts(tasks: Sequence[int], processes: int) -> list[list[int]]:
-    """Cut the tasks into runs of one length: every process has executions of its own."""
+def split(tasks: Sequence[int], processes: int) -> list[list[int]]:
+    """Split the tasks into ranges of one length, so that every process has executions of its own."""
     size = -(-len(tasks) // processes)
     return [list(tasks[n * size : (n + 1) * size]) for n in range(processes)]
 
@@ -81,7 +81,7 @@ def _start(environ: Mapping[str, str], errors: IO[bytes]) -> "subprocess.Popen[s
     )
 
 
-def _tell(process: "subprocess.Popen[str]", line: str, log: "Path") -> None:
+def _send(process: "subprocess.Popen[str]", line: str, log: "Path") -> None:
     pipe = cast("IO[str]", process.stdin)
     try:
         pipe.write(f"{line}\n")
@@ -90,7 +90,7 @@ def _tell(process: "subprocess.Popen[str]", line: str, log: "Path") -> None:
         raise _failure(process, log) from None
 
 
-def _hear(process: "subprocess.Popen[str]", log: "Path") -> str:
+def _receive(process: "subprocess.Popen[str]", log: "Path") -> str:
     line = cast("IO[str]", process.stdout).readline()
     if not line:
         raise _failure(process, log)
@@ -98,7 +98,7 @@ def _hear(process: "subprocess.Popen[str]", log: "Path") -> str:
 
 
 def _outcome(process: "subprocess.Popen[str]", log: "Path") -> Outcome:
-    return Outcome(**json.loads(_hear(process, log)))
+    return Outcome(**json.loads(_receive(process, log)))
 
 
 def _failure(process: "subprocess.Popen[str]", log: "Path") -> BenchError:

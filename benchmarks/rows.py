@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass
 class Row:
-    """What was measured of one strategy. None is what was not measured, or what nobody can know.
+    """The figures of one strategy. None means not measured, or not knowable.
 
-    `extra` holds what only some experiments have; its keys stand beside the others in the JSON.
+    `extra` holds the figures of single experiments; in the JSON its keys are beside the other keys.
     """
 
     strategy: str
@@ -36,8 +36,8 @@ class Row:
         return values | extra
 
 
-class File:
-    """A run that is interrupted loses no row, and who reads meanwhile finds a whole file."""
+class RowFile:
+    """Replaced as a whole for each row, so that an interrupted run keeps its rows and readers see valid JSON."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -1,7 +1,7 @@
-"""Beat's rows during a pass with Celery: as in a system that has run for a while, and as they were afterwards.
+"""Beat's schedule during a pass with Celery: as in a system that has run for a while; restored afterwards.
 
-A beat over a fresh schedule sends everything at once, reconcile too, which then works through all the rows
-while they are being refreshed. That is the first minute of an installation and none of the others.
+With a fresh schedule beat sends everything at once, reconcile too, which then reads all rows while they are being
+refreshed. That happens only in the first minute of an installation.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from django_celery_beat.models import PeriodicTask
 
 @contextmanager
 def running_schedule(*, reconcile: bool = True) -> Iterator[None]:
-    """`reconcile` False: nobody looks for drift meanwhile."""
+    """Set every task as run just now. Without `reconcile`, disable the task that looks for drift."""
     tasks = PeriodicTask.objects.filter(task__startswith="tasks.")
     rows = list(tasks.values("pk", "enabled", "interval_id", "last_run_at"))
     tasks.update(last_run_at=now())

@@ -1,6 +1,6 @@
-"""Everything a run shows: progress on standard error while it works, its rows on standard output at the end.
+"""The output of a run: progress on standard error, and the rows on standard output at the end.
 
-On a terminal progress is a bar a stage, elsewhere one plain line a stage.
+On a terminal each stage is a progress bar; elsewhere it is one plain line.
 """
 
 import sys
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.rows import File, Row
+from benchmarks.rows import Row, RowFile
 from executions.management.output import WIDTH_OF_A_PIPE
 
 Column = tuple[str, str]
@@ -23,21 +23,21 @@ STDOUT = "-"
 
 
 class Screen:
-    """`about` is what every row is stamped with; `json` is where rows go as JSON, `-` being stdout."""
+    """`about` is added to every row. `json` is the file for the rows as JSON; `-` means standard output."""
 
     def __init__(self, experiment: str, about: dict[str, Any], json: str | None) -> None:
         self._console = Console(stderr=True, highlight=False)
         self._experiment = experiment
         self._about = about
         self._to_stdout = json == STDOUT
-        self._file = File(Path(json) if json and not self._to_stdout else None)
+        self._file = RowFile(Path(json) if json and not self._to_stdout else None)
 
     def say(self, line: str) -> None:
         self._console.print(line, soft_wrap=True, markup=False)
 
     @contextmanager
     def stage(self, text: str, total: int) -> Iterator[Show]:
-        """A stage of so many steps; what is yielded is called with how many are done."""
+        """Show a stage of `total` steps. Call the yielded function with the number of steps that are done."""
         if not self._console.is_terminal:
             self.say(text)
             yield lambda done: None
@@ -48,12 +48,12 @@ class Screen:
             yield lambda done: progress.update(task, completed=min(done, total))
 
     def keep(self, row: Row) -> None:
-        """Take a finished row: it is in the file before the next one is measured."""
+        """Keep a finished row, and write it to the file at once."""
         row.experiment = row.experiment or self._experiment
         self._file.add(row.as_json() | {"about": self._about})
 
     def end(self, columns: Sequence[Column]) -> None:
-        """The table, or the JSON instead of it."""
+        """Print the table, or the JSON instead."""
         if self._to_stdout:
             sys.stdout.write(self._file.text())
             return

@@ -1,4 +1,4 @@
-"""Measured rows as Markdown tables, for the pages of docs."""
+"""Measured rows as Markdown tables, for the pages in docs/."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def markdown(name: str, rows: Rows, about: str) -> str:
-    """A heading, the table with the columns the experiment shows, and where and when it was measured."""
+    """Return a heading, the table with the columns of the experiment, and the machine, versions and date."""
     columns = experiment(name).COLUMNS if name in EXPERIMENTS else [(key, key) for key in _plain_keys(rows)]
     titles = [title.replace("|", "\\|") for _, title in columns]
     numeric = [any(isinstance(row.get(key), int | float) for row in rows) for key, _ in columns]

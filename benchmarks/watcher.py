@@ -1,8 +1,8 @@
-"""Sees statuses become true, as anybody else would who asks the database.
+"""The moments at which statuses become true, as another connection sees them.
 
-Asked every LOOK_SECONDS for the rows of the history that are new: neither a trigger nor a notification is
-put into the transaction that is measured. So what is seen was true up to LOOK_SECONDS and one question
-earlier: latencies are too long by that, never too short.
+The watcher polls the history for new rows, because a trigger or a notification would add work to the measured
+transaction. A change may have been visible POLL_SECONDS and one query earlier, so latencies may be that much too
+long and are never too short.
 """
 
 import time
@@ -11,9 +11,9 @@ from typing import Self
 
 import psycopg
 
-LOOK_SECONDS = 0.01
-#: Transactions commit in another order than they took their ids: an id that was passed over may yet come.
-#: Those of transactions that were rolled back never do.
+POLL_SECONDS = 0.01
+#: Transactions may commit in another order than that of their ids, so a missing id is asked for again. The id of a
+#: transaction that was rolled back never comes, so only the newest gaps are kept.
 MOST_GAPS = 10_000
 
 NEW = """
@@ -23,14 +23,14 @@ WHERE id > %s OR id = ANY(%s) ORDER BY id
 
 
 class Watcher:
-    """`seen`: execution id → the first moment its change was seen."""
+    """`seen` has the first moment at which a change of each execution was seen."""
 
     def __init__(self, database_url: str) -> None:
         self._connection = psycopg.connect(database_url, autocommit=True)
         self._last = 0
         self._gaps: set[int] = set()
         self.seen: dict[int, float] = {}
-        self.look()
+        self.poll()
         self.seen.clear()
 
     def __enter__(self) -> Self:
@@ -41,7 +41,7 @@ class Watcher:
     ) -> None:
         self._connection.close()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         rows = self._connection.execute(NEW, [self._last, list(self._gaps)]).fetchall()
         moment = time.monotonic()
         for change, execution in rows:
@@ -54,4 +54,4 @@ class Watcher:
             self._gaps = set(sorted(self._gaps)[-MOST_GAPS:])
 
     def wait(self) -> None:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)

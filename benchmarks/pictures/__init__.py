@@ -1,1 +1,1 @@
-"""One module a picture: each says which experiment it draws, under which name, and how."""
+"""One module a picture: the experiment it draws, the name of the file, and the drawing."""

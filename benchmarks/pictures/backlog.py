@@ -1,4 +1,4 @@
-"""bench-backlog: what one execution costs, by how many wait."""
+"""bench-backlog: what one execution costs, by the number that wait."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ def draw(rows: Rows, about: str, folder: Path) -> Path:
 
 
 def _line(ax: "Axes", rows: Rows, name: str, colour: str, marker: str) -> None:
-    """The line through all, and over it a hollow marker where the budget cut the run."""
+    """Draw the line, and a hollow marker over each point that the budget cut."""
     if not rows:
         return
     at = [(row["executions"], row["us_each"]) for row in rows]
@@ -53,11 +53,11 @@ def _hollow(rows: Rows) -> str | None:
 
 
 def _title(rows: Rows) -> str:
-    """What our own line says, if it is there."""
-    ours = sorted((r for r in rows if r["strategy"] == "claim+celery"), key=lambda row: row["executions"])
-    if not ours:
+    """The cost of `claim+celery` at the largest size, if it was measured."""
+    product = sorted((r for r in rows if r["strategy"] == "claim+celery"), key=lambda row: row["executions"])
+    if not product:
         return "What one execution costs, by how many wait"
-    last = ours[-1]
+    last = product[-1]
     return (
         f"With {number(last['executions'])} waiting, claim+celery takes {number(last['us_each'])} µs an execution"
     )

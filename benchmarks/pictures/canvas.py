@@ -1,8 +1,7 @@
-"""What all pictures share: size, colours, scales, the line that says where and when, and how they are saved.
+"""What all pictures share: size, colours, scales, the line with machine and date, and how they are saved.
 
-matplotlib is wanted for pictures alone, so it is imported when one is drawn. Colours are those of Okabe and
-Ito, which people who see fewer colours tell apart; lines differ in their markers as well. The ground is
-white whatever the page is.
+Only pictures need matplotlib, so it is imported when one is drawn. The colours are those of Okabe and Ito, which
+colour-blind people can tell apart; lines differ in their markers as well. The background is always white.
 """
 
 from collections.abc import Callable, Sequence
@@ -90,7 +89,7 @@ def picture(
 
 
 def _save(figure: "Figure", path: Path) -> Path:
-    """The other suffix is removed: a page must not show yesterday's picture."""
+    """Save the picture, and remove an older one with the other suffix, so that no page shows it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     svg, png = path.with_suffix(".svg"), path.with_suffix(".png")
     figure.savefig(svg, metadata={"Date": None})
@@ -103,7 +102,7 @@ def _save(figure: "Figure", path: Path) -> Path:
 
 
 def number(value: float) -> str:
-    """As a person writes it: 1,200,000 or 0.25, never 1.2e6."""
+    """Format without an exponent: 1,200,000 or 0.25, never 1.2e6."""
     if value >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}"
@@ -114,7 +113,7 @@ def seconds(value: float) -> str:
 
 
 def plain_ticks(axis: Any, text: Callable[[float], str] = number) -> None:
-    """Ticks as people write numbers, and none with a name between them."""
+    """Label the major ticks without exponents, and the minor ticks not at all."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
@@ -122,7 +121,7 @@ def plain_ticks(axis: Any, text: Callable[[float], str] = number) -> None:
 
 
 def ticks_at(axis: Any, values: Sequence[float], text: Callable[[float], str] = number) -> None:
-    """Ticks where there is a measurement, and nowhere else."""
+    """Put ticks only where there is a measurement."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     axis.set_major_locator(FixedLocator(list(values)))

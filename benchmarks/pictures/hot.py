@@ -1,4 +1,4 @@
-"""bench-hot: all tasks of one execution end at once; how many refreshes that takes."""
+"""bench-hot: the number of refreshes when all tasks of one execution end at once."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ def _pair(ax: "Axes", names: Sequence[str], calls: Sequence[float], refreshes: S
 
 
 def _times(ax: "Axes", names: Sequence[str], reporting: Sequence[float], true_after: Sequence[float]) -> None:
-    """When the last report was committed, and how much later the status was true."""
+    """Draw the moment of the last committed report, and how much later the status was true."""
     places = range(len(names))
     ax.barh(places, reporting, 0.5, color=GREY, label="until all is reported")
     shown = ax.barh(places, true_after, 0.5, left=reporting, color=BLUE, label="until it is true")

@@ -1,4 +1,4 @@
-"""bench-progress: what it costs to know how far a parent of many tasks is."""
+"""bench-progress: the time it takes to read the progress of a parent of many tasks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,5 +49,5 @@ def _title(rows: Rows, names: Sequence[str]) -> str:
     tasks = number(rows[0]["tasks"])
     if len(names) < 2:
         return f"How far is a parent of {tasks} tasks?"
-    ours, theirs = (max(row["median_ms"] for row in rows if row["way"] == name) for name in names[:2])
-    return f"How far is a parent of {tasks} tasks? {number(round(theirs / ours))} times faster to know"
+    counted, celery = (max(row["median_ms"] for row in rows if row["way"] == name) for name in names[:2])
+    return f"How far is a parent of {tasks} tasks? {number(round(celery / counted))} times faster to know"

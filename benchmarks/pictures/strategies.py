@@ -1,4 +1,4 @@
-"""bench-strategies: how fast each strategy is, how much it does twice, and what a crash costs it."""
+"""bench-strategies: the speed of each strategy, its duplicates, and what a crash costs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXPERIMENT = "strategies"
-OURS = ("claim", "claim+celery")
+PRODUCT = ("claim", "claim+celery")
 LIMITS = {"limit": "PostgreSQL alone", "redis": "Redis alone"}
 
 Rows = Sequence[dict[str, Any]]
@@ -37,9 +37,9 @@ def draw(rows: Rows, about: str, folder: Path) -> Path:
 
 
 def _speeds(ax: "Axes", rows: Rows) -> None:
-    """A log scale has no zero: bars begin a little below the slowest."""
+    """Draw the speeds. A log scale has no zero, so the bars begin a little below the slowest."""
     speeds = [row["executions_per_second"] for row in rows]
-    colours = [BLUE if row["strategy"] in OURS else GREY if row["strategy"] in LIMITS else SKY for row in rows]
+    colours = [BLUE if row["strategy"] in PRODUCT else GREY if row["strategy"] in LIMITS else SKY for row in rows]
     bars = ax.barh(range(len(rows)), speeds, 0.62, color=colours)
     for bar, row in zip(bars, rows, strict=True):
         if _is_cut(row):
@@ -63,7 +63,7 @@ def _duplicates(ax: "Axes", rows: Rows) -> None:
 
 
 def _harm(ax: "Axes", rows: Rows) -> None:
-    """Lost is marked nowhere any more; stranded is marked, but nobody there takes it."""
+    """Draw the lost executions, which are not marked, and the stranded ones, which are marked but not taken."""
     lost, stranded = ([row.get(key) or 0 for row in rows] for key in ("lost", "stranded"))
     ax.barh(range(len(rows)), lost, 0.62, color=RED, label="lost")
     bars = ax.barh(range(len(rows)), stranded, 0.62, left=lost, color=PURPLE, label="stranded")
@@ -83,13 +83,13 @@ def _harmed(row: dict[str, Any]) -> str:
 
 
 def _is_cut(row: dict[str, Any]) -> bool:
-    """Whether the speed is that of a run that was ended; the pass with the crash may be cut by itself."""
+    """Whether the budget cut the measured pass. The pass with the crash may be cut separately."""
     return "measure" in row.get("cut_passes", ["measure"] if row["cut"] else [])
 
 
 def _title(rows: Rows) -> str:
     speeds = {row["strategy"]: row["executions_per_second"] for row in rows}
-    others = [speed for name, speed in speeds.items() if name not in (*OURS, *LIMITS)]
+    others = [speed for name, speed in speeds.items() if name not in (*PRODUCT, *LIMITS)]
     nodes = max((row["nodes"] for row in rows), default=0)
     if "claim" not in speeds or not others:
         return f"Executions a second, {nodes} nodes"

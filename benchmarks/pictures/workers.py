@@ -38,7 +38,7 @@ def draw(rows: Rows, about: str, folder: Path) -> Path:
 
 
 def _cores(rows: Rows) -> str:
-    """Without it a flat line says that we do not scale, when the machine has no more to give."""
+    """Name the number of cores: a flat line may mean that the machine has no core left."""
     cores = rows[0].get("cores") if rows else None
     return f"all on one machine of {cores} cores, with PostgreSQL and Redis" if cores else ""
 

@@ -1,4 +1,4 @@
-"""`manage.py bench`: a small run of everything, on servers that were given and that hold other things."""
+"""`manage.py bench`: a small run of everything, on existing servers with other data."""
 
 import json
 import os
@@ -6,24 +6,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from redis import Redis
 
-from benchmarks.given import LOCK, SCHEMA
+from benchmarks.existing_servers import LOCK, SCHEMA
 from tests import servers
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
-DATABASE = "harbor_refresh_given"
+DATABASE = "harbor_refresh_existing"
 KEYS = {
     *("strategy", "nodes", "executions", "seconds", "executions_per_second", "redis_commands"),
     *("redis_cpu_seconds", "redis_memory_bytes", "sql_statements", "duplicates", "lost", "wrong"),
 }
-OURS = "an execution of somebody else"
+OTHER = "an execution of another installation"
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -45,13 +47,13 @@ def bench(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def given() -> Iterator[psycopg.Connection]:
-    """A database in whose `public` somebody has an installation."""
+    """A database whose schema `public` has another installation."""
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
         server.execute(f"CREATE DATABASE {DATABASE}")
         with psycopg.connect(servers.postgres.url_for(DATABASE), autocommit=True) as connection:
             connection.execute("CREATE TABLE public.execution (id bigint, vendor_type text)")
             connection.execute("CREATE TABLE public.django_migrations (id bigint, app text, name text)")
-            connection.execute("INSERT INTO public.execution VALUES (1, %s)", [OURS])
+            connection.execute("INSERT INTO public.execution VALUES (1, %s)", [OTHER])
             yield connection
         server.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
 
@@ -69,7 +71,7 @@ def own() -> Iterator[Redis]:
 def nothing_is_left(given: psycopg.Connection, own: Redis) -> bool:
     schemas = given.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [SCHEMA]).fetchall()
     others = given.execute("SELECT id, vendor_type FROM public.execution").fetchall()
-    return schemas == [] and others == [(1, OURS)] and own.dbsize() == 0
+    return schemas == [] and others == [(1, OTHER)] and own.dbsize() == 0
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +101,7 @@ def test_there_is_a_row_for_every_strategy_and_for_both_limits(rows: dict[str, d
         assert row["about"]["parameters"]["appendonly"] in ("yes", "no")
 
 
-def test_two_nodes_that_scan_do_the_work_twice_and_two_that_claim_do_it_once(
+def test_nodes_that_scan_refresh_twice_and_nodes_that_claim_refresh_once(
     rows: dict[str, dict[str, Any]],
 ) -> None:
     assert rows["scan"]["duplicates"] > 0
@@ -118,9 +120,9 @@ def test_a_crash_strands_the_share_of_a_hash_node_and_costs_the_claims_nothing(
         assert (rows[name]["lost"], rows[name]["stranded"], rows[name]["wrong"]) == (0, 0, 0), name
 
 
-def test_only_the_work_is_counted(rows: dict[str, dict[str, Any]]) -> None:
-    """Four statements an execution in the way of the original, which hash does once each; four a chunk in
-    the bare loop, whose chunk is larger than a share. Filling, marking and checking are in neither."""
+def test_only_the_statements_and_commands_of_the_pass_are_counted(rows: dict[str, dict[str, Any]]) -> None:
+    """`hash` refreshes each execution once, with the four statements of the original. The bare loop takes four
+    statements a chunk, and a node's range is smaller than a chunk. Filling, marking and checking are left out."""
     assert rows["hash"]["sql_counted"] == "statements"
     assert rows["hash"]["sql_statements"] == 4 * 300
     assert rows["hash"]["redis_commands_by_kind"]["srem"] == 300
@@ -130,7 +132,9 @@ def test_only_the_work_is_counted(rows: dict[str, dict[str, Any]]) -> None:
     assert rows["redis"]["redis_commands_by_kind"].keys() == {"spop", "sadd", "srem"}
 
 
-def test_what_the_budget_ends_is_marked_and_not_extrapolated(given: psycopg.Connection, own: Redis) -> None:
+def test_a_pass_that_the_budget_ends_is_flagged_and_not_extrapolated(
+    given: psycopg.Connection, own: Redis
+) -> None:
     words = ("--strategies", "upstream", "--executions", 30_000, "--tasks-per-execution", 1, "--nodes", 1)
     done = bench(*words, "--budget", 0.7, "--json", "-")
     assert done.returncode == 0, done.stderr
@@ -146,15 +150,15 @@ def test_what_the_budget_ends_is_marked_and_not_extrapolated(given: psycopg.Conn
 
 
 def test_a_redis_database_that_is_not_empty_is_refused_and_left_alone(own: Redis) -> None:
-    own.set("somebody's", "value")
+    own.set("other", "value")
     done = bench("--executions", 1)
     assert done.returncode == 1
     assert "database 15 is not empty (1 keys)" in done.stderr
     assert "--redis-db N" in done.stderr
-    assert own.get("somebody's") == b"value"
+    assert own.get("other") == b"value"
 
 
-def test_a_server_that_is_away_is_one_line(own: Redis) -> None:
+def test_a_server_that_is_away_is_an_error_of_one_line(own: Redis) -> None:
     for variable, url in (
         ("REDIS_URL", "redis://127.0.0.1:1/0"),
         ("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none"),
@@ -192,6 +196,18 @@ def test_misuse_ends_with_2_before_any_work(words: list[str], told: str) -> None
     assert "Traceback" not in done.stderr
 
 
+def node_processes() -> list[int]:
+    """The ids of the node processes that work on the Redis of this test."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if "benchmarks.node" in process.cmdline() and process.environ().get(
+                "REDIS_URL"
+            ) == servers.redis.url_for(15):
+                found.append(process.pid)
+    return found
+
+
 def test_ctrl_c_leaves_nothing_behind(given: psycopg.Connection, own: Redis) -> None:
     process = subprocess.Popen(
         [sys.executable, "manage.py", "bench", "--executions", "50000", "--strategies", "upstream"],
@@ -207,11 +223,10 @@ def test_ctrl_c_leaves_nothing_behind(given: psycopg.Connection, own: Redis) -> 
         if line.startswith("upstream: 2 nodes"):
             break
     wait_for(lambda: 0 < own.scard("cache:execution:refresh:queue:v2") < 50_000, "the nodes to be at work")
+    assert len(node_processes()) == 2
     process.send_signal(signal.SIGINT)
     rest = process.communicate(timeout=30)[1]
     assert process.returncode == 128 + signal.SIGINT
     assert "Traceback" not in rest
     assert nothing_is_left(given, own)
-    left = subprocess.run(["ps", "-eo", "sid,args"], capture_output=True, text=True, check=True).stdout
-    nodes = [line for line in left.splitlines() if "bench.node" in line and servers.redis.url in line]
-    assert nodes == []
+    assert node_processes() == []

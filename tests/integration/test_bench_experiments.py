@@ -10,17 +10,17 @@ import psycopg
 import pytest
 from redis import Redis
 
-from benchmarks import backlog, freshness, hot, jobs, progress, reports
+from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.ground import Ground, environment
+from benchmarks.experiments import backlog, freshness, hot, jobs, progress, reports
+from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
-from benchmarks.nothing import QUEUE
-from benchmarks.passes import Passes
-from benchmarks.prepared import prepare
-from benchmarks.reporter import Job, carry_out
+from benchmarks.ready_cluster import ready_cluster
+from benchmarks.reporter import Assignment, report_all
 from benchmarks.reporters import reporting
 from benchmarks.screen import Screen
-from benchmarks.shift import shift
+from benchmarks.servers import Servers, environment
+from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
 from executions import usecases
 from executions.models import Execution, Task
@@ -40,20 +40,20 @@ Run = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture
-def ground(database: str, redis: Redis, tmp_path: Path) -> Ground:
-    """The servers of the test, as they are: a ground that is neither opened nor cleared."""
-    ground = Ground()
-    ground.database_url, ground.redis_url = servers.postgres.url_for(database), servers.redis.url
-    ground.environ = environment(ground.database_url, ground.redis_url)
-    ground.directory = tmp_path
-    return ground
+def bench_servers(database: str, redis: Redis, tmp_path: Path) -> Servers:
+    """The servers of the test as they are: nothing is started, and nothing is removed at the end."""
+    bench_servers = Servers()
+    bench_servers.database_url, bench_servers.redis_url = servers.postgres.url_for(database), servers.redis.url
+    bench_servers.environ = environment(bench_servers.database_url, bench_servers.redis_url)
+    bench_servers.directory = tmp_path
+    return bench_servers
 
 
 @pytest.fixture
-def run(ground: Ground) -> Run:
+def run(bench_servers: Servers) -> Run:
     def measure(experiment: Any, **options: Any) -> list[dict[str, Any]]:
         screen = Screen(experiment.__name__, {}, None)
-        rows = experiment.run(ground, Namespace(**{**OPTIONS, **options}), screen)
+        rows = experiment.run(bench_servers, Namespace(**{**OPTIONS, **options}), screen)
         told = [row.as_json() for row in rows]
         for key, _ in experiment.COLUMNS:
             assert any(key in row for row in told), f"no row has the column {key}"
@@ -66,29 +66,29 @@ def test_a_report_is_true_sooner_with_the_wake_up_than_by_the_schedule(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "WARM_UP_SECONDS", 0.2)
-    woken, asleep = run(freshness)
-    assert [row["wake_up"] for row in (woken, asleep)] == [True, False]
-    assert [row["interval"] for row in (woken, asleep)] == [30.0, 2.0]
-    for row in (woken, asleep):
+    woken, scheduled = run(freshness)
+    assert [row["wake_up"] for row in (woken, scheduled)] == [True, False]
+    assert [row["interval"] for row in (woken, scheduled)] == [30.0, 2.0]
+    for row in (woken, scheduled):
         assert (row["reports"], row["unseen"], row["errors"], row["cut"]) == (20, 0, 0, False)
         assert 0 < row["p50"] <= row["p95"] <= row["p99"] <= row["max"]
-    assert woken["p50"] < asleep["p50"], "somebody woke those who sleep"
+    assert woken["p50"] < scheduled["p50"], "a tick was sent without the wake-up"
     assert not Execution.objects.exclude(status="Success").exists()
 
 
-def test_a_sleeping_worker_sends_no_tick_though_it_knows_that_work_waits(ground: Ground) -> None:
-    with shift(ground, Namespace(workers=1, concurrency=1), wake_up=False, interval=600.0):
-        log = next(ground.directory.glob("crew*/worker1.log"))
+def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_servers: Servers) -> None:
+    with ready_cluster(bench_servers, Namespace(workers=1, concurrency=1), wake_up=False, interval=600.0):
+        log = next(bench_servers.directory.glob("cluster*/worker1.log"))
 
-        def looked() -> int:
+        def calls() -> int:
             return log.read_text().count("Task tasks.recover_stale[") // 2  # received, succeeded
 
         execution_queue().add(["1:REPLICATION"])
-        execution_queue().forget_wake()  # whoever looks next has a reason to send a tick
-        for _ in range(2):  # a tick that the first one sends is taken before the second one
-            before = looked()
+        execution_queue().forget_wake()  # the next process that sees the queue has a reason to send a tick
+        for _ in range(2):  # a tick sent during the first call is consumed before the second call
+            before = calls()
             recover_stale.apply_async()
-            wait_for(lambda: looked() > before, "a look for what waits", log=log)  # noqa: B023 - waited for here
+            wait_for(lambda: calls() > before, "the next recover_stale", log=log)  # noqa: B023 - waited for here
         assert "Task tasks.claim_batch[" not in log.read_text()
         assert execution_queue().stats().backlog == 1
 
@@ -120,19 +120,21 @@ def test_bulk_reports_are_all_applied_and_mark_each_execution_once(run: Run) -> 
 def test_progress_is_one_statement_for_us_and_a_command_a_task_for_celery(run: Run) -> None:
     rows = run(progress, tasks=60)
     assert [(row["way"], row["done"]) for row in rows] == [
-        (way, done) for way in (progress.OURS, progress.THEIRS) for done in (0, 0.5, 1)
+        (way, done) for way in (progress.COUNTED, progress.CELERY) for done in (0, 0.5, 1)
     ]
     assert [row["redis_commands"] for row in rows] == [0, 0, 0, 61, 61, 61]
     assert all(row["median_ms"] > 0 for row in rows)
 
 
-def test_a_wrong_answer_is_no_measurement() -> None:
+def test_a_wrong_answer_is_an_error_and_not_measured() -> None:
     with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
-        progress.asked(lambda: 2, 3, rounds=1)
+        progress.time_calls(lambda: 2, 3, rounds=1)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
-def test_jobs_are_run_tracked_and_plain_and_both_tell_how_far_they_are(run: Run, ground: Ground) -> None:
+def test_jobs_are_run_tracked_and_plain_and_the_progress_of_both_is_measured(
+    run: Run, bench_servers: Servers
+) -> None:
     rows = run(jobs, tasks=30)
     assert [(row["what"], row["jobs"], row["times"]) for row in rows] == [
         *(("running", 20, 2), ("running", 20, 2)),
@@ -147,15 +149,17 @@ def test_jobs_are_run_tracked_and_plain_and_both_tell_how_far_they_are(run: Run,
     assert recorded["seconds"] < published["seconds"]
     assert Task.objects.filter(status="Success").count() == 20 + 2 * 20 + 30, "the first pass warms up"
     assert not Execution.objects.exclude(status="Success").exists()
-    (log,) = ground.directory.glob("crew*/worker1.log")
+    (log,) = bench_servers.directory.glob("cluster*/worker1.log")
     assert log.read_text().count("Task bench.plain[") == 2 * (20 + 2 * 20), "received, succeeded"
 
 
-def test_jobs_that_nobody_takes_are_told_when_the_budget_ends(ground: Ground, redis: Redis) -> None:
+def test_jobs_that_no_worker_takes_are_an_error_when_the_budget_ends(bench_servers: Servers, redis: Redis) -> None:
     redis.lpush(QUEUE, "one", "two")
-    nobody: Any = Namespace(look=lambda: None)
+    cluster: Any = Namespace(check=lambda: None)
     with pytest.raises(BenchError, match="2 of 2 jobs are left after 0 s"):
-        Passes(ground, Namespace(budget=0.0), nobody)._wait(2, None, RedisMeter(ground.redis_url), print)
+        JobPasses(bench_servers, Namespace(budget=0.0), cluster)._wait(
+            2, None, RedisMeter(bench_servers.redis_url), print
+        )
 
 
 def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> None:
@@ -166,37 +170,37 @@ def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> No
 
 
 @pytest.mark.usefixtures("database")
-def test_what_is_prepared_is_true_and_one_report_away_from_another_status() -> None:
+def test_a_prepared_execution_is_true_and_one_report_changes_its_status() -> None:
     pairs = prepare(3, 4, done=3)
     assert [execution for execution, _ in pairs] == list(
         Execution.objects.order_by("pk").values_list("pk", flat=True)
     )
     ids = [execution for execution, _ in pairs]
     assert refresh(ids).changed == 0
-    carry_out(Job([task for _, task in pairs], budget=9), time.monotonic())
+    report_all(Assignment([task for _, task in pairs], budget=9), time.monotonic())
     assert refresh(ids).changed == 3
     again = prepare(2, 1)
     assert (len(again), Task.objects.count()) == (2, 14)
     assert not {execution for execution, _ in again} & set(ids)
 
 
-def test_a_change_that_is_committed_after_a_later_one_is_seen(ground: Ground) -> None:
+def test_a_change_that_is_committed_after_a_later_one_is_seen(bench_servers: Servers) -> None:
     insert = (
         "INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)"
         " VALUES (%s, 1, 'Running', 'Success', now())"
     )
-    with psycopg.connect(ground.database_url) as early, psycopg.connect(ground.database_url) as late:
+    with psycopg.connect(bench_servers.database_url) as early, psycopg.connect(bench_servers.database_url) as late:
         early.execute(insert, [1])
-        with Watcher(ground.database_url) as watcher:
+        with Watcher(bench_servers.database_url) as watcher:
             late.execute(insert, [2])
             late.commit()
-            watcher.look()
+            watcher.poll()
             assert set(watcher.seen) == {2}
             early.commit()
-            watcher.look()
+            watcher.poll()
             assert set(watcher.seen) == {1, 2}
             first = dict(watcher.seen)
-            watcher.look()
+            watcher.poll()
             assert watcher.seen == first
 
 
@@ -206,18 +210,18 @@ def test_a_call_that_fails_is_counted_and_the_next_one_is_made(monkeypatch: pyte
         raise ConnectionError("too many clients")
 
     monkeypatch.setattr(usecases, "report", fail)
-    outcome = carry_out(Job([1, 2, 3], budget=9, batch=2), time.monotonic())
+    outcome = report_all(Assignment([1, 2, 3], budget=9, batch=2), time.monotonic())
     assert (outcome.errors, outcome.first_error) == (2, "ConnectionError: too many clients")
     assert (len(outcome.calls), outcome.applied) == (2, 0)
 
 
-def test_what_is_not_called_within_the_budget_is_left() -> None:
-    outcome = carry_out(Job([1, 2, 3], budget=0.0), time.monotonic() - 1)
+def test_no_call_is_begun_after_the_budget() -> None:
+    outcome = report_all(Assignment([1, 2, 3], budget=0.0), time.monotonic() - 1)
     assert (outcome.calls, outcome.errors) == ([], 0)
 
 
-def test_a_reporter_that_cannot_begin_is_told_with_its_last_words(ground: Ground) -> None:
-    ground.environ |= {"DATABASE_URL": "nonsense"}
+def test_the_error_of_a_reporter_that_cannot_begin_has_the_end_of_its_log(bench_servers: Servers) -> None:
+    bench_servers.environ |= {"DATABASE_URL": "nonsense"}
     told = pytest.raises(BenchError, match=r"(?s)A reporter ended with 1.*DATABASE_URL")
-    with told, reporting([Job([1], budget=1)], ground):
+    with told, reporting([Assignment([1], budget=1)], bench_servers):
         pass

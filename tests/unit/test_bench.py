@@ -1,4 +1,4 @@
-"""The arithmetic of the bench, and the corner it works in on servers that were given."""
+"""The arithmetic of the bench, and the environment and URLs it makes."""
 
 import json
 import os
@@ -9,23 +9,23 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks import crash
-from benchmarks.figures import duplicates, rate, shares
-from benchmarks.given import with_options
-from benchmarks.ground import environment
+from benchmarks.existing_servers import with_options
+from benchmarks.figures import duplicates, rate, split_range
 from benchmarks.meters import by_kind
-from benchmarks.rows import File, Row
+from benchmarks.rows import Row, RowFile
 from benchmarks.screen import cell
+from benchmarks.servers import environment
 
 
 @pytest.mark.parametrize(("count", "parts"), [(10, 1), (10, 3), (300, 2), (1_000_000, 7), (2, 5)])
-def test_shares_are_even_and_leave_nobody_out(count: int, parts: int) -> None:
-    ranges = shares(count, parts)
+def test_ranges_are_even_and_complete(count: int, parts: int) -> None:
+    ranges = split_range(count, parts)
     assert [number for first, last in ranges for number in range(first, last + 1)] == list(range(1, count + 1))
     sizes = [last - first + 1 for first, last in ranges]
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_the_rate_is_of_what_was_done_and_not_of_what_was_wished() -> None:
+def test_the_rate_is_that_of_what_was_done_and_not_of_what_was_asked() -> None:
     row = Row("scan", 2, 1_000, seconds=4.0)
     rate(row, 200)
     assert row.executions_per_second == 50.0
@@ -39,20 +39,20 @@ def test_duplicates_are_the_refreshes_beyond_the_first_of_each_execution() -> No
     assert row.extra["duplicates_share"] == pytest.approx(0.4737)
 
 
-def test_an_execution_that_is_done_and_not_told_yet_is_no_negative_duplicate() -> None:
+def test_a_refresh_that_is_not_counted_yet_gives_no_negative_duplicates() -> None:
     row = Row("hash", 2, 1_000)
     duplicates(row, refreshes=499, done=500)
     assert row.duplicates == 0
 
 
-def test_nothing_done_is_no_division_by_nothing() -> None:
+def test_nothing_done_gives_a_rate_of_zero() -> None:
     row = Row("hash", 2, 1_000, seconds=1.0)
     rate(row, 0)
     duplicates(row, refreshes=0, done=0)
     assert (row.executions_per_second, row.extra["duplicates_share"]) == (0.0, 0.0)
 
 
-def test_commands_are_those_between_two_looks_without_the_looks() -> None:
+def test_commands_are_counted_between_two_answers_of_info_without_those_of_the_meter() -> None:
     before = {"cmdstat_sadd": {"calls": 10}, "cmdstat_info": {"calls": 3}, "used_cpu_user": 1.0}
     now = {
         "cmdstat_sadd": {"calls": 15},
@@ -64,14 +64,14 @@ def test_commands_are_those_between_two_looks_without_the_looks() -> None:
     assert by_kind(before, now, own) == {"sadd": 5, "del": 2}
 
 
-def test_a_sample_has_a_half_way_however_small_it_is() -> None:
+def test_even_a_small_sample_has_several_chunks() -> None:
     assert crash.chunk(1) == "1"
     assert crash.chunk(300) == "15"
     assert crash.chunk(20_000) == "1000"
     assert crash.chunk(1_000_000) == "2000"
 
 
-def test_the_search_path_is_added_and_everything_else_of_the_url_stays() -> None:
+def test_the_session_parameters_are_replaced_and_the_rest_of_the_url_stays() -> None:
     url = "postgresql://me:p%40ss@db.example:5433/harbor?sslmode=require&options=-c%20lock_timeout%3D9s"
     own = conninfo_to_dict(with_options(url, "-c lock_timeout=5s -c search_path=bench"))
     assert own == {
@@ -100,7 +100,7 @@ def test_the_callers_tunables_do_not_reach_the_measured_processes(monkeypatch: p
 def test_the_file_holds_every_row_as_soon_as_it_is_there(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text("of an earlier run")
-    file = File(path)
+    file = RowFile(path)
     assert json.loads(path.read_text()) == []
     for count in (1, 2):
         file.add(Row("scan", count, 10, extra={"refreshes": 3}).as_json())
@@ -110,7 +110,7 @@ def test_the_file_holds_every_row_as_soon_as_it_is_there(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["rows.json"]
 
 
-def test_the_table_tells_what_is_unknown_from_what_is_nothing() -> None:
+def test_the_table_shows_unknown_and_zero_differently() -> None:
     assert [cell(value) for value in (None, 0, 1_234_567, 12_345.6, 0.01234, False, True, "scan")] == [
         "-",
         "0",

@@ -10,12 +10,13 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks import backlog, data, options, plots
+from benchmarks import options, plots, stale_executions
 from benchmarks.errors import BenchError
+from benchmarks.experiments import backlog
 from benchmarks.management.commands.bench import Command
 from benchmarks.percentiles import percentile, summary
 from benchmarks.pictures import canvas
-from benchmarks.reporters import parts, shares
+from benchmarks.reporters import deal, split
 from benchmarks.rows import Row
 
 ABOUT = {
@@ -94,7 +95,7 @@ def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(
     assert percentile(values, share) == expected
 
 
-def test_a_percentile_of_nothing_like_a_share_is_refused() -> None:
+def test_a_percentile_with_a_share_above_1_is_refused() -> None:
     with pytest.raises(ValueError, match="a share is above 0"):
         percentile([1.0], 99)
 
@@ -106,29 +107,29 @@ def test_a_summary_is_rounded_and_empty_when_nothing_was_seen() -> None:
 
 def test_tasks_are_dealt_out_to_all_reporters() -> None:
     tasks = list(range(10))
-    assert shares(tasks, 3) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
-    assert parts(tasks, 3) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert parts([1], 2) == [[1], []]
+    assert deal(tasks, 3) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
+    assert split(tasks, 3) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert split([1], 2) == [[1], []]
 
 
-def test_numbers_come_sorted_and_once_and_nonsense_is_told() -> None:
+def test_numbers_are_sorted_and_unique_and_invalid_ones_are_refused() -> None:
     assert options.numbers(1, 99)("20,5, 20") == [5, 20]
     for text in ("", "a", "0", "100"):
         with pytest.raises(ArgumentTypeError, match="takes"):
             options.numbers(1, 99)(text)
 
 
-def test_an_option_that_was_given_wins_over_the_default_of_its_experiment() -> None:
+def test_an_option_of_the_caller_wins_over_the_default_of_the_experiment() -> None:
     given = Namespace(processes=None, batches=[7], budget=3)
-    assert options.chosen("hot", given) == Namespace(processes=8, batches=[7], budget=3)
+    assert options.with_defaults("hot", given) == Namespace(processes=8, batches=[7], budget=3)
 
 
-def test_a_strategy_that_was_cut_is_not_tried_with_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strategy_that_was_cut_is_not_tried_with_a_larger_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(name: str, _: Any, given: Namespace, __: Any) -> Row:
         cut = name == "scan" and given.executions >= 100
         return Row(name, 2, given.executions, seconds=1.0, executions_per_second=50.0, cut=cut)
 
-    class Nowhere:
+    class Stub:
         def __getattr__(self, _: str) -> Any:
             return lambda *_: self
 
@@ -137,11 +138,11 @@ def test_a_strategy_that_was_cut_is_not_tried_with_more(monkeypatch: pytest.Monk
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(data, "fill", lambda size, show: None)
-    monkeypatch.setattr(backlog, "by_nodes", measure)
+    monkeypatch.setattr(stale_executions, "fill", lambda size, show: None)
+    monkeypatch.setattr(backlog, "measure_nodes", measure)
     given = Namespace(sizes=[10, 100, 1_000], strategies=["scan", "claim"], nodes=2)
     given.tasks_per_execution, given.budget = 4, 1.0
-    rows: Any = backlog.run(Nowhere(), given, Nowhere())  # type: ignore[arg-type]
+    rows: Any = backlog.run(Stub(), given, Stub())  # type: ignore[arg-type]
     told = [(row.strategy, row.executions, row.cut, row.extra["not_tried"]) for row in rows]
     assert told == [
         ("scan", 10, False, None),
@@ -163,7 +164,7 @@ def test_every_experiment_with_rows_becomes_a_picture(tmp_path: Path) -> None:
         root = ElementTree.fromstring(path.read_text(encoding="utf-8"))  # noqa: S314 - our own file
         assert root.tag.endswith("svg")
         assert len(list(root.iter())) > 100
-        assert "fill: #ffffff" in path.read_text(encoding="utf-8"), "the ground is white on a dark page, too"
+        assert "fill: #ffffff" in path.read_text(encoding="utf-8"), "the servers is white on a dark page, too"
 
 
 def test_the_same_rows_make_the_same_file(tmp_path: Path) -> None:
@@ -227,7 +228,7 @@ def test_without_matplotlib_one_line_says_what_to_install(file: Path, monkeypatc
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "not JSON"])
-def test_a_file_that_holds_no_rows_is_told(text: str, tmp_path: Path) -> None:
+def test_a_file_without_rows_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
     with pytest.raises(BenchError, match=r"Takes files that bench has written with --json\."):

@@ -96,7 +96,7 @@ def test_tasks_does_not_know_who_wires_it() -> None:
 def test_settings_are_imported_by_nobody() -> None:
     """The launchers of `make up` and of the bench borrow the readers, before there are any settings."""
     assert forbidden(modules(*APPS, "benchmarks", "examples"), "settings") == [
-        "benchmarks.ground imports settings.env",
+        "benchmarks.servers imports settings.env",
         "harbor_refresh.local.startup imports settings.env",
     ]
 

@@ -1,4 +1,4 @@
-"""`manage.py bench`: what each strategy costs, on servers of its own or in a corner of those that are named."""
+"""`manage.py bench`: what each strategy costs, on embedded or on existing servers."""
 
 import json
 import os
@@ -40,8 +40,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         from benchmarks import experiments
-        from benchmarks.ground import REDIS_DB
-        from benchmarks.strategies import ORDER
+        from benchmarks.experiments.strategies import ORDER
+        from benchmarks.servers import REDIS_DB
 
         add = parser.add_argument
         names = [*experiments.EXPERIMENTS, PLOT]
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         chosen["json"] = writable(options["json"])
         chosen["command"] = " ".join(["manage.py", *sys.argv[1:]])
         chosen["database_options"] = settings.DATABASES["default"].get("OPTIONS", {}).get("options", "")
-        become_engine(chosen)
+        exec_main(chosen)
 
     def _plot(self, files: list[Path], into: Path | None, *, markdown: bool) -> None:
         from benchmarks import plots
@@ -93,15 +93,15 @@ class Command(BaseCommand):
             self.stdout.write(plots.markdown(rows))
 
 
-#: Options that every command has and that are not the engine's.
+#: Options of every command, which `benchmarks.main` does not take.
 _DJANGO = {"verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks"}
 
 
-def become_engine(options: dict[str, Any]) -> None:
-    """This process goes on as the engine, whose settings are those of the measured servers. One process and
-    not two: a signal reaches the one that has to tidy up.
+def exec_main(options: dict[str, Any]) -> None:
+    """Replace this process by `benchmarks.main`, whose settings are those of the measured servers. There is only
+    one process, so that a signal reaches the process that has to clean up.
 
-    Debug settings keep every query that was sent: nobody wants that measured.
+    Debug settings keep every query in memory, which would be measured; production settings are used instead.
     """
     if settings.DEBUG:
         os.environ["DJANGO_SETTINGS_MODULE"] = "settings.production"
@@ -111,7 +111,7 @@ def become_engine(options: dict[str, Any]) -> None:
 
 
 def writable(path: str | None) -> str | None:
-    """The file's whole path, once it is known that it can be written; the engine begins it anew."""
+    """Return the absolute path of a file that can be written; `benchmarks.main` overwrites it."""
     if path is None or path == "-":
         return path
     target = Path(path).absolute()

@@ -1,7 +1,7 @@
-"""Two tasks that do nothing, in one app, with one set of settings: one that an execution follows, and one as
-Celery has it. Both are acknowledged late, are JSON, and keep no result.
+"""Two tasks that do nothing, in one app with the same settings: a tracked job and a plain Celery task. Both are
+acknowledged late, use JSON and keep no result.
 
-Included by the workers of `bench jobs`. Their messages wait in a queue of their own until a worker is told of it.
+The workers of `bench jobs` include this module. The messages wait in QUEUE until a worker is told to consume it.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from harbor_refresh.celery import app
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 
 QUEUE = "bench.jobs"
-#: A worker that was told to leave QUEUE may still take one message of it; of this one, none.
-NOBODYS = "bench.nobodys"
+#: A queue without a consumer. A worker that was told to stop consuming QUEUE may still take one message of it.
+UNCONSUMED = "bench.unconsumed"
 Publish = Callable[[int], TrackedExecution | None]
 
 
@@ -31,7 +31,7 @@ def start_tracked(jobs: int) -> TrackedExecution:
 
 
 def publish_plain(jobs: int, queue: str = QUEUE) -> None:
-    """As those of tracked jobs are published: over one connection, in one go."""
+    """Publish over one connection in one batch, as tracked jobs are published."""
     with app.producer_or_acquire() as producer, producer.batch():
         for _ in range(jobs):
             app.send_task(plain.name, task_id=str(uuid4()), queue=queue, producer=producer, retry=False)

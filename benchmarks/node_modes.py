@@ -1,8 +1,10 @@
-"""What a node process can do on `go`: a cycle of its strategy, or one of the two limits.
+"""The modes of a node process: what it does on `go`.
 
-`limit` is what the database alone allows: the same set-based statements over a range of ids, no Redis.
-`redis` is what the plain commands cost Redis: pop members, note their tokens, strike them off; no script, no
-database.
+| mode | work |
+| --- | --- |
+| `cycle` | one cycle of the strategy |
+| `limit` | the product's set-based statements over a range of ids, without Redis |
+| `redis` | pop members, add and remove their tokens by plain commands, without scripts or the database |
 """
 
 import os
@@ -26,15 +28,15 @@ AT_ONCE = 1_000
 QUEUE, PROCESSING = "bench:queue", "bench:processing"
 
 
-def prepared(mode: str, first: int, last: int) -> Work:
-    """The work of that mode, with its connections made, so that making them is not in the measure."""
+def prepare(mode: str, first: int, last: int) -> Work:
+    """Open the connections, so that opening them is not measured, and return the work of that mode."""
     if mode == "redis":
         client = Redis.from_url(settings.REDIS_URL)
         client.ping()
-        return lambda: _take_all(client)
+        return lambda: _pop_all(client)
     connection.ensure_connection()
     if mode == "limit":
-        return lambda: _told(_bare_loop(first, last))
+        return lambda: _counts(_bare_loop(first, last))
     return _cycle()
 
 
@@ -48,10 +50,10 @@ def _cycle() -> Work:
         client.ping()
     if chosen.name == "claim":
         heartbeat.start()
-    return lambda: _told(chosen.cycle())
+    return lambda: _counts(chosen.cycle())
 
 
-def _told(outcome: Refreshed) -> dict[str, int]:
+def _counts(outcome: Refreshed) -> dict[str, int]:
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed), "busy": len(outcome.busy)}
 
 
@@ -62,7 +64,7 @@ def _bare_loop(first: int, last: int) -> Refreshed:
     return total
 
 
-def _take_all(client: Redis) -> dict[str, int]:
+def _pop_all(client: Redis) -> dict[str, int]:
     taken = 0
     while members := cast("list[bytes]", client.spop(QUEUE, AT_ONCE)):
         stamp = time.time_ns() // 1_000

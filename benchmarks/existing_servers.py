@@ -1,7 +1,7 @@
-"""A corner of servers that were given: a schema and a Redis database of our own, and nothing else.
+"""A schema and a Redis database of the bench's own, on existing servers.
 
-Whatever else lives on those servers is neither read nor changed. `public` is not even in the search path:
-with it, Django's migrations would take an installation there for ours.
+Other data on those servers is neither read nor changed. `public` is not in the search path, because Django's
+migrations would find the tables of an installation there.
 """
 
 from collections.abc import Iterator
@@ -14,15 +14,16 @@ from redis import Redis, RedisError
 from benchmarks.errors import BenchError
 
 SCHEMA = "harbor_refresh_bench"
-LOCK = 0x48524245  # an advisory lock: two runs would drop each other's schema
+LOCK = 0x48524245  # the key of an advisory lock: without it, two runs would drop each other's schema
 PATIENCE_SECONDS = 5
 
 
 @contextmanager
 def own_schema(url: str, options: str) -> Iterator[str]:
-    """The URL of a fresh schema in that database; dropped again at the end.
+    """Yield the URL of a fresh schema in that database, and drop the schema at the end.
 
-    `options` are the session parameters our connections have anyway: the URL's own would replace them.
+    `options` are the session parameters of the settings. They are put into the URL, because options of the URL
+    replace those of the settings.
     """
     try:
         connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_SECONDS)
@@ -60,7 +61,7 @@ def _drop(connection: psycopg.Connection) -> None:
 
 
 def with_options(url: str, options: str) -> str:
-    """The URL with these session parameters instead of its own. libpq knows %20 and not +."""
+    """Replace the URL's session parameters. Spaces become %20, because libpq does not read + as a space."""
     parts = urlsplit(url)
     query = [(name, value) for name, value in parse_qsl(parts.query) if name != "options"]
     return urlunsplit(parts._replace(query=urlencode([*query, ("options", options)], quote_via=quote)))
@@ -68,7 +69,7 @@ def with_options(url: str, options: str) -> str:
 
 @contextmanager
 def own_redis(url: str, number: int) -> Iterator[str]:
-    """The URL of that database, which must be empty; emptied again at the end."""
+    """Yield the URL of that database, which must be empty, and empty it at the end."""
     own = urlunsplit(urlsplit(url)._replace(path=f"/{number}"))
     with Redis.from_url(own, socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS) as client:
         try:

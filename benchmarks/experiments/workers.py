@@ -1,14 +1,14 @@
-"""Throughput of `claim+celery` by the number of workers, all on this machine."""
+"""Throughput of `claim+celery` by the number of workers, all on one machine."""
 
 import os
 from argparse import Namespace
 from collections.abc import Sequence
 
-from benchmarks import data
-from benchmarks.ground import Ground
+from benchmarks import stale_executions
+from benchmarks.experiments.strategies import CELERY, measure_cluster
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
-from benchmarks.strategies import CELERY, by_crew
+from benchmarks.servers import Servers
 
 COLUMNS: Sequence[Column] = (
     ("workers", "workers"),
@@ -23,12 +23,12 @@ COLUMNS: Sequence[Column] = (
 )
 
 
-def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
+def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
     with screen.stage("Filling the tables", options.executions) as show:
-        data.fill(data.Size(options.executions, options.tasks_per_execution), show)
+        stale_executions.fill(stale_executions.Size(options.executions, options.tasks_per_execution), show)
     rows = []
     for workers in options.worker_counts:
-        row = by_crew(CELERY, ground, Namespace(**vars(options) | {"workers": workers}), screen)
+        row = measure_cluster(CELERY, servers, Namespace(**vars(options) | {"workers": workers}), screen)
         row.extra |= {"tasks_per_execution": options.tasks_per_execution, "cores": os.cpu_count()}
         screen.keep(row)
         rows.append(row)

@@ -1,7 +1,7 @@
-"""A pass: messages that are out already are given to workers that are ready, until all is done.
+"""Passes of jobs: workers that are ready consume messages that are already published, until all jobs are done.
 
-What the messages cost to publish is not in it. Tracked jobs are done when every task is final in the database;
-plain ones when the last message is acknowledged.
+Publishing is not measured. Tracked jobs are done when every task is final in the database; plain tasks when the
+last message is acknowledged.
 """
 
 import time
@@ -10,37 +10,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from benchmarks.empty_jobs import QUEUE, Publish
 from benchmarks.errors import BenchError
 from benchmarks.figures import metered
-from benchmarks.ground import Ground
 from benchmarks.meters import RedisMeter
-from benchmarks.nothing import QUEUE, Publish
+from benchmarks.ready_cluster import ReadyCluster
 from benchmarks.rows import Row
 from benchmarks.screen import Show
-from benchmarks.shift import Shift
+from benchmarks.servers import Servers
 from harbor_refresh.celery import app
 from tasks.jobs import TrackedExecution
 
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Passes:
-    """By these workers, one pass after the other."""
+class JobPasses:
+    """Runs one pass after another on these workers."""
 
-    ground: Ground
+    servers: Servers
     options: Namespace
-    crew: Shift
+    cluster: ReadyCluster
 
     def run(self, publish: Publish, jobs: int, show: Show = lambda done: None) -> Row:
-        """Publish so many and have them done. The status of the execution, which follows, is waited for and not
-        measured."""
+        """Publish so many jobs and wait until they are done. The status of the execution becomes final later; that
+        is waited for and not measured."""
         row = Row("", self.options.workers * self.options.concurrency, 1)
         execution = publish(jobs)
-        with metered(self.ground) as meters:
-            meters.start(self.crew.crew.pids)
-            with self._taking():
+        with metered(self.servers) as meters:
+            meters.start(self.cluster.processes.pids)
+            with self._consuming():
                 self._wait(jobs, execution, meters.redis, show)
                 meters.stop()
             meters.fill(row)
@@ -49,9 +49,9 @@ class Passes:
         return row
 
     @contextmanager
-    def _taking(self) -> Iterator[None]:
-        """The workers take from the queue from now on, and no longer than this. The first time they may be
-        ready and not yet listen."""
+    def _consuming(self) -> Iterator[None]:
+        """Let the workers consume QUEUE during the block. A worker that has just become ready may not answer to
+        remote control yet, so the command is repeated."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not app.control.add_consumer(QUEUE, reply=True, limit=1, timeout=1):
             if time.monotonic() > deadline:
@@ -65,13 +65,13 @@ class Passes:
         budget = self.options.budget
         deadline = time.monotonic() + budget
         while left := _waiting(redis) or _unfinished(jobs, execution, redis):
-            self.crew.look()
+            self.cluster.check()
             if time.monotonic() > deadline:
                 raise BenchError(
                     f"{left:,} of {jobs:,} jobs are left after {budget:g} s. Give more with --budget."
                 )
             show(jobs - left)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
 
 
 def _waiting(redis: RedisMeter) -> int:
@@ -80,7 +80,7 @@ def _waiting(redis: RedisMeter) -> int:
 
 
 def _unfinished(jobs: int, execution: TrackedExecution | None, redis: RedisMeter) -> int:
-    """Of those that no longer wait."""
+    """Count the jobs that have left QUEUE and are not done."""
     if execution:
         return jobs - execution.progress().done
     redis.uncounted("hlen")

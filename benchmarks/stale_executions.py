@@ -1,7 +1,7 @@
-"""The rows that are measured: executions whose tasks have ended and that nobody has refreshed.
+"""The executions of most experiments: all tasks have ended, and the execution is not refreshed yet.
 
-Made by the server itself, with no regard for triggers (a foreign key that is right by construction
-is not looked up four million times).
+The server generates them with triggers switched off, because checking four million foreign keys that are right
+by construction would only take time.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ class Size:
 
 
 def fill(size: Size, progress: Progress) -> None:
-    """Make the rows, and leave the tables as autovacuum would have left them."""
+    """Make the rows, and vacuum the tables as autovacuum would."""
     common: dict[str, Any] = {"vendors": list(VENDORS), "kinds": len(VENDORS), "tasks": size.tasks}
     with connection.cursor() as cursor:
         _if_allowed("SET session_replication_role = replica")
@@ -76,17 +76,17 @@ def fill(size: Size, progress: Progress) -> None:
 
 
 def settle() -> None:
-    """Nothing is left to do for autovacuum, nor for the next checkpoint."""
+    """Leave no work for autovacuum or for the next checkpoint."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE execution, task, execution_status_change")
     _if_allowed("CHECKPOINT")
 
 
 def forget_refreshes(last: int) -> None:
-    """Make the first `last` executions stale again, without history; each run finds the same tables.
+    """Make the first `last` executions stale again and delete their history, so that each run has the same tables.
 
-    The table is written anew: else the first run would find full pages and a later one the free space that
-    its forerunners left.
+    The table is rewritten. Otherwise the first run would have full pages, and later runs the free space that
+    earlier ones left.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -108,13 +108,13 @@ def members(first: int, last: int) -> list[str]:
 
 
 def pages(size: int) -> Iterator[list[str]]:
-    """The members of the first `size` executions, some at a time."""
+    """The members of the first `size` executions, in pages of CHUNK."""
     for first in range(1, size + 1, CHUNK):
         yield members(first, min(first + CHUNK - 1, size))
 
 
 def mark_all(strategy: Strategy, size: int, progress: Progress) -> None:
-    """Mark the first `size` executions as this strategy does. Nobody is woken."""
+    """Mark the first `size` executions as this strategy does, without a wake-up."""
     done = 0
     for page in pages(size):
         strategy.mark(page)
@@ -123,8 +123,8 @@ def mark_all(strategy: Strategy, size: int, progress: Progress) -> None:
 
 
 def count_true(last: int) -> int:
-    """How many of the first `last` executions are what their tasks say; for rows of ours, whose tasks have
-    all ended, so that an execution that runs is not true yet."""
+    """Count those of the first `last` executions whose status is what their tasks say. All tasks have ended, so a
+    running execution is not counted."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM execution e JOIN execution_rollup r ON r.execution_id = e.id"
@@ -135,14 +135,14 @@ def count_true(last: int) -> int:
 
 
 def count_begun(last: int) -> int:
-    """How many of them are not Running any more: the quick question, for whoever asks all the time."""
+    """Count those of the first `last` executions that are not Running: cheaper than `count_true`, for polling."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM execution WHERE id <= %s AND status <> 'Running'", [last])
         return int(cursor.fetchone()[0])
 
 
 def wrong(last: int) -> list[int]:
-    """Which of them K1 objects to."""
+    """Return those of the first `last` executions that violate K1."""
     return [number for number, _ in run("check_rollup", quarantined=False, at_most=None) if number <= last]
 
 
@@ -153,7 +153,7 @@ def _greatest_id() -> int:
 
 
 def _if_allowed(statement: str) -> None:
-    """What makes the preparing faster or calmer, and is the right of a superuser."""
+    """Execute a statement that only a superuser may execute, and that only makes the preparation faster."""
     with connection.cursor() as cursor:
         try:
             cursor.execute(statement)

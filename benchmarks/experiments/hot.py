@@ -1,9 +1,9 @@
 """One hot execution: all of its tasks end at once, reported by many processes.
 
-Harbor's own way is a refresh for each report, all of them on one row: "failed to refresh the status of the
-execution after 5 retries", and no connections left. Here a mark that is there already is no second one.
+Harbor refreshes once for each report, all of them on one row: "failed to refresh the status of the execution after
+5 retries", and no connections left. Here an execution that is marked already is not marked twice.
 
-Refreshes are counted by the server: how often anybody locked executions to refresh them.
+The server counts the refreshes: how often executions were locked to be refreshed.
 """
 
 import time
@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from django.db import connection
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import Ground
-from benchmarks.meters import _statements_view
-from benchmarks.options import chosen
-from benchmarks.prepared import prepare
-from benchmarks.reporter import Job
-from benchmarks.reporters import Running, reporting, shares
+from benchmarks.meters import statements_view
+from benchmarks.options import with_defaults
+from benchmarks.ready_cluster import ReadyCluster, ready_cluster
+from benchmarks.reporter import Assignment
+from benchmarks.reporters import Reporters, deal, reporting
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen, Show
-from benchmarks.shift import Shift, shift
+from benchmarks.servers import Servers
+from benchmarks.unfinished_executions import prepare
 from executions.models import Execution
 
 COLUMNS: Sequence[Column] = (
@@ -36,28 +36,29 @@ COLUMNS: Sequence[Column] = (
     ("seconds_till_true", "s more until true"),
     ("reports_per_second", "reports/s"),
 )
-LOOK_SECONDS = 0.01
+POLL_SECONDS = 0.01
 
 
-def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
-    options = chosen("hot", options)
+def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
+    options = with_defaults("hot", options)
     rows = []
-    with shift(ground, options) as crew:
+    with ready_cluster(servers, options) as cluster:
         for batch in options.batches:
             with screen.stage(f"{options.tasks:,} tasks, {batch:,} a call", 1) as show:
-                row = _measure(ground, options, batch, crew, show)
+                row = _measure(servers, options, batch, cluster, show)
             screen.keep(row)
             rows.append(row)
     return rows
 
 
-def _measure(ground: Ground, options: Namespace, batch: int, crew: Shift, show: Show) -> Row:
+def _measure(servers: Servers, options: Namespace, batch: int, cluster: ReadyCluster, show: Show) -> Row:
     pairs = prepare(1, options.tasks)
     hot = pairs[0][0]
-    jobs = [Job(tasks, options.budget, batch) for tasks in shares([task for _, task in pairs], options.processes)]
+    dealt = deal([task for _, task in pairs], options.processes)
+    assignments = [Assignment(tasks, options.budget, batch) for tasks in dealt]
     before = _refreshes()
-    with reporting(jobs, ground) as running:
-        true_at = _when_true(hot, running, options.budget, crew)
+    with reporting(assignments, servers) as running:
+        true_at = _when_true(hot, running, options.budget, cluster)
         outcomes = running.outcomes()
     show(1)
     reported = max(one.ended for one in outcomes)
@@ -84,8 +85,8 @@ def _measure(ground: Ground, options: Namespace, batch: int, crew: Shift, show: 
     return Row("claim+celery", nodes, 1, seconds=seconds, cut=applied < options.tasks, extra=extra)
 
 
-def _when_true(hot: int, running: Running, budget: float, crew: Shift) -> float | None:
-    """The moment the execution was seen to be Success; None if the budget ended before."""
+def _when_true(hot: int, running: Reporters, budget: float, cluster: ReadyCluster) -> float | None:
+    """Return the moment the execution was seen to be Success; None if the budget ended first."""
     deadline = running.begin + budget
     true_at = None
     while not (running.over and true_at):
@@ -95,14 +96,14 @@ def _when_true(hot: int, running: Running, budget: float, crew: Shift) -> float 
             if not running.over:
                 raise BenchError(f"The reporters did not end in {budget:g} s. Give more with --budget.")
             break
-        crew.look()
-        time.sleep(LOOK_SECONDS)
+        cluster.check()
+        time.sleep(POLL_SECONDS)
     return true_at
 
 
 def _refreshes() -> int | None:
-    """How often executions were locked for a refresh so far; None where statements are not counted."""
-    view = _statements_view()
+    """Count how often executions were locked for a refresh so far; None where statements are not counted."""
+    view = statements_view()
     if view is None:
         return None
     with connection.cursor() as cursor:

@@ -1,11 +1,11 @@
-"""What it costs that an execution follows its jobs, and how soon it tells how far it is.
+"""What it costs to track jobs, and how long the progress of their execution takes to read.
 
-1. Running: jobs that do nothing, tracked, against as many plain Celery tasks, in turns, by one worker. The
-   overhead is that of the medians; what is counted beside it is of the median pass.
-2. Starting: one call of `start`, until everything is recorded, and until all messages are out; beside it the
+1. Running: tracked jobs that do nothing, and as many plain Celery tasks, in turns by one worker. The overhead is
+   that of the medians; the other figures are those of the median pass.
+2. Starting: one call of `start`, until everything is recorded, and until all messages are published; beside it the
    messages of as many plain tasks.
-3. Progress: of that execution, when a worker has run all of it; beside it Celery's answer for a group of as
-   many results.
+3. Progress: of that execution when a worker has run all jobs; beside it Celery's answer for a group of as many
+   results.
 """
 
 import time
@@ -16,17 +16,17 @@ from dataclasses import replace
 from django.db import transaction
 from redis import Redis
 
-from benchmarks.ground import Ground
+from benchmarks.empty_jobs import UNCONSUMED, Publish, publish_plain, start_tracked
+from benchmarks.experiments.progress import GROUP_ROUNDS, time_calls
 from benchmarks.group import Group
-from benchmarks.noop import FIRST
-from benchmarks.nothing import NOBODYS, Publish, publish_plain, start_tracked
-from benchmarks.options import chosen
-from benchmarks.passes import Passes
+from benchmarks.job_passes import JobPasses
+from benchmarks.noop_app import FIRST
+from benchmarks.options import with_defaults
 from benchmarks.percentiles import percentile
-from benchmarks.progress import GROUP_ROUNDS, asked
+from benchmarks.ready_cluster import ready_cluster
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
-from benchmarks.shift import shift
+from benchmarks.servers import Servers
 from tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (
@@ -45,22 +45,22 @@ COLUMNS: Sequence[Column] = (
 )
 TRACKED, PLAIN, GROUP = "tracked jobs", "plain Celery", "Celery's GroupResult"
 WARM_UP = 200
-#: Whose processor time is that of the jobs: the worker's, and that of the servers that are ours.
+#: The kinds of processes whose processor time counts as that of the jobs.
 MEASURED = ("workers", "redis", "postgresql")
 
 
-def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
-    options = chosen("jobs", Namespace(**vars(options) | {"workers": 1}))
-    with shift(ground, options, include=["benchmarks.nothing"]) as crew:
-        passes = Passes(ground, options, crew)
+def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
+    options = with_defaults("jobs", Namespace(**vars(options) | {"workers": 1}))
+    with ready_cluster(servers, options, include=["benchmarks.empty_jobs"]) as cluster:
+        passes = JobPasses(servers, options, cluster)
         rows = _running(passes, options, screen)
-        execution, started = _starting(ground, options, screen)
+        execution, started = _starting(servers, options, screen)
         with screen.stage(f"Running these {options.tasks:,} jobs", options.tasks) as show:
             passes.run(lambda _: execution, options.tasks, show)
-    return [*rows, *started, *_progress(ground, options, execution, screen)]
+    return [*rows, *started, *_progress(servers, options, execution, screen)]
 
 
-def _running(passes: Passes, options: Namespace, screen: Screen) -> list[Row]:
+def _running(passes: JobPasses, options: Namespace, screen: Screen) -> list[Row]:
     ways: dict[str, Publish] = {TRACKED: start_tracked, PLAIN: publish_plain}
     found: dict[str, list[Row]] = {way: [] for way in ways}
     for publish in ways.values():
@@ -91,15 +91,15 @@ def _median_pass(way: str, jobs: int, measured: Sequence[Row]) -> Row:
     return replace(counted, strategy=way, extra=extra)
 
 
-def _starting(ground: Ground, options: Namespace, screen: Screen) -> tuple[TrackedExecution, list[Row]]:
-    """In a transaction of ours, so that the moment of its commit is known: the messages follow after it."""
+def _starting(servers: Servers, options: Namespace, screen: Screen) -> tuple[TrackedExecution, list[Row]]:
+    """Start inside a transaction, so that the moment of its commit is known. Messages are published after it."""
     recorded: list[float] = []
     with screen.stage(f"Starting {options.tasks:,} jobs", 1):
         began = time.perf_counter()
-        publish_plain(options.tasks, NOBODYS)
+        publish_plain(options.tasks, UNCONSUMED)
         plain = time.perf_counter() - began
-        with Redis.from_url(ground.redis_url) as broker:
-            broker.delete(NOBODYS)
+        with Redis.from_url(servers.redis_url) as broker:
+            broker.delete(UNCONSUMED)
         began = time.perf_counter()
         with transaction.atomic():
             transaction.on_commit(lambda: recorded.append(time.perf_counter() - began))
@@ -112,16 +112,16 @@ def _starting(ground: Ground, options: Namespace, screen: Screen) -> tuple[Track
     return execution, rows
 
 
-def _progress(ground: Ground, options: Namespace, execution: TrackedExecution, screen: Screen) -> list[Row]:
-    """Both are asked when all is final and nobody works."""
+def _progress(servers: Servers, options: Namespace, execution: TrackedExecution, screen: Screen) -> list[Row]:
+    """Read both when all jobs are final and no worker has work."""
     jobs = options.tasks
     with screen.stage(f"Progress of {jobs:,} jobs", 1):
-        ours = asked(lambda: execution.progress().counts, {"Success": jobs}, options.rounds)
+        counted = time_calls(lambda: execution.progress().counts, {"Success": jobs}, options.rounds)
     with screen.stage(f"{GROUP} of {jobs:,}", 1):
-        group = Group(ground, jobs, half=jobs)
+        group = Group(servers, jobs, half=jobs)
         group.carry_out(FIRST, jobs, options.budget)
-        theirs = asked(group.completed, jobs, GROUP_ROUNDS)
-    found = {"execution.progress()": ours, GROUP: theirs}
+        celery = time_calls(group.completed, jobs, GROUP_ROUNDS)
+    found = {"execution.progress()": counted, GROUP: celery}
     rows = [_row("progress", way, jobs, [ms / 1000 for ms in times]) for way, times in found.items()]
     for row in rows:
         screen.keep(row)

@@ -1,7 +1,7 @@
-"""A Celery app as anybody has it: a task that does nothing, and a Redis that keeps its results.
+"""A Celery app without the product: a task that does nothing, and a Redis result backend.
 
-Two queues, so that a worker can be given the first part of a group and then the rest. Nothing of ours works
-in it; the heartbeat that Django's apps bring along looks after nobody here.
+There are two queues, so that a worker can run the first part of a group and then the rest. The heartbeat that
+the Django apps connect is disconnected, because these workers claim nothing.
 """
 
 import os
@@ -27,7 +27,7 @@ def noop() -> None:
 
 
 @worker_init.connect
-def leave_our_queue_alone(**_: object) -> None:
+def disconnect_heartbeat(**_: object) -> None:
     from celery.signals import worker_process_init, worker_ready
 
     worker_ready.disconnect(dispatch_uid="heartbeat.greet")

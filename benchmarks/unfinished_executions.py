@@ -1,4 +1,4 @@
-"""Executions for the experiments that report: all of them true, each with tasks that have not ended."""
+"""The executions of the experiments that report: each status is true, and some tasks of each are not final."""
 
 from django.db import connection
 from django.db.models import Max
@@ -24,9 +24,9 @@ ORDER BY e.id, t
 
 
 def prepare(executions: int, tasks: int, *, done: int = 0) -> list[tuple[int, int]]:
-    """New executions of so many tasks, the first `done` of each succeeded.
+    """Create executions of so many tasks, of which the first `done` have succeeded, and analyse the tables.
 
-    Returns (execution id, task id) of each task that is not final, in order; the tables are analysed.
+    Return (execution id, task id) of each task that is not final, in order.
     """
     after = Execution.objects.aggregate(last=Max("id"))["last"] or 0
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""One pass with node processes: all of them sent off together, until nothing is left or the time is up."""
+"""One pass with node processes: all begin together and work until nothing is left or the budget is spent."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -7,14 +7,14 @@ from benchmarks.figures import Meters, Pids
 from benchmarks.nodes import Nodes
 from benchmarks.screen import Show
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
-def work_off(nodes: Nodes, meters: Meters, left: Callable[[], int], budget: float, show: Show) -> bool:
-    """Cycle after cycle, as ticks would start them, until one leaves nothing or has done nothing.
+def run_cycles(nodes: Nodes, meters: Meters, left: Callable[[], int], budget: float, show: Show) -> bool:
+    """Run cycle after cycle, as ticks would start them, until a cycle leaves nothing or has done nothing.
 
-    The clock runs from `go` to the end of the last node; between two cycles it stands still, while we ask
-    what is left. True if the budget ended it: then the nodes are ended, too.
+    The clock runs from `go` to the end of the last node. It stops between two cycles, while the backlog is read.
+    Return True if the budget ended the pass; then the nodes are stopped as well.
     """
     pids: Pids = {"nodes": [node.process.pid for node in nodes.alive]}
     while True:
@@ -22,7 +22,7 @@ def work_off(nodes: Nodes, meters: Meters, left: Callable[[], int], budget: floa
         meters.start(pids)
         began = monotonic()
         nodes.send("go")
-        while not nodes.wait(LOOK_SECONDS):
+        while not nodes.wait(POLL_SECONDS):
             show(nodes.refreshed)
             if meters.seconds + monotonic() - began > budget:
                 meters.stop(end=nodes.stop)

@@ -1,4 +1,4 @@
-"""The crew: real workers and one beat, as processes like in production."""
+"""Celery workers and one beat, each a process as in production."""
 
 import os
 import re
@@ -11,31 +11,31 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchmarks.ground import ROOT, Ground
+from benchmarks.servers import ROOT, Servers
 from harbor_refresh.local.process import kill_tree, spawn, tail
 
 DONE = re.compile(rb"Refresh outdate execution status done, (\d+) succeed, (\d+) failed")
 STOP_SECONDS = 15
 
 
-class Crew:
-    """Not started yet; as a context manager it is started on entry and stopped at the end.
+class Cluster:
+    """Started on entry as a context manager, and stopped at its end.
 
-    `include` are modules with tasks beside the product's; `environ` is what they have over the ground's
-    environment. Each crew logs to files of its own.
+    `include` names modules with tasks beside the product's. `environ` is added to the servers' environment. Each
+    cluster logs to files of its own.
     """
 
-    #: Where they find the Celery app.
+    #: The argument of `celery -A`.
     app = "harbor_refresh"
-    _crews = 0
+    _made = 0
 
     def __init__(
-        self, ground: Ground, workers: int, concurrency: int, *, include: Sequence[str] = (), **environ: str
+        self, servers: Servers, workers: int, concurrency: int, *, include: Sequence[str] = (), **environ: str
     ) -> None:
-        Crew._crews += 1
-        self._directory = ground.directory / f"crew{Crew._crews}"
+        Cluster._made += 1
+        self._directory = servers.directory / f"cluster{Cluster._made}"
         self._directory.mkdir()
-        self._environ = ground.environ | environ
+        self._environ = servers.environ | environ
         self._commands = {"beat": ["beat", "--loglevel=INFO", "--pidfile="]} | {
             f"worker{n}": [
                 *("worker", f"-c{concurrency}", "-n", f"worker{n}@%h", "--loglevel=INFO"),
@@ -59,7 +59,7 @@ class Crew:
         self.stop()
 
     def start(self, *names: str) -> None:
-        """Start these, or all."""
+        """Start these processes, or all of them."""
         for name in names or self._commands:
             self._running[name] = spawn(
                 [sys.executable, "-m", "celery", "-A", self.app, *self._commands[name]],
@@ -81,24 +81,24 @@ class Crew:
     def workers(self) -> list[str]:
         return [name for name in self._running if name != "beat"]
 
-    def fallen(self) -> str | None:
-        """The name and the last words of one that is not alive any more, and that we did not kill."""
+    def failure(self) -> str | None:
+        """Describe a process that has ended without `kill`, with the end of its log; None if there is none."""
         for name, process in self._running.items():
             if process.poll() is not None:
                 return f"{name} ended with {process.returncode}:\n{tail(self._log(name))}"
         return None
 
     def kill(self, name: str) -> None:
-        """SIGKILL it and its pool, all at once."""
+        """Send SIGKILL to the process and its pool at once."""
         process = self._running.pop(name)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         kill_tree(process)
 
-    def stop(self, *, firmly: bool = False) -> None:
-        """A warm shutdown, which ends what is being worked; `firmly`, none."""
+    def stop(self, *, cold: bool = False) -> None:
+        """Shut down warm, so that running tasks come to their end; with `cold`, kill at once."""
         for process in self._running.values():
-            process.send_signal(signal.SIGKILL if firmly else signal.SIGTERM)
+            process.send_signal(signal.SIGKILL if cold else signal.SIGTERM)
         for process in self._running.values():
             try:
                 process.wait(STOP_SECONDS)
@@ -107,7 +107,7 @@ class Crew:
         self._running.clear()
 
     def refreshed(self) -> tuple[int, int]:
-        """How many refreshes succeeded and failed, by the lines the workers have logged."""
+        """Count the refreshes that succeeded and failed, from the logs of the workers."""
         succeeded = failed = 0
         for name in self._commands:
             with suppress(FileNotFoundError):

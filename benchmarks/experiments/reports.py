@@ -1,6 +1,6 @@
-"""Bulk reports through the use case: how many a second reach the database, their marks included.
+"""Bulk reports through the use case: how many a second are committed, marks included.
 
-Nobody refreshes meanwhile, so what is measured is the reporting alone.
+No worker runs, so reporting alone is measured.
 """
 
 import time
@@ -8,14 +8,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import Ground
 from benchmarks.meters import RedisMeter, SqlMeter
-from benchmarks.options import chosen
-from benchmarks.prepared import prepare
-from benchmarks.reporter import Job
-from benchmarks.reporters import parts, reporting
+from benchmarks.options import with_defaults
+from benchmarks.reporter import Assignment
+from benchmarks.reporters import reporting, split
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen, Show
+from benchmarks.servers import Servers
+from benchmarks.unfinished_executions import prepare
 from executions.queue import execution_queue
 
 COLUMNS: Sequence[Column] = (
@@ -32,25 +32,25 @@ COLUMNS: Sequence[Column] = (
 )
 
 
-def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
-    options = chosen("reports", options)
+def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
+    options = with_defaults("reports", options)
     rows = []
     for batch in options.batches:
         reports = options.executions * options.tasks_per_execution
         with screen.stage(f"{reports:,} reports, {batch:,} a call", 1) as show:
-            row = _measure(ground, options, batch, show)
+            row = _measure(servers, options, batch, show)
         screen.keep(row)
         rows.append(row)
     return rows
 
 
-def _measure(ground: Ground, options: Namespace, batch: int, show: Show) -> Row:
+def _measure(servers: Servers, options: Namespace, batch: int, show: Show) -> Row:
     pairs = prepare(options.executions, options.tasks_per_execution)
-    dealt = parts([task for _, task in pairs], options.processes)
-    jobs = [Job(tasks, options.budget, batch, wake_up=False) for tasks in dealt if tasks]
+    dealt = split([task for _, task in pairs], options.processes)
+    assignments = [Assignment(tasks, options.budget, batch, wake_up=False) for tasks in dealt if tasks]
     marked_before = execution_queue().stats().backlog
-    redis, sql = RedisMeter(ground.redis_url), SqlMeter()
-    with reporting(jobs, ground) as running:
+    redis, sql = RedisMeter(servers.redis_url), SqlMeter()
+    with reporting(assignments, servers) as running:
         redis.start()
         sql.start()
         deadline = running.begin + options.budget

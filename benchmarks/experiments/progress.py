@@ -1,7 +1,7 @@
-"""How far is a parent of many tasks? Ours, counted by one statement; Celery's, asked of its group.
+"""The progress of a parent of many tasks: ours, counted by one statement, and Celery's, asked of its group.
 
-Both are asked with nothing remembered from the last time, as a page asks that somebody opens. The tasks of
-ours are counted as the reports have left them: nothing is vacuumed in between.
+Neither caches anything between two questions, as when a page is opened. Our tables are not vacuumed after the
+reports.
 """
 
 import time
@@ -9,15 +9,15 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 from benchmarks.errors import BenchError
-from benchmarks.ground import Ground
 from benchmarks.group import Group
 from benchmarks.meters import RedisMeter
-from benchmarks.noop import FIRST, REST
-from benchmarks.options import chosen
+from benchmarks.noop_app import FIRST, REST
+from benchmarks.options import with_defaults
 from benchmarks.percentiles import percentile
-from benchmarks.prepared import prepare
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
+from benchmarks.servers import Servers
+from benchmarks.unfinished_executions import prepare
 from executions.usecases import Report, report
 from tasks.jobs import TrackedExecution
 
@@ -31,14 +31,14 @@ COLUMNS: Sequence[Column] = (
     ("redis_commands", "Redis commands"),
     ("rounds", "asked"),
 )
-OURS, THEIRS = "counted from the tasks", "Celery's GroupResult"
+COUNTED, CELERY = "counted from the tasks", "Celery's GroupResult"
 TOGETHER = 500
-#: Celery's answer takes a second and more; its median is soon known, its 99th percentile never.
+#: Celery's answer takes more than a second, so a few rounds give the median; its 99th percentile is not measured.
 GROUP_ROUNDS = 5
 
 
-def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
-    options = chosen("progress", options)
+def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
+    options = with_defaults("progress", options)
     half = options.tasks // 2
     stages = (0, half, options.tasks)
     rows = []
@@ -48,29 +48,29 @@ def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
         for number, done in enumerate(stages):
             _succeed(tasks[stages[max(0, number - 1)] : done])
             expected = {"Pending": options.tasks - done, "Success": done}
-            times = asked(lambda: execution.progress().counts, _without_zeros(expected), options.rounds)
-            rows.append(_row(OURS, options, done, times))
+            times = time_calls(lambda: execution.progress().counts, _without_zeros(expected), options.rounds)
+            rows.append(_row(COUNTED, options, done, times))
             screen.keep(rows[-1])
             show(number + 1)
     with screen.stage(f"Celery's group, {options.tasks:,} tasks", len(stages)) as show:
-        theirs = Group(ground, options.tasks, half)
-        meter = RedisMeter(ground.redis_url)
+        group = Group(servers, options.tasks, half)
+        meter = RedisMeter(servers.redis_url)
         for number, (done, queue) in enumerate(zip(stages, ("", FIRST, REST), strict=True)):
             if queue and done:
-                theirs.carry_out(queue, done, options.budget)
-            times = asked(theirs.completed, done, GROUP_ROUNDS, meter)
+                group.carry_out(queue, done, options.budget)
+            times = time_calls(group.completed, done, GROUP_ROUNDS, meter)
             gets = meter.commands_by_kind.get("get", 0) // GROUP_ROUNDS
-            rows.append(_row(THEIRS, options, done, times, gets))
+            rows.append(_row(CELERY, options, done, times, gets))
             screen.keep(rows[-1])
             show(number + 1)
         meter.close()
     return rows
 
 
-def asked(
+def time_calls(
     ask: Callable[[], object], expected: object, rounds: int, meter: RedisMeter | None = None
 ) -> list[float]:
-    """Milliseconds of each question, after one that is not counted. A wrong answer is no measurement."""
+    """Return the milliseconds of each call but the first. A wrong answer is an error, not a measurement."""
     ask()
     times = []
     if meter:
@@ -102,8 +102,8 @@ def _row(way: str, options: Namespace, done: int, times: Sequence[float], gets: 
         "tasks": options.tasks,
         "done": done / options.tasks,
         "median_ms": None if median is None else round(median, 3),
-        "p99_ms": None if p99 is None or way == THEIRS else round(p99, 3),
-        "statements": 1 if way == OURS else 0,
+        "p99_ms": None if p99 is None or way == CELERY else round(p99, 3),
+        "statements": 1 if way == COUNTED else 0,
         "rounds": len(times),
     }
     return Row(way, 1, 1, seconds=round(sum(times) / 1000, 3), redis_commands=gets, extra=extra)

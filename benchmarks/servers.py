@@ -1,8 +1,9 @@
-"""The ground a run stands on: its servers, and the environment that leads child processes to them.
+"""The servers of a run, and the environment of the child processes that use them.
 
-Servers named by DATABASE_URL and REDIS_URL are used, in a corner of our own (`given`); a server nobody
-named is started from its wheel in a temporary directory. Everything is gone when the run ends, however it
-ends. No Django here: this runs before there are settings.
+Servers named by DATABASE_URL and REDIS_URL are used, in a schema and a database of our own
+(`existing_servers`). A server that is not named is started from its wheel in a temporary directory. Everything
+is removed when the run ends, however it ends. This module imports no Django, because it runs before there are
+settings.
 """
 
 import os
@@ -18,8 +19,8 @@ from typing import Any, Self
 
 from redis import Redis
 
-from benchmarks.about import about
-from benchmarks.given import own_redis, own_schema
+from benchmarks.existing_servers import own_redis, own_schema
+from benchmarks.machine import describe
 from harbor_refresh.local.servers import EmbeddedPostgres, EmbeddedRedis
 from settings import env
 
@@ -27,23 +28,23 @@ ROOT = Path(__file__).resolve().parents[1]
 REDIS_DB = 15
 
 PARAMETERS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout": "15min"}
-#: Redis as it comes, without an append-only file: no design here needs what it holds to outlive it.
+#: Redis with its defaults and no append-only file, because no design needs Redis to keep its data.
 IN_MEMORY = ("--appendonly", "no")
-#: What the caller's environment must not bring into the measure: tunables, addresses, and the level of the
-#: log, whose lines are counted.
+#: Prefixes of variables that would change what is measured; they are removed from the caller's environment, and so
+#: is LOG_LEVEL, because log lines are counted.
 MEASURED = ("REFRESH_", "CELERY_", "EXECUTION_", "CORE_INSTANCE_", "DATABASE_URL", "REDIS_URL", "_REDIS_URL")
 
 
-class Ground:
-    """A context manager; its attributes are there once it is entered.
+class Servers:
+    """A context manager. Its attributes are set on entry.
 
     | attribute | |
     | --- | --- |
     | `environ` | the whole environment of every child process |
     | `database_url`, `redis_url` | the servers |
     | `directory` | a temporary directory, for logs |
-    | `pids` | process ids of the servers that are ours, by kind |
-    | `embedded` | the kinds of the servers that are ours |
+    | `pids` | process ids of the embedded servers, by kind |
+    | `embedded` | the kinds of the embedded servers |
     """
 
     environ: dict[str, str]
@@ -73,7 +74,7 @@ class Ground:
         self._open.close()
 
     def empty_redis(self) -> None:
-        """The whole Redis database, which is ours: it was empty when we came."""
+        """Empty the whole Redis database, which was empty when the run began."""
         with Redis.from_url(self.redis_url) as client:
             client.flushdb()
 
@@ -82,12 +83,12 @@ class Ground:
         return set(self.pids)
 
     def about(self) -> dict[str, Any]:
-        """Machine, versions, date and command line: what a figure is worth nothing without."""
+        """Machine, versions, date and command line, which every row has."""
         return dict(self._about)
 
     @cached_property
     def _about(self) -> dict[str, Any]:
-        return about(self.database_url, self.redis_url, embedded=self.embedded, command=self._command)
+        return describe(self.database_url, self.redis_url, embedded=self.embedded, command=self._command)
 
     @contextmanager
     def _database(self) -> Iterator[str]:
@@ -118,7 +119,7 @@ class Ground:
 
 
 def environment(database_url: str, redis_url: str) -> dict[str, str]:
-    """The caller's environment without what would change the measure, and with these servers."""
+    """The caller's environment with these servers, and without variables that would change what is measured."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(MEASURED)}
     kept.pop("LOG_LEVEL", None)
     if not env.secret("SECRET_KEY", ""):
@@ -130,7 +131,7 @@ def environment(database_url: str, redis_url: str) -> dict[str, str]:
 @contextmanager
 def _directory() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="harbor-refresh-bench-"))
-    directory.chmod(0o755)  # root's PostgreSQL runs as somebody else
+    directory.chmod(0o755)  # started by root, PostgreSQL runs as another user
     try:
         yield directory
     finally:
@@ -138,6 +139,6 @@ def _directory() -> Iterator[Path]:
 
 
 def _give_precedence(pid: int | None) -> None:
-    """Let Redis run when it can, as on a host of its own, if we are allowed to."""
+    """Give Redis a higher priority, as if it had a host of its own, if that is allowed."""
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, pid or 0, -15)

@@ -13,19 +13,19 @@ import psutil
 import psycopg
 from redis import Redis, RedisError
 
-#: What decides how fast a server writes.
+#: The parameters that decide how fast a server writes.
 PARAMETERS = ("shared_buffers", "fsync", "synchronous_commit", "full_page_writes", "max_wal_size")
 KEPT_ON_DISK = ("appendonly", "save")
 LIBRARIES = {"django": "django", "celery": "celery", "redis-py": "redis", "psycopg": "psycopg"}
 
 
-def about(database_url: str, redis_url: str, *, embedded: set[str], command: str) -> dict[str, Any]:
+def describe(database_url: str, redis_url: str, *, embedded: set[str], command: str) -> dict[str, Any]:
     with psycopg.connect(database_url) as connection:
         version_shown = _shown(connection, "server_version")
         parameters = {name: _shown(connection, name) for name in PARAMETERS}
     with Redis.from_url(redis_url) as client:
         server = cast("dict[str, Any]", client.info("server"))
-        with suppress(RedisError):  # a hosted one may not tell
+        with suppress(RedisError):  # a hosted server may refuse CONFIG
             parameters |= cast("dict[str, str]", client.config_get(*KEPT_ON_DISK))
     redis_name = str(server.get("server_name", "redis"))
     redis_version = server.get(f"{redis_name}_version") or server["redis_version"]

@@ -1,17 +1,17 @@
-"""What one execution costs, by how many wait: each strategy at each size, the smallest size first.
+"""What one execution costs, by the number that wait: each strategy at each size, the smallest size first.
 
-The tables are as large as the largest size all the time: what grows is the backlog. A strategy that the
-budget has cut once is not tried with more.
+The tables always have the largest size, so that only the backlog grows. A strategy that the budget has cut at
+one size is not tried at a larger one.
 """
 
 from argparse import Namespace
 from collections.abc import Sequence
 
-from benchmarks import data
-from benchmarks.ground import Ground
+from benchmarks import stale_executions
+from benchmarks.experiments.strategies import CELERY, measure_cluster, measure_nodes
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
-from benchmarks.strategies import CELERY, by_crew, by_nodes
+from benchmarks.servers import Servers
 
 COLUMNS: Sequence[Column] = (
     ("strategy", "strategy"),
@@ -26,10 +26,10 @@ COLUMNS: Sequence[Column] = (
 )
 
 
-def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
+def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
     largest = max(options.sizes)
     with screen.stage("Filling the tables", largest) as show:
-        data.fill(data.Size(largest, options.tasks_per_execution), show)
+        stale_executions.fill(stale_executions.Size(largest, options.tasks_per_execution), show)
     rows: list[Row] = []
     cut_at: dict[str, int] = {}
     for size in options.sizes:
@@ -39,7 +39,7 @@ def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
                     name, options.nodes, size, extra={"us_each": None, "not_tried": f"cut at {cut_at[name]:,}"}
                 )
             else:
-                row = _measure(name, size, ground, options, screen)
+                row = _measure(name, size, servers, options, screen)
             if row.cut:
                 cut_at[name] = size
             row.extra |= {"tasks_per_execution": options.tasks_per_execution, "budget_seconds": options.budget}
@@ -48,13 +48,13 @@ def run(ground: Ground, options: Namespace, screen: Screen) -> list[Row]:
     return rows
 
 
-def _measure(name: str, size: int, ground: Ground, options: Namespace, screen: Screen) -> Row:
-    measure = by_crew if name == CELERY else by_nodes
-    row = measure(name, ground, Namespace(**vars(options) | {"executions": size}), screen)
+def _measure(name: str, size: int, servers: Servers, options: Namespace, screen: Screen) -> Row:
+    measure = measure_cluster if name == CELERY else measure_nodes
+    row = measure(name, servers, Namespace(**vars(options) | {"executions": size}), screen)
     row.extra |= {"us_each": us_each(row), "not_tried": None}
     return row
 
 
 def us_each(row: Row) -> float | None:
-    """Microseconds an execution, of those that were done; None if none was."""
+    """Microseconds for each execution that was done; None if none was done."""
     return round(1e6 / row.executions_per_second, 2) if row.executions_per_second else None
