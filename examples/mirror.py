@@ -1,4 +1,4 @@
-"""Mirror a repository: one job an artifact, one execution for all, and a status that is always right.
+"""Mirror a repository: one job for each artifact, and one execution whose status follows from the jobs.
 
 celery -A harbor_refresh worker -c 2 --include examples.mirror
 python -m examples.mirror library/alpine 20
@@ -12,7 +12,7 @@ import django
 
 from harbor_refresh.celery import app
 
-django.setup()  # this is a program of its own; in a Django project it has happened by now
+django.setup()  # only in a program of its own; a Django project has done this already
 
 from tasks.jobs import Handle, TrackedJob, start
 
@@ -20,22 +20,25 @@ LAYERS = 5
 
 
 class RegistryBusy(Exception):
-    """The other registry says 429: later."""
+    """The other registry has answered 429."""
 
 
 @app.task(base=TrackedJob, name="examples.replicate", autoretry_for=(RegistryBusy,), default_retry_delay=1)
 def replicate(job: Handle, repository: str, tag: str) -> None:
-    """Copy an artifact, layer by layer. Here the copying is a sleep, and its luck is drawn from its name and try:
-    one of twenty finds the other registry busy, and comes again; one of fifty is broken."""
-    luck = random.Random(f"{repository}:{tag}, try {replicate.request.retries}")
+    """Copy an artifact, layer by layer. Here copying is a sleep.
+
+    One of 20 runs finds the other registry busy and is retried, and one of 50 fails. Which runs these are depends
+    only on the name of the artifact and the number of the retry.
+    """
+    rng = random.Random(f"{repository}:{tag}, try {replicate.request.retries}")
     for layer in range(1, LAYERS + 1):
         if job.should_stop():
             return
         job.check_in(f"{repository}:{tag}, layer {layer} of {LAYERS}")
-        time.sleep(luck.uniform(0.02, 0.12))
-    if luck.random() < 0.05:
+        time.sleep(rng.uniform(0.02, 0.12))
+    if rng.random() < 0.05:
         raise RegistryBusy(f"429, {repository}:{tag} later")
-    if luck.random() < 0.02:
+    if rng.random() < 0.02:
         raise ValueError(f"{repository}:{tag} has another digest than its manifest says")
 
 

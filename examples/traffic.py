@@ -1,10 +1,10 @@
-"""Mirrors to look at: four repositories a minute, without an end. Run by `make up`; what to copy is `mirror`.
+"""Mirrors for `make up` to show: four repositories a minute, without an end. The example to copy is `mirror`.
 
 celery -A harbor_refresh worker -c 2 -Q examples --include examples.mirror
 python -m examples.traffic
 
-It stops some on the way, and tries again what failed of some. It keeps the last hundred, and starts none while
-three are unfinished. What is under way when it ends comes to its end without it.
+It stops some executions and retries the failed jobs of others. It keeps the last hundred executions, and starts
+none while three are unfinished. The workers finish what is unfinished when this program ends.
 """
 
 import random
@@ -17,45 +17,45 @@ from django.db import close_old_connections
 from examples.mirror import replicate
 from tasks.jobs import TrackedExecution, start
 
-#: A queue of their own, with a worker of its own: so the refresh never waits behind jobs that take their time.
+#: A queue of its own with a worker of its own, so that refreshes do not wait behind slow jobs.
 QUEUE = "examples"
 VENDOR = "REPLICATION"
-MARK = {"example": "mirror"}
+LABEL = {"example": "mirror"}
 REPOSITORIES = ("alpine", "busybox", "debian", "nginx", "python", "valkey")
 SIZES = (5, 10, 20, 40)
 KEEP = 100
 UNFINISHED = 3
-EVERY_SECONDS, AGAIN_SECONDS, STOP_SECONDS = 15.0, 2.0, 4.0
+EVERY_SECONDS, RETRY_SECONDS, STOP_SECONDS = 15.0, 2.0, 4.0
 
 ended = Event()
 
 
-def ours(**which: Any) -> Any:
-    """Executions of ours, the oldest first."""
-    return TrackedExecution.objects.filter(vendor_type=VENDOR, extra_attrs=MARK, **which).order_by("pk")
+def mirrors(**which: Any) -> Any:
+    """The executions of this program, the oldest first."""
+    return TrackedExecution.objects.filter(vendor_type=VENDOR, extra_attrs=LABEL, **which).order_by("pk")
 
 
-def mirror() -> TrackedExecution:
+def start_mirror() -> TrackedExecution:
     number, release = random.randrange(len(REPOSITORIES)), random.randint(1, 99)
     tags = [f"{release}.{minor}" for minor in range(random.choice(SIZES))]
     jobs = [replicate.s(f"library/{REPOSITORIES[number]}", tag).set(queue=QUEUE) for tag in tags]
-    return start(VENDOR, vendor_id=number + 1, jobs=jobs, trigger="SCHEDULE", extra_attrs=MARK)
+    return start(VENDOR, vendor_id=number + 1, jobs=jobs, trigger="SCHEDULE", extra_attrs=LABEL)
 
 
-def go_on() -> None:
-    """Start one; now and then think better of it, or of the last that failed."""
-    if ours(end_time=None).count() < UNFINISHED:
-        execution, luck = mirror(), random.random()
-        if luck < 0.1:
+def make_traffic() -> None:
+    """Start a mirror; sometimes stop it, or retry the failed jobs of the last mirror that failed."""
+    if mirrors(end_time=None).count() < UNFINISHED:
+        execution, chance = start_mirror(), random.random()
+        if chance < 0.1:
             ended.wait(STOP_SECONDS)
             execution.stop()
-        elif luck < 0.3 and (failed := ours(status="Error").last()):
+        elif chance < 0.3 and (failed := mirrors(status="Error").last()):
             failed.retry_failed()
 
 
-def forget_the_oldest() -> None:
-    surplus = max(0, ours().count() - KEEP)
-    oldest = ours(end_time__isnull=False).values_list("pk", flat=True)[:surplus]
+def delete_the_oldest() -> None:
+    surplus = max(0, mirrors().count() - KEEP)
+    oldest = mirrors(end_time__isnull=False).values_list("pk", flat=True)[:surplus]
     TrackedExecution.objects.filter(pk__in=list(oldest)).delete()
 
 
@@ -67,13 +67,13 @@ def main() -> None:
     while not ended.is_set():
         close_old_connections()
         try:
-            go_on()
-            forget_the_oldest()
-        except Exception as exc:  # whatever is away: said once, and tried again
+            make_traffic()
+            delete_the_oldest()
+        except Exception as exc:  # a server is away: print it once, and try again
             if not trouble:
                 print(f"{type(exc).__name__}: {exc}".strip(), "Trying again.", flush=True)
             trouble = True
-            ended.wait(AGAIN_SECONDS)
+            ended.wait(RETRY_SECONDS)
         else:
             if trouble:
                 print("It works again", flush=True)

@@ -42,7 +42,7 @@ def test_a_mirror_of_twenty_artifacts_succeeds_and_shows_how_far_it_is(cluster: 
     assert len(set(shown)) > 3
     assert shares[-1].startswith("100%  {'Success': 20}")
     assert [job.args for job in Job.objects.order_by("pk")] == [["library/alpine", f"1.{n}"] for n in range(20)]
-    # as luck will have it, the registry is busy with the last one, which gets another try
+    # the seed of the last one makes the registry busy, so that it is retried
     ends = Task.objects.order_by("pk").values_list("status", "status_revision", "run_count")
     assert list(ends) == [("Success", 0, 0)] * 19 + [("Success", 1, 1)]
     assert history() == [("Running", "Success")]
@@ -68,10 +68,10 @@ def test_a_mirror_that_the_traffic_has_started_comes_to_its_end_without_it(clust
     wait_for(lambda: Task.objects.filter(status="Success").exists(), "a job to succeed", log=worker.log)
     end(mirrors)
     assert mirrors.text().splitlines() == ["Mirrors begin", "No more mirrors"]
-    wait_for(lambda: not traffic.ours(end_time=None), "every mirror to end", log=worker.log)
+    wait_for(lambda: not traffic.mirrors(end_time=None), "every mirror to end", log=worker.log)
     found = Execution.objects.values_list("vendor_type", "trigger", "status")
     assert set(found) <= {("REPLICATION", "SCHEDULE", status) for status in ("Success", "Error", "Stopped")}
-    assert traffic.ours().count() == len(found) > 0
+    assert traffic.mirrors().count() == len(found) > 0
 
 
 def test_the_traffic_waits_for_a_database_that_is_away(cluster: Cluster, redis: Redis) -> None:
@@ -82,6 +82,6 @@ def test_the_traffic_waits_for_a_database_that_is_away(cluster: Cluster, redis: 
     finally:
         servers.postgres.start()
     wait_for(lambda: "It works again" in mirrors.text(), "it to go on", log=mirrors.log)
-    assert traffic.ours().exists()
+    assert traffic.mirrors().exists()
     assert "Traceback" not in mirrors.text()
     end(mirrors)

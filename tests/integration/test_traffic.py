@@ -1,4 +1,4 @@
-"""The traffic of the example: what it starts, and what it keeps."""
+"""The traffic of the example: the executions it starts and keeps."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def refreshed_at_once(settings: Settings) -> None:
 
 @pytest.fixture
 def no_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What it waits for is over at once."""
+    """Every wait of the traffic ends at once."""
     traffic.ended.set()
     yield
     traffic.ended.clear()
@@ -32,26 +32,26 @@ def finish(execution: TrackedExecution, status: str = "Success") -> None:
 
 
 def test_a_mirror_is_a_replication_whose_jobs_go_to_their_own_queue() -> None:
-    execution = traffic.mirror()
+    execution = traffic.start_mirror()
     execution.refresh_from_db()
     assert (execution.vendor_type, execution.trigger, execution.status) == ("REPLICATION", "SCHEDULE", "Running")
-    assert execution.extra_attrs == traffic.MARK
+    assert execution.extra_attrs == traffic.LABEL
     jobs = Job.objects.filter(task__execution=execution)
     assert jobs.count() in traffic.SIZES
     assert {(job.name, job.options["queue"]) for job in jobs} == {("examples.replicate", "examples")}
     assert not jobs.filter(published_at=None).exists()
 
 
-def test_the_oldest_that_have_ended_are_forgotten_with_their_jobs_and_nobody_elses(
+def test_the_oldest_that_have_ended_are_deleted_with_their_jobs_and_no_other_executions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(traffic, "KEEP", 2)
-    theirs = start("REPLICATION", jobs=[mirror.replicate.s("library/alpine", "1.0")])
-    unfinished, *others, last = (traffic.mirror() for _ in range(5))
-    for execution in (theirs, *others, last):
+    foreign = start("REPLICATION", jobs=[mirror.replicate.s("library/alpine", "1.0")])
+    unfinished, *ended, last = (traffic.start_mirror() for _ in range(5))
+    for execution in (foreign, *ended, last):
         finish(execution)
-    traffic.forget_the_oldest()
-    left = {theirs.pk, unfinished.pk, last.pk}
+    traffic.delete_the_oldest()
+    left = {foreign.pk, unfinished.pk, last.pk}
     assert set(TrackedExecution.objects.values_list("pk", flat=True)) == left
     assert set(Task.objects.values_list("execution", flat=True)) == left
     assert Job.objects.count() == Task.objects.count()
@@ -59,22 +59,22 @@ def test_the_oldest_that_have_ended_are_forgotten_with_their_jobs_and_nobody_els
 
 def test_none_is_started_while_three_are_unfinished() -> None:
     for _ in range(traffic.UNFINISHED):
-        traffic.mirror()
-    traffic.go_on()
-    assert traffic.ours().count() == traffic.UNFINISHED
+        traffic.start_mirror()
+    traffic.make_traffic()
+    assert traffic.mirrors().count() == traffic.UNFINISHED
 
 
-def test_now_and_then_one_is_stopped_on_its_way(no_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_mirrors_are_stopped(no_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.random", lambda: 0.05)
-    traffic.go_on()
-    assert traffic.ours().get().status == "Stopped"
+    traffic.make_traffic()
+    assert traffic.mirrors().get().status == "Stopped"
 
 
-def test_now_and_then_the_last_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = traffic.mirror()
+def test_sometimes_the_last_failed_mirror_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = traffic.start_mirror()
     finish(failed, "Error")
-    assert traffic.ours().get().status == "Error"
+    assert traffic.mirrors().get().status == "Error"
     monkeypatch.setattr("random.random", lambda: 0.2)
-    traffic.go_on()
-    assert [one.status for one in traffic.ours()] == ["Running", "Running"]
+    traffic.make_traffic()
+    assert [one.status for one in traffic.mirrors()] == ["Running", "Running"]
     assert Job.objects.filter(task__execution=failed, task__status="Pending", task__status_revision=2).exists()
