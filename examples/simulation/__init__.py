@@ -1,12 +1,12 @@
-"""Runners that do not exist: what `manage.py simulate` plans, sends, waits for and checks.
+"""Invented runners: what `manage.py simulate` plans, sends, waits for and checks. It is no installed app.
 
-| module   | owns                                                                            |
-| -------- | ------------------------------------------------------------------------------- |
-| `plan`   | what each runner will do, from a seed alone; touches nothing                     |
-| `oracle` | what must come of a plan, worked out without the database                        |
-| `crowd`  | threads that carry out a plan through the use cases                              |
-| `drain`  | waiting until the queue is empty                                                |
-| `verdict`| whether K1 to K4 hold, and every end is what the oracle said                     |
-| `demo`   | gentle traffic without an end, for `make up`                                     |
-| `options`, `screen` | what a person types, and what a person sees                           |
+| module | owns |
+| --- | --- |
+| `plan` | what each runner will report, from a seed alone |
+| `prediction` | the status each execution of a plan must have in the end, computed without the database |
+| `runners` | threads that carry out a plan through the use cases |
+| `queue_state` | waiting until the queue is empty, and a description of it |
+| `verdict` | whether K1 to K4 hold and every status is the predicted one |
+| `demo` | slow traffic without an end, for `make up` |
+| `options`, `screen` | the options of the command, and its output |
 """

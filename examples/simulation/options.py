@@ -1,4 +1,4 @@
-"""What the options of `simulate` take, each told in one line when it got something else."""
+"""Readers of the options of `simulate`. A value that is not allowed is an error of one line."""
 
 import math
 from argparse import ArgumentTypeError
@@ -37,7 +37,7 @@ def seconds(text: str) -> float:
 
 
 def rate(text: str) -> float:
-    """A slower one would wait for longer than a thread can."""
+    """Read a rate. A lower rate than SLOWEST would make a thread wait for longer than it can."""
     number = _number(text)
     if number != 0 and not SLOWEST <= number < math.inf:
         raise ArgumentTypeError(f"got {text!r}, takes 0 or a number from {SLOWEST}")

@@ -1,9 +1,8 @@
-"""What each runner will do, from a seed alone: the same mix gives the same plan, move by move.
+"""What each runner will report, from a seed alone: the same mix gives the same plan, move by move.
 
-Pure: no clock, no database. A task is reported by one runner from its beginning to its end, so what
-comes of it does not depend on who is quicker; the tasks of one execution belong to several runners,
-so many hands work on the same execution. Only an execution that will be stopped belongs to one
-runner, because there it matters what came before the stop.
+No clock and no database. All reports of a task are sent by one runner, so its outcome does not depend on the
+speed of the runners. The tasks of one execution belong to several runners, so that its reports compete. An
+execution that will be stopped belongs to one runner, because its outcome depends on the reports before the stop.
 """
 
 from dataclasses import dataclass
@@ -24,13 +23,13 @@ VENDORS = (
     "SLACK",
 )
 
-#: Not a task: the execution as a whole.
+#: In the place of a task: the execution as a whole.
 WHOLE = -1
 
 
 @dataclass(frozen=True)
 class Mix:
-    """How much of everything. Shares are between 0 and 1, and independent of each other."""
+    """The numbers and shares of a plan. Shares are between 0 and 1 and independent of each other."""
 
     executions: int = 100
     tasks: int = 4
@@ -46,9 +45,9 @@ class Mix:
 
 
 class Move(NamedTuple):
-    """A runner reports a task; or, if the task is WHOLE, somebody stops the execution.
+    """A runner reports a task, or stops the execution if the task is WHOLE.
 
-    Executions and tasks are counted from 0 in the plan: they have no ids yet.
+    Executions and tasks are counted from 0, because they have no ids yet.
     """
 
     execution: int
@@ -64,13 +63,13 @@ class Plan:
     scripts: tuple[tuple[Move, ...], ...]
 
     def __len__(self) -> int:
-        """How many moves there are, of all runners together."""
+        """The number of moves of all runners."""
         return sum(len(script) for script in self.scripts)
 
 
 Timed = tuple[float, Move]
 
-#: On the plan's own clock all executions begin within 1; a late report is that much behind.
+#: The delay of a late report, on the plan's clock, on which all executions begin between 0 and 1.
 LATE = 0.5
 
 
@@ -83,15 +82,15 @@ def plan(mix: Mix) -> Plan:
         stopped = rng.random() < mix.stops
         for task in range(mix.tasks):
             runner = owner if stopped else (owner + task) % mix.runners
-            runners[runner] += _disturbed(_life(mix, rng, execution, task, begin), mix, rng)
+            runners[runner] += _disturb(_reports(mix, rng, execution, task, begin), mix, rng)
         if stopped:
             stop = Move(execution, WHOLE, Status.STOPPED, 0)
             runners[owner].append((begin + rng.uniform(0, 0.3), stop))
-    return Plan(mix, vendors, tuple(_in_order(moves) for moves in runners))
+    return Plan(mix, vendors, tuple(_sort(moves) for moves in runners))
 
 
-def _life(mix: Mix, rng: Random, execution: int, task: int, begin: float) -> list[Timed]:
-    """Scheduled, Running, an end; a task that is run again fails first."""
+def _reports(mix: Mix, rng: Random, execution: int, task: int, begin: float) -> list[Timed]:
+    """Make the reports of a task: Scheduled, Running, an end. A task that runs again fails first."""
     again = rng.random() < mix.retries
     end = Status.ERROR if rng.random() < mix.errors else Status.SUCCESS
     steps = [
@@ -108,14 +107,14 @@ def _life(mix: Mix, rng: Random, execution: int, task: int, begin: float) -> lis
     return moves
 
 
-def _disturbed(life: list[Timed], mix: Mix, rng: Random) -> list[Timed]:
-    """The same reports as a bad network brings them: swapped, late, twice."""
-    times = [time for time, _ in life]
+def _disturb(reports: list[Timed], mix: Mix, rng: Random) -> list[Timed]:
+    """Swap, delay and repeat reports, as a bad network does."""
+    times = [time for time, _ in reports]
     for place in range(len(times) - 1):
         if rng.random() < mix.reordered:
             times[place], times[place + 1] = times[place + 1], times[place]
     arrived = []
-    for time, (_, move) in zip(times, life, strict=True):
+    for time, (_, move) in zip(times, reports, strict=True):
         arrival = time + LATE if rng.random() < mix.late else time
         arrived.append((arrival, move))
         if rng.random() < mix.duplicates:
@@ -123,5 +122,5 @@ def _disturbed(life: list[Timed], mix: Mix, rng: Random) -> list[Timed]:
     return arrived
 
 
-def _in_order(moves: list[Timed]) -> tuple[Move, ...]:
+def _sort(moves: list[Timed]) -> tuple[Move, ...]:
     return tuple(move for _, move in sorted(moves, key=itemgetter(0)))

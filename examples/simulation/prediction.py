@@ -1,11 +1,11 @@
-"""What must come of a plan, move by move in plain Python: a second opinion on the SQL."""
+"""The outcome that a plan predicts, computed move by move in Python and independently of the SQL."""
 
 from examples.simulation.plan import WHOLE, Move, Plan
 from executions.status import Status
 
 
 def outcomes(plan: Plan) -> list[Status]:
-    """The status each execution of the plan must have in the end, in the plan's order."""
+    """Return the status that each execution of the plan must have in the end, in the plan's order."""
     tasks = [[(0, Status.PENDING)] * plan.mix.tasks for _ in range(plan.mix.executions)]
     for script in plan.scripts:
         for move in script:
@@ -27,7 +27,7 @@ def _make(move: Move, tasks: list[tuple[int, Status]]) -> None:
 
 
 def rollup(statuses: list[Status]) -> Status:
-    """The rule as it is written: an unfinished task, else an Error, else a Stopped."""
+    """Apply the rule: Running if a task is unfinished, else Error, else Stopped, else Success."""
     if not all(status.is_final for status in statuses):
         return Status.RUNNING
     for worst in (Status.ERROR, Status.STOPPED):

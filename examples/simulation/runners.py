@@ -1,7 +1,7 @@
-"""The crowd: one thread a runner, each carrying out its script through the use cases.
+"""The runners: threads that carry out the scripts of a plan through the use cases.
 
-A report may be sent twice without harm, so a runner whose database goes away waits and sends its
-batch again: the plan is carried out to its end whatever is restarted meanwhile.
+Reports are idempotent. A runner that loses the database waits and sends its batch again, so the plan is carried
+out to its end although servers are restarted meanwhile.
 """
 
 import threading
@@ -19,15 +19,15 @@ from executions.errors import DatabaseAway
 from executions.usecases import NewExecution, NewTask, Report, create_many, report, stop
 
 BATCH = 10
-AGAIN_SECONDS = 0.5
-TOGETHER = 500
+RETRY_SECONDS = 0.5
+PAGE = 500
 
 Progress = Callable[[int], None]
 
 
 @dataclass
 class Tally:
-    """What became of the moves; `sent` counts reports and stops."""
+    """The results of the moves so far. `sent` counts reports and stops."""
 
     sent: int = 0
     applied: int = 0
@@ -37,37 +37,37 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Made:
-    """The ids that the executions and tasks of a plan got."""
+class Created:
+    """The ids of the executions of a plan and of their tasks."""
 
     executions: list[int]
     tasks: list[list[int]]
 
 
-def make(plan: Plan, progress: Progress = lambda made: None) -> Made:
-    """Create the executions of a plan, all of them still Running."""
-    made = Made([], [])
-    for start in range(0, plan.mix.executions, TOGETHER):
-        vendors = plan.vendors[start : start + TOGETHER]
+def create_executions(plan: Plan, progress: Progress = lambda count: None) -> Created:
+    """Create the executions of a plan. All of them are Running."""
+    created = Created([], [])
+    for start in range(0, plan.mix.executions, PAGE):
+        vendors = plan.vendors[start : start + PAGE]
         news = [
             NewExecution(vendor, tasks=[NewTask()] * plan.mix.tasks, extra_attrs={"seed": plan.mix.seed})
             for vendor in vendors
         ]
         for execution in create_many(news):
-            made.executions.append(execution.pk)
-            made.tasks.append(list(execution.tasks.order_by("pk").values_list("pk", flat=True)))
-        progress(len(made.executions))
-    return made
+            created.executions.append(execution.pk)
+            created.tasks.append(list(execution.tasks.order_by("pk").values_list("pk", flat=True)))
+        progress(len(created.executions))
+    return created
 
 
-class Crowd:
-    """Carries out a plan over executions made for it, at `rate` moves a second (0: no limit).
+class Runners:
+    """Carries out a plan on the executions created for it, at `rate` moves a second (0: no limit).
 
-    `patience` is how many seconds a runner waits for a database that is away before it gives up.
+    A runner gives up when the database is away for longer than `patience` seconds.
     """
 
-    def __init__(self, plan: Plan, made: Made, *, rate: float, patience: float) -> None:
-        self._plan, self._made, self._patience = plan, made, patience
+    def __init__(self, plan: Plan, created: Created, *, rate: float, patience: float) -> None:
+        self._plan, self._created, self._patience = plan, created, patience
         self._rate = rate / max(1, len(plan.scripts))
         self._batch = max(1, min(BATCH, round(self._rate / 10))) if rate else BATCH
         self._over = threading.Event()
@@ -75,7 +75,7 @@ class Crowd:
         self.tally = Tally()
 
     def run(self, progress: Progress = lambda sent: None) -> Tally:
-        """Until the last move is made. If one runner fails, or we are interrupted, all stop."""
+        """Run until the last move is made. If one runner fails, or on KeyboardInterrupt, all runners stop."""
         with ThreadPoolExecutor(max(1, len(self._plan.scripts)), "runner") as threads:
             futures = [threads.submit(self._carry_out, one) for one in self._plan.scripts]
             try:
@@ -100,30 +100,30 @@ class Crowd:
                 due = start + sent / self._rate if self._rate else start
                 if self._over.wait(max(0.0, due - time.monotonic())):
                     return
-                self._insist(moves)
+                self._send_until_answered(moves)
                 sent += len(moves)
         finally:
             connection.close()
 
-    def _insist(self, moves: Sequence[Move]) -> None:
+    def _send_until_answered(self, moves: Sequence[Move]) -> None:
         deadline = time.monotonic() + self._patience
         while True:
             try:
                 with absence_translated():
                     return self._make_moves(moves)
             except DatabaseAway:
-                if time.monotonic() > deadline or self._over.wait(AGAIN_SECONDS):
+                if time.monotonic() > deadline or self._over.wait(RETRY_SECONDS):
                     raise
 
     def _make_moves(self, moves: Sequence[Move]) -> None:
         if moves[0].task == WHOLE:
-            stop(self._made.executions[moves[0].execution])
+            stop(self._created.executions[moves[0].execution])
             with self._lock:
                 self.tally.sent += 1
                 self.tally.stops += 1
             return
         outcome = report(
-            Report(self._made.tasks[move.execution][move.task], move.status, move.revision) for move in moves
+            Report(self._created.tasks[move.execution][move.task], move.status, move.revision) for move in moves
         )
         with self._lock:
             self.tally.sent += len(moves)
@@ -133,7 +133,7 @@ class Crowd:
 
 
 def _batches(script: Sequence[Move], size: int) -> Iterator[list[Move]]:
-    """Reports together, up to `size`; each stop alone, and in its place."""
+    """Split a script into batches of up to `size` reports. Each stop is a batch of its own; the order is kept."""
     for is_stop, group in groupby(script, key=lambda move: move.task == WHOLE):
         while batch := list(islice(group, 1 if is_stop else size)):
             yield batch

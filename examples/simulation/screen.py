@@ -1,4 +1,4 @@
-"""What a simulation shows: progress on standard error while it runs, and the verdict at its end."""
+"""The output of a simulation: progress on standard error, and the verdict at the end."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,11 +48,11 @@ class Screen:
             yield lambda now: progress.update(task, now=now)
 
 
-def shown(result: Result) -> Sequence[Table | str]:
+def render(result: Result) -> Sequence[Table | str]:
     rows = [(name, MEANING[name], _count(len(result.broken(name)))) for name in NAMES]
     rows.append(("plan", "every end is what the plan predicts", _count(len(result.surprises))))
     details: list[str] = []
-    if not result.failure:  # else they only say that it is not over
+    if not result.failure:  # if the queue did not drain, violations only say that work is left
         details = [*map(str, result.violations[:SHOWN]), *result.surprises[:SHOWN]]
     return [_summary(result), table(("", "what must hold", "does it"), rows), *details]
 

@@ -1,22 +1,24 @@
-"""Whether a simulation came out as it must: by K1 to K4, and by the oracle."""
+"""Whether K1 to K4 hold after a simulation, and every status is the one the plan predicts."""
 
+import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from examples.simulation.crowd import Made, Tally
-from examples.simulation.drain import lasting_violations
-from examples.simulation.oracle import outcomes
 from examples.simulation.plan import Mix, Plan
-from executions.invariants import Violation
+from examples.simulation.prediction import outcomes
+from examples.simulation.runners import Created, Tally
+from executions.invariants import Violation, violations
 from executions.management.output import plural
 from executions.models import Execution
 
 NAMES = ("K1", "K2", "K3", "K4")
+POLL_SECONDS = 0.2
+SETTLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a simulation did, and what was wrong after it."""
+    """What a simulation did and what was wrong after it. Surprises are statuses the plan does not predict."""
 
     mix: Mix
     first_id: int
@@ -34,7 +36,7 @@ class Result:
 
     @property
     def complaint(self) -> str:
-        """One line on what is wrong; empty if nothing is."""
+        """Say in one line what is wrong; empty if nothing is."""
         if self.failure or self.holds:
             return self.failure
         names = sorted({one.name for one in self.violations})
@@ -62,26 +64,41 @@ class Result:
         }
 
 
-def judge(plan: Plan, made: Made, tally: Tally, *, failure: str, times: tuple[float, float]) -> Result:
-    """Ask the servers, and compare each execution of the plan with what the plan predicts."""
+def judge(plan: Plan, created: Created, tally: Tally, *, failure: str, times: tuple[float, float]) -> Result:
+    """Look for violations on the servers, and compare each execution with what the plan predicts."""
     return Result(
         mix=plan.mix,
-        first_id=min(made.executions),
-        last_id=max(made.executions),
+        first_id=min(created.executions),
+        last_id=max(created.executions),
         tally=tally,
         seconds_reporting=times[0],
         seconds_draining=times[1],
         failure=failure,
         violations=lasting_violations(),
-        surprises=surprises(plan, made),
+        surprises=surprises(plan, created),
     )
 
 
-def surprises(plan: Plan, made: Made) -> list[str]:
-    """Executions that ended unlike the plan predicts, whoever it was that changed them."""
-    stored = dict(Execution.objects.in_bulk(made.executions))
+def lasting_violations() -> list[Violation]:
+    """Return the violations that are still there after SETTLE_SECONDS.
+
+    Other processes may report meanwhile, and an execution is out of date for a moment after each report. A real
+    violation stays.
+    """
+    found = violations()
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while found and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        same = {(one.name, one.execution_id) for one in found}
+        found = [one for one in violations() if (one.name, one.execution_id) in same]
+    return found
+
+
+def surprises(plan: Plan, created: Created) -> list[str]:
+    """Describe the executions whose status or vendor is not the predicted one, whatever has changed them."""
+    stored = dict(Execution.objects.in_bulk(created.executions))
     found = []
-    for execution_id, vendor, predicted in zip(made.executions, plan.vendors, outcomes(plan), strict=True):
+    for execution_id, vendor, predicted in zip(created.executions, plan.vendors, outcomes(plan), strict=True):
         execution = stored.get(execution_id)
         got = (execution.status, execution.vendor_type) if execution else ("gone", "")
         if got != (predicted, vendor):

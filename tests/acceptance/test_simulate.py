@@ -1,4 +1,4 @@
-"""`manage.py simulate` as a person types it, over real servers and a real worker."""
+"""`manage.py simulate` on the command line, over real servers and a real worker."""
 
 import json
 import os
@@ -24,7 +24,7 @@ PATIENCE = 120
 
 @pytest.fixture
 def environment(database: str, redis: Redis) -> dict[str, str]:
-    """That of a person with this test's database; `simulate` runs as a process of its own."""
+    """The environment of a process that uses this test's database."""
     return os.environ | {
         "DATABASE_URL": servers.postgres.url_for(database),
         "DJANGO_SETTINGS_MODULE": "settings.test",
@@ -64,7 +64,7 @@ def rows(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_crowd_with_every_trouble_leaves_every_status_true(environment: dict[str, str]) -> None:
+def test_runners_with_every_trouble_leave_every_status_true(environment: dict[str, str]) -> None:
     words = ("--executions", "200", "--seed", "7", "--errors", "0.2", "--retries", "0.2")
     more = ("--stops", "0.1", "--duplicates", "0.2", "--late", "0.2", "--reordered", "0.2")
     done = simulate(environment, *words, *more, "--json")
@@ -81,7 +81,7 @@ def test_a_crowd_with_every_trouble_leaves_every_status_true(environment: dict[s
 
 
 @pytest.mark.usefixtures("worker")
-def test_what_a_person_sees_names_the_seed_and_each_invariant(environment: dict[str, str]) -> None:
+def test_the_output_names_the_seed_and_each_invariant(environment: dict[str, str]) -> None:
     done = simulate(environment, "--executions", "20", "--seed", "3", "--rate", "400")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20 executions of 4 tasks" in done.stdout

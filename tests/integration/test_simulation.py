@@ -1,4 +1,4 @@
-"""The crowd and the demo over a real database: when it goes away, and how they stay bounded."""
+"""The runners and the demo over a real database: when it goes away, and that the demo stays bounded."""
 
 import threading
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 from django.db import OperationalError, connection
 
-from examples.simulation import crowd as crowds
-from examples.simulation.crowd import Crowd, Made, make
-from examples.simulation.demo import MARK, Demo
-from examples.simulation.drain import NotDrained, describe, drain
-from examples.simulation.oracle import outcomes
+from examples.simulation import runners
+from examples.simulation.demo import LABEL, Demo
 from examples.simulation.plan import Mix, Plan, plan
+from examples.simulation.prediction import outcomes
+from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
+from examples.simulation.runners import Created, Runners, create_executions
 from examples.simulation.verdict import surprises
 from executions.errors import DatabaseAway
 from executions.models import Execution, Task
@@ -23,36 +23,38 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 MIX = Mix(executions=30, stops=0.2, errors=0.2, retries=0.2, duplicates=0.2, late=0.2)
 
 
-def carried_out(todo: Plan) -> Made:
-    made = make(todo)
-    Crowd(todo, made, rate=0, patience=5).run()
-    return made
+def carried_out(todo: Plan) -> Created:
+    created = create_executions(todo)
+    Runners(todo, created, rate=0, patience=5).run()
+    return created
 
 
-def test_what_the_crowd_reported_is_what_the_plan_predicts() -> None:
+def test_the_reports_of_the_runners_give_what_the_plan_predicts() -> None:
     todo = plan(MIX)
-    made = carried_out(todo)
-    refresh(made.executions)
-    assert surprises(todo, made) == []
-    stored = Execution.objects.in_bulk(made.executions)
-    assert [stored[pk].status for pk in made.executions] == outcomes(todo)
-    assert {stored[pk].vendor_type for pk in made.executions} <= set(MIX.vendors)
+    created = carried_out(todo)
+    refresh(created.executions)
+    assert surprises(todo, created) == []
+    stored = Execution.objects.in_bulk(created.executions)
+    assert [stored[pk].status for pk in created.executions] == outcomes(todo)
+    assert {stored[pk].vendor_type for pk in created.executions} <= set(MIX.vendors)
 
 
-def test_an_execution_that_somebody_else_changed_is_a_surprise() -> None:
+def test_an_execution_that_was_changed_from_outside_is_a_surprise() -> None:
     todo = plan(Mix(executions=3, errors=0, retries=0, stops=0))
-    made = make(todo)
-    stop(made.executions[1])
-    Crowd(todo, made, rate=0, patience=5).run()
-    refresh(made.executions)
-    assert surprises(todo, made) == [f"execution {made.executions[1]} is Stopped, and the plan predicts Success"]
+    created = create_executions(todo)
+    stop(created.executions[1])
+    Runners(todo, created, rate=0, patience=5).run()
+    refresh(created.executions)
+    assert surprises(todo, created) == [
+        f"execution {created.executions[1]} is Stopped, and the plan predicts Success"
+    ]
 
 
 def test_every_move_is_counted_once() -> None:
     todo = plan(MIX)
-    made = make(todo)
+    created = create_executions(todo)
     seen: list[int] = []
-    tally = Crowd(todo, made, rate=0, patience=5).run(seen.append)
+    tally = Runners(todo, created, rate=0, patience=5).run(seen.append)
     assert tally.sent == len(todo)
     assert tally.applied + tally.unchanged + tally.stops == len(todo)
     assert tally.refused == 0
@@ -60,7 +62,7 @@ def test_every_move_is_counted_once() -> None:
 
 
 def fails_at_first(times: int, act: Callable[..., object]) -> Callable[..., object]:
-    """`act`, whose first calls find no database."""
+    """Wrap `act` so that its first calls find no database."""
     lock, left = threading.Lock(), [times]
 
     def acts(*words: object) -> object:
@@ -74,33 +76,33 @@ def fails_at_first(times: int, act: Callable[..., object]) -> Callable[..., obje
 
 
 def test_a_database_that_goes_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crowds, "AGAIN_SECONDS", 0.01)
-    monkeypatch.setattr(crowds, "report", fails_at_first(20, report))
+    monkeypatch.setattr(runners, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(runners, "report", fails_at_first(20, report))
     todo = plan(MIX)
-    made = carried_out(todo)
-    refresh(made.executions)
-    assert surprises(todo, made) == []
+    created = carried_out(todo)
+    refresh(created.executions)
+    assert surprises(todo, created) == []
 
 
-def test_a_database_that_stays_away_ends_the_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crowds, "AGAIN_SECONDS", 0.01)
+def test_a_database_that_stays_away_ends_the_runners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runners, "RETRY_SECONDS", 0.01)
     todo = plan(MIX)
-    made = make(todo)
-    monkeypatch.setattr(crowds, "report", fails_at_first(10**9, report))
+    created = create_executions(todo)
+    monkeypatch.setattr(runners, "report", fails_at_first(10**9, report))
     with pytest.raises(DatabaseAway):
-        Crowd(todo, made, rate=0, patience=0.1).run()
+        Runners(todo, created, rate=0, patience=0.1).run()
 
 
-def test_a_queue_that_nobody_works_does_not_drain(queue: ExecutionQueue) -> None:
+def test_a_queue_without_workers_does_not_drain(queue: ExecutionQueue) -> None:
     queue.add(["1:SLACK", "2:SLACK"])
     looks: list[str] = []
     with pytest.raises(NotDrained, match="no worker gives a sign of life"):
-        drain(0.3, lambda stats: looks.append(describe(stats)))
+        wait_until_drained(0.3, lambda stats: looks.append(describe(stats)))
     assert looks[0].startswith("2 in the queue, 0 in processing")
 
 
 def test_an_empty_queue_has_drained(queue: ExecutionQueue) -> None:
-    drain(0)
+    wait_until_drained(0)
 
 
 class Enough(Exception):
@@ -108,7 +110,7 @@ class Enough(Exception):
 
 
 class Clock:
-    """A time that passes when somebody sleeps, and ends the demo when there is enough."""
+    """A clock that only `sleep` moves; it ends the demo when `enough` is true."""
 
     def __init__(self, enough: Callable[[], bool]) -> None:
         self.time, self._enough = 0.0, enough
@@ -124,7 +126,7 @@ class Clock:
 
 
 def work_until(enough: Callable[[], bool], keep: int = 500) -> list[str]:
-    """Run the demo until there is enough, on a clock of its own; returns what it told."""
+    """Run the demo on a clock of its own until `enough` is true; return what it told."""
     told: list[str] = []
     clock = Clock(enough)
     with pytest.raises(Enough):
@@ -142,10 +144,10 @@ def test_the_demo_brings_its_executions_to_an_end() -> None:
         return Execution.objects.filter(end_time__isnull=False).count() >= 10
 
     assert work_until(enough) == []
-    assert Execution.objects.filter(extra_attrs=MARK).count() == Execution.objects.count()
+    assert Execution.objects.filter(extra_attrs=LABEL).count() == Execution.objects.count()
 
 
-def test_the_demo_keeps_itself_bounded_and_touches_nobody_elses() -> None:
+def test_the_demo_keeps_a_bounded_number_and_deletes_only_its_own() -> None:
     other = create(NewExecution("SLACK", tasks=[NewTask()]))
     stop(other.pk)
 
@@ -154,13 +156,13 @@ def test_the_demo_keeps_itself_bounded_and_touches_nobody_elses() -> None:
         return Execution.objects.latest("pk").pk >= other.pk + 60
 
     work_until(enough, keep=20)
-    finished = Execution.objects.filter(extra_attrs=MARK, end_time__isnull=False)
+    finished = Execution.objects.filter(extra_attrs=LABEL, end_time__isnull=False)
     assert finished.count() <= 20
     assert Execution.objects.filter(pk=other.pk).exists()
 
 
-def test_the_demo_takes_up_what_an_earlier_one_left() -> None:
-    left = create(NewExecution("SLACK", extra_attrs=MARK, tasks=[NewTask(), NewTask()]))
+def test_the_demo_finishes_what_an_earlier_one_left() -> None:
+    left = create(NewExecution("SLACK", extra_attrs=LABEL, tasks=[NewTask(), NewTask()]))
     ended = Task.objects.filter(execution=left, status="Success")
     work_until(lambda: ended.count() == 2)
 

@@ -1,12 +1,12 @@
-"""The plan of a simulation: the same every time, in the shares asked for; and the oracle."""
+"""The plan of a simulation: repeatable, with the shares asked for; and the outcome it predicts."""
 
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from examples.simulation.oracle import outcomes, rollup
 from examples.simulation.plan import WHOLE, Mix, Move, Plan, plan
+from examples.simulation.prediction import outcomes, rollup
 from executions.status import Status
 
 CALM = Mix(errors=0, retries=0, stops=0, duplicates=0, late=0, reordered=0)
@@ -134,11 +134,11 @@ def test_every_execution_of_a_plan_reaches_an_end() -> None:
         ([(WHOLE, Status.STOPPED, 0), (0, Status.RUNNING, 1)], "Running"),
     ],
 )
-def test_the_oracle(steps: list[tuple[int, Status, int]], outcome: str) -> None:
+def test_the_prediction(steps: list[tuple[int, Status, int]], outcome: str) -> None:
     assert outcomes(script(*steps)) == [outcome]
 
 
-def test_the_oracle_rolls_up_in_the_order_of_the_rule() -> None:
+def test_the_prediction_rolls_up_in_the_order_of_the_rule() -> None:
     everything = list(Status)
     for gone, outcome in (
         ((), Status.RUNNING),

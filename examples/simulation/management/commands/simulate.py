@@ -1,4 +1,4 @@
-"""`manage.py simulate`: invented runners, and whether every status is true after them."""
+"""`manage.py simulate`: reports of invented runners, and whether every status is true after them."""
 
 import secrets
 import signal
@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
-from examples.simulation.crowd import Crowd, make
 from examples.simulation.demo import demo
-from examples.simulation.drain import NotDrained, describe, drain
 from examples.simulation.options import count, rate, seconds, share, vendors
 from examples.simulation.plan import VENDORS, Mix, plan
-from examples.simulation.screen import Screen, shown
+from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
+from examples.simulation.runners import Runners, create_executions
+from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
 from executions.management.output import Answer, Failed, Misused, absences_told, tell
 
@@ -27,16 +27,16 @@ NUMBERS = {
 SHARES = {
     "errors": "share of tasks that end with Error",
     "retries": "share of tasks that fail and are run again",
-    "stops": "share of executions that somebody stops",
+    "stops": "share of executions that are stopped",
     "duplicates": "share of reports that come twice",
-    "late": "share of reports that come long after the others",
+    "late": "share of reports that come late",
     "reordered": "share of reports that change places with the next",
 }
 
 
 class Command(BaseCommand):
     help = (
-        "Create executions and report their tasks as a crowd of runners would: with errors, "
+        "Create executions and report their tasks as many runners would: with errors, "
         "retries, stops, and with reports that come twice, late and out of order. Then wait for "
         "the queue to drain and tell whether every status is true. Exit 0 if so, 1 if not."
     )
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         text = "seconds the queue may take to drain; default: 120"
         add("--timeout", type=seconds, default=120.0, metavar="S", help=text)
         add("--json", action="store_true", help="print JSON")
-        text = "gentle traffic without an end, to look at; of the other options only --seed counts"
+        text = "slow traffic without an end, as `make up` shows it; of the other options only --seed is used"
         add("--demo", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
@@ -79,7 +79,7 @@ class Command(BaseCommand):
                 result = simulate(mix, options["rate"], options["timeout"], screen)
         except KeyboardInterrupt:
             raise Failed("interrupted; what has been reported stays.") from None
-        answer = Answer(result.as_json(), shown(result), result.complaint)
+        answer = Answer(result.as_json(), render(result), result.complaint)
         tell(answer, self.stdout, as_json=options["json"])
 
     def _demo(self, seed: int) -> None:
@@ -88,7 +88,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: ended.set())
 
         def sleep(seconds: float) -> None:
-            """Where the demo may end: between two acts, never in the middle of a commit."""
+            """End the demo here if it was asked to: between two acts, never in the middle of a commit."""
             if ended.wait(seconds):
                 raise KeyboardInterrupt
 
@@ -101,19 +101,19 @@ class Command(BaseCommand):
 
 
 def simulate(mix: Mix, rate: float, timeout: float, screen: Screen) -> Result:
-    """Plan, create, report, drain, judge. A queue that does not drain is judged, too."""
+    """Plan, create, report, wait for the queue, judge. A queue that does not drain is judged as well."""
     todo = plan(mix)
     with screen.bar("Creating", mix.executions) as progress:
-        made = make(todo, progress)
+        created = create_executions(todo, progress)
     began = time.monotonic()
     with screen.bar("Reporting", len(todo)) as progress:
-        tally = Crowd(todo, made, rate=rate, patience=timeout).run(progress)
+        tally = Runners(todo, created, rate=rate, patience=timeout).run(progress)
     reported = time.monotonic()
     failure = ""
     with screen.waiting("Draining") as show:
         try:
-            drain(timeout, lambda stats: show(describe(stats)))
+            wait_until_drained(timeout, lambda stats: show(describe(stats)))
         except NotDrained as exc:
             failure = str(exc)
     times = (reported - began, time.monotonic() - reported)
-    return judge(todo, made, tally, failure=failure, times=times)
+    return judge(todo, created, tally, failure=failure, times=times)
