@@ -56,10 +56,10 @@ class Command(BaseCommand):
             add(f"--{name}", type=count(1, most), default=default, metavar="N", help=shown)
         text = f"which, in this order; default: {','.join(ORDER)}"
         add("--strategies", type=one_of(ORDER), default=list(ORDER), metavar="A,B,…", help=text)
-        text = "seconds each pass of a strategy may take; what is not done by then is not done; default: 60"
+        text = "seconds each pass of a strategy may take; the rest is left undone; default: 60"
         add("--budget", type=seconds, default=60.0, metavar="S", help=text)
         add("--json", metavar="FILE", help="write the rows there; - is standard output, instead of the table")
-        text = f"the Redis database to work in, on a given server; it must be empty; default: {REDIS_DB}"
+        text = f"the Redis database to work in, on an existing server; it must be empty; default: {REDIS_DB}"
         add("--redis-db", type=count(0, 1_000_000), default=REDIS_DB, metavar="N", help=text)
         experiments.add_arguments(parser)
 
