@@ -1,6 +1,6 @@
 """`manage.py bench`: what a strategy costs, measured on real servers with real processes.
 
-Owns the measuring and nothing of what is measured: it drives `executions.strategies` and the Celery processes
+Owns the measuring and nothing of what is measured: it drives `tasks.strategies` and the Celery processes
 from outside, as production does. It is no installed app; `manage.py` finds its command.
 
 | module | owns |

@@ -16,8 +16,8 @@ from benchmarks.nodes import Node, Nodes
 from benchmarks.schedule import running_schedule
 from benchmarks.screen import Show
 from benchmarks.servers import Servers
-from executions.queue import execution_queue
-from executions.strategies import Strategy
+from tasks.queue import execution_queue
+from tasks.strategies import Strategy
 
 SAMPLE = 20_000
 POLL_SECONDS = 0.02

@@ -3,16 +3,17 @@
 from django.utils.module_loading import import_string
 
 from benchmarks import stale_executions
+from benchmarks.designs import Claim
 from benchmarks.meters import RedisMeter
 from benchmarks.screen import Screen
 from benchmarks.servers import Servers
-from executions.queue import execution_queue
-from executions.strategies import STRATEGIES, Strategy
+from tasks.queue import execution_queue
+from tasks.strategies import OLDER, Strategy
 
 
 def strategy_named(name: str) -> Strategy:
     """Make the strategy of that name, which need not be that of the settings."""
-    strategy: Strategy = import_string(STRATEGIES[name])()
+    strategy: Strategy = import_string(OLDER[name])() if name in OLDER else Claim()
     return strategy
 
 

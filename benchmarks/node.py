@@ -6,7 +6,7 @@ It reads words from standard input and answers each with one line of JSON on sta
 | --- | --- | --- |
 | (start) | Django, connections, for the queue's strategy a heartbeat | `{"ready": true}` |
 | `go` | one cycle of the strategy, or the work of another mode | `{"succeeded": n, "failed": n, "busy": n}` |
-| `recover` | `usecases.recover`, which production calls on a schedule | `{"recovered": n}` |
+| `recover` | `recovery.recover`, which production calls on a schedule | `{"recovered": n}` |
 | `end` | ends the process, as the end of the input does | |
 
 During a cycle it writes `{"working": n}` a few times a second, n being the refreshes done so far. SIGTERM stops a

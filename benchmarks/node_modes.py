@@ -16,11 +16,11 @@ from django.conf import settings
 from django.db import connection
 from redis import Redis
 
-from executions import usecases
-from executions.queue.connection import patient, single
-from executions.strategies import strategy
-from executions.usecases.refreshing import Refreshed
+from benchmarks.designs import strategy
+from executions.rollup import Refreshed, refresh
 from tasks import heartbeat
+from tasks.pipeline import recovery
+from tasks.queue.connection import patient, single
 
 Work = Callable[[], dict[str, int]]
 
@@ -41,7 +41,7 @@ def prepare(mode: str, first: int, last: int) -> Work:
 
 
 def recover() -> int:
-    return usecases.recover()
+    return recovery.recover()
 
 
 def _cycle() -> Work:
@@ -60,7 +60,7 @@ def _counts(outcome: Refreshed) -> dict[str, int]:
 def _bare_loop(first: int, last: int) -> Refreshed:
     total = Refreshed()
     for start in range(first, last + 1, settings.REFRESH_CHUNK):
-        total += usecases.refresh(range(start, min(start + settings.REFRESH_CHUNK, last + 1)))
+        total += refresh(range(start, min(start + settings.REFRESH_CHUNK, last + 1)))
     return total
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from django.db import ProgrammingError, connection
 from psycopg.errors import InsufficientPrivilege
 
-from executions.database import run
-from executions.queue import member
-from executions.strategies import Strategy
+from harbor_refresh import invariants
+from tasks.queue.members import member
+from tasks.strategies import Strategy
 
 CHUNK = 20_000
 VENDORS = (
@@ -143,7 +143,9 @@ def count_begun(last: int) -> int:
 
 def wrong(last: int) -> list[int]:
     """Return those of the first `last` executions that violate K1."""
-    return [number for number, _ in run("check_rollup", quarantined=False, at_most=None) if number <= last]
+    return [
+        number for number, _ in invariants.run("check_rollup", quarantined=False, at_most=None) if number <= last
+    ]
 
 
 def _greatest_id() -> int:

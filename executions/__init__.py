@@ -1,5 +1,3 @@
-"""The domain: executions, their tasks, and what keeps the status of the one true to the others.
-
-Imports run one way: screens (admin, commands) → use cases → the queue (Redis) and the rollup (SQL) →
-status, settings, errors. Nothing here knows of Celery; the `tasks` package listens to our signals.
+"""The truth, on PostgreSQL alone: executions, their tasks, and the rule by which the status of the one follows
+from the others. One use case a module. What other apps are told stands in `news`; this one imports none of them.
 """

@@ -7,8 +7,8 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Model
 
+from executions import sql
 from executions.errors import DatabaseAway
-from executions.sql import statement
 
 #: SQLSTATEs that speak of the server and not of a row: 08 connection, 53100 disk full, 53300 too many
 #: connections, 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction
@@ -18,24 +18,36 @@ AWAY = ("08", "53100", "53300", "57P", "25006", "25P03")
 
 
 class WriterOnly:
-    """Sends each read and write of our models to the database that the statements use.
+    """Sends each read and write of the models of one app to the database that the statements use.
 
     A use case decides by what it reads, and a replica lags. So this router stands before those of the project
-    (executions/apps.py), and answers for our models alone.
+    (apps.py of either app), and answers for our models alone.
     """
+
+    def __init__(self, app_label: str) -> None:
+        self._app_label = app_label
 
     def db_for_read(self, model: type[Model], **_: Any) -> str | None:
         table = model._meta.concrete_model or model
-        return DEFAULT_DB_ALIAS if table._meta.app_label == "executions" else None
+        return DEFAULT_DB_ALIAS if table._meta.app_label == self._app_label else None
 
     db_for_write = db_for_read
 
 
-def run(name: str, **values: Any) -> list[tuple[Any, ...]]:
-    """Run the statement of that name and fetch its rows, if it has any."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), {key: _bound(value) for key, value in values.items()})
-        return cursor.fetchall() if cursor.description else []
+class Statements:
+    """The statements of a package: `NAME.sql` in its folder `sql`. Called, it runs the one of that name."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def __call__(self, name: str, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows, if it has any."""
+        with connection.cursor() as cursor:
+            cursor.execute(sql.text(self.package, name), {key: _bound(value) for key, value in values.items()})
+            return cursor.fetchall() if cursor.description else []
+
+
+run = Statements(__package__)
 
 
 def _bound(value: Any) -> Any:

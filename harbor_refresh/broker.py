@@ -20,7 +20,7 @@ from typing import Any
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 
-from executions.queue.connection import NotServing, WaryConnection, WarySSLConnection
+from tasks.queue.connection import NotServing, WaryConnection, WarySSLConnection
 
 #: A list that never exists: to push to it is refused like any other write, and changes nothing.
 NO_LIST = "harbor_refresh.none"

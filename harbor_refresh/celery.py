@@ -9,7 +9,7 @@ from kombu import Queue
 
 from harbor_refresh.broker import mend
 from harbor_refresh.start import refuse_what_cannot_work
-from tasks.queues import JOBS, ROUTES, TICKS, WORK
+from tasks.celery_queues import JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 

@@ -125,7 +125,7 @@ CELERY_BEAT_SCHEDULER = "tasks.beat:PatientScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
-# The refresh. Every tunable of docs/operations.md has its one line here; executions.conf gives them types.
+# The refresh. Every tunable of docs/operations.md has its one line here; tasks.conf gives them types.
 EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = env.seconds(
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS", 30, at_least=-1
 )
@@ -212,11 +212,11 @@ UNFOLD = {
             {
                 "title": "Executions",
                 "items": [
-                    _page("Executions", "sync", "executions", "execution"),
-                    _page("Tasks", "task_alt", "executions", "task"),
-                    _page("Jobs", "work", "executions", "job"),
-                    _page("History", "history", "executions", "statuschange"),
-                    _page("Quarantine", "report", "executions", "quarantine"),
+                    _page("Executions", "sync", "harbor_executions", "execution"),
+                    _page("Tasks", "task_alt", "harbor_executions", "task"),
+                    _page("Jobs", "work", "harbor_tasks", "job"),
+                    _page("History", "history", "harbor_executions", "statuschange"),
+                    _page("Quarantine", "report", "harbor_executions", "quarantine"),
                 ],
             },
             {

@@ -1,5 +1,5 @@
-"""The Celery tasks: one actor a file, each a few lines over the use cases of `executions`.
+"""The hint and the muscle: the queue in Redis, the pipeline that works it off, tracked jobs, the older designs.
 
-`actors` lists them; `tick` is what the scheduled ones have in common; `heartbeat` and `wakeup` connect a
-worker to the queue; `schedule` keeps beat's rows.
+The Celery tasks stand here, one actor a file, each a few lines; `actors` lists them, and `tick` is what the
+scheduled ones have in common. `heartbeat` gives the signs of life of a process; `schedule` keeps beat's rows.
 """

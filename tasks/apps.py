@@ -1,26 +1,53 @@
 from django.apps import AppConfig
+from django.core.checks import register
+from django.db import router
+
+from executions.database import WriterOnly
 
 
 class TasksConfig(AppConfig):
     name = "tasks"
+    label = "harbor_tasks"
+    verbose_name = "Jobs and queue"
+    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from tasks import actors, checks, narrator
+        from tasks.jobs.overview import pass_counts
+
+        assert actors.__all__  # noqa: S101  # every process can send them
+        register(checks.check_settings)
+        router.routers.insert(0, WriterOnly(self.label))
+        narrator.begin()
+        pass_counts.begin()
+        self._listen_to_news()
+        self._listen_to_celery()
+
+    def _listen_to_news(self) -> None:
+        from executions.news import executions_changed, executions_deleted
+        from tasks.jobs.lifecycle import job_stops
+        from tasks.pipeline import marks
+
+        executions_changed.connect(marks.on_executions_changed, dispatch_uid="tasks.pipeline.marks")
+        executions_deleted.connect(job_stops.on_executions_deleted, dispatch_uid="tasks.jobs.job_stops")
+
+    def _listen_to_celery(self) -> None:
         from celery.signals import beat_init, celeryd_after_setup, worker_process_shutdown, worker_shutdown
 
-        from executions.signals import recorded, woken
-        from tasks import alone, heartbeat, instances, run_cycle, schedule, wakeup
-        from tasks.jobs import dropped, publishing
-        from tasks.jobs.recorder import recorder
-        from tasks.jobs.reporter import reporter
+        from tasks import heartbeat, run_cycle, schedule
+        from tasks.jobs.delivery.recorder import recorder
+        from tasks.jobs.delivery.reporter import reporter
+        from tasks.jobs.runtime import dropped
+        from tasks.strategies import older_strategy
 
-        recorded.connect(publishing.publish_what_was_recorded, dispatch_uid="tasks.jobs.publishing")
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
-            ending.connect(recorder.stop, dispatch_uid="tasks.jobs.recorder")  # first: what it records is reported
-            ending.connect(reporter.stop, dispatch_uid="tasks.jobs.reporter")
-        woken.connect(wakeup.send_tick, dispatch_uid="tasks.wakeup")
+            ending.connect(
+                recorder.stop, dispatch_uid="tasks.jobs.delivery.recorder"
+            )  # first: what it records is reported
+            ending.connect(reporter.stop, dispatch_uid="tasks.jobs.delivery.reporter")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
         dropped.connect()
         heartbeat.connect()
         celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
-        alone.connect()
-        instances.connect()
+        if older := older_strategy():
+            older.connect()

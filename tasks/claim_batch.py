@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 from celery import current_app, shared_task
 
-from executions.queue import Claim
-from executions.strategies import strategy
-from executions.usecases import dispatch
-from tasks.queues import WORK, waiting
+from tasks.celery_queues import WORK, waiting
+from tasks.pipeline.dispatcher import dispatch
+from tasks.queue.claim import Claim
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import broadcast
+from tasks.strategies import older_strategy
 from tasks.tick import Tick
 
 
 @shared_task(name="tasks.claim_batch", base=Tick)
 def claim_batch() -> int:
-    if strategy().everywhere:
+    if older_strategy():
         broadcast()
         return 0
     return dispatch(publish, waiting(WORK))

@@ -15,10 +15,13 @@ from typing import Any
 from celery import signals
 from django.conf import settings
 
-from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import Run, execution_queue, this_node
-from tasks.jobs import underway
+from tasks import tick
+from tasks.conf import refresh_settings
+from tasks.jobs.records.run import Run
+from tasks.jobs.runtime import underway
+from tasks.queue import execution_queue
+from tasks.queue.node import this_node
 
 log = logging.getLogger("harbor_refresh")
 
@@ -58,10 +61,8 @@ def ask_about(forgotten: list[Run], asking: threading.Thread | None) -> threadin
 
 
 def ask_for_recovery() -> None:
-    from tasks.recover_stale import recover_stale
-
     try:
-        recover_stale.apply_async(retry=False)
+        tick.send("tasks.recover_stale")
     except Exception as exc:  # whatever the broker's client raises: the schedule asks, too
         log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
 
@@ -84,11 +85,8 @@ def stop(**_: Any) -> None:
 def greet(sender: Any, **_: Any) -> None:
     """A worker that starts looks at once for what its predecessor left, and for what waits; and later for what
     is left of its jobs. The wait is spent here: a message that waits would come back from the broker."""
-    from tasks.reap import reap
-    from tasks.recover_stale import recover_stale
-
-    recover_stale.apply_async()
-    later = threading.Timer(settings.REFRESH_REAP_DELAY_SECONDS, reap.apply_async)
+    tick.send("tasks.recover_stale")
+    later = threading.Timer(settings.REFRESH_REAP_DELAY_SECONDS, tick.send, ["tasks.reap"])
     later.daemon = True
     later.start()
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from celery import shared_task
 
-from executions.usecases.jobs import reap as reap_jobs
-from tasks.jobs.publishing import may_wait
+from tasks.jobs.repair.reaper import reap as reap_jobs
+from tasks.jobs.runtime.broker import may_wait
 from tasks.tick import Tick
 
 

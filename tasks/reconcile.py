@@ -5,11 +5,11 @@ Sent by beat every REFRESH_RECONCILE_INTERVAL_SECONDS. One runs at a time; anoth
 
 from celery import shared_task
 
-from executions import usecases
+from tasks.pipeline import reconciliation
 from tasks.tick import Tick
 
 
 @shared_task(name="tasks.reconcile", base=Tick)
 def reconcile() -> dict[str, int]:
-    outcome = usecases.reconcile(yielding=True)
+    outcome = reconciliation.reconcile(yielding=True)
     return {"looked_at": outcome.looked_at, "marked": outcome.marked}

@@ -5,10 +5,10 @@ Sent by beat every REFRESH_RECOVER_INTERVAL_SECONDS, and by every worker that st
 
 from celery import shared_task
 
-from executions.usecases import recover
-from executions.usecases.jobs import recover_jobs
-from tasks.jobs.publishing import may_wait, publish
-from tasks.queues import WORK, waiting
+from tasks.celery_queues import WORK, waiting
+from tasks.jobs.repair.job_recovery import recover_jobs
+from tasks.jobs.runtime.broker import may_wait, publish
+from tasks.pipeline.recovery import recover
 from tasks.tick import Tick
 
 

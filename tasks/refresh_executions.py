@@ -9,8 +9,8 @@ from typing import Any
 
 from celery import shared_task
 
-from executions.queue import Claim
-from executions.usecases import work
+from tasks.pipeline.refresher import work
+from tasks.queue.claim import Claim
 
 
 @shared_task(name="tasks.refresh_executions")

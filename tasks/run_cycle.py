@@ -9,9 +9,9 @@ from typing import Any
 
 from celery import shared_task
 
-from executions.strategies import strategy
-from tasks.alone import alone
-from tasks.queues import CYCLES
+from tasks.celery_queues import CYCLES
+from tasks.strategies import older_strategy
+from tasks.strategies.worker_lock import alone
 from tasks.tick import EXPIRES_SECONDS
 
 
@@ -20,7 +20,9 @@ def run_cycle() -> dict[str, int]:
     with alone() as free:
         if not free:
             return {"dropped": 1}
-        outcome = strategy().cycle()
+        if not (older := older_strategy()):
+            return {"dropped": 1}
+        outcome = older.cycle()
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
 
 
@@ -30,5 +32,5 @@ def broadcast() -> None:
 
 def subscribe(instance: Any, **_: Any) -> None:
     """With such a design a worker listens for cycles, whatever other queues it was told to take (-Q)."""
-    if strategy().everywhere:
+    if older_strategy():
         instance.app.amqp.queues.select_add(CYCLES)

@@ -7,10 +7,10 @@ clock that is a minute off must not stop the schedule.
 
 from typing import Any
 
-from celery import Task
+from celery import Task, current_app
 from celery.result import AsyncResult
 
-from tasks.queues import TICKS, waiting
+from tasks.celery_queues import TICKS, waiting
 
 #: One for each kind of tick, and one more for a wake-up.
 ENOUGH = 4
@@ -27,3 +27,8 @@ class Tick(Task):  # type: ignore[type-arg]
         options.setdefault("expires", EXPIRES_SECONDS)
         result: AsyncResult[Any] = super().apply_async(*args, **options)
         return result
+
+
+def send(name: str) -> None:
+    """Send the tick of the actor of that name. By its name, because the actors stand above what sends ticks."""
+    current_app.tasks[name].apply_async(retry=False)

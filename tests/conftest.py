@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
-from executions.queue import ExecutionQueue, execution_queue
+from tasks.queue import execution_queue
+from tasks.queue.queue import ExecutionQueue
 from tests import servers
 
 TEMPLATE = "harbor_refresh_template"
@@ -55,7 +56,7 @@ def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]
 
 @pytest.fixture(autouse=True)
 def no_look_outlives_its_test() -> Iterator[None]:
-    """A process that knows of work looks for it a moment later (tasks/wakeup.py); not in the next test."""
+    """A process that knows of work checks a moment later (tasks/pipeline/wakeup.py); not in the next test."""
     yield
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):

@@ -18,7 +18,7 @@ from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
 from benchmarks.unfinished_executions import prepare
-from executions.usecases import Report, report
+from executions.reports import Report, report
 from tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (

@@ -14,11 +14,14 @@ from random import Random
 from django.db import connection
 
 from examples.simulation.plan import VENDORS
+from executions.creation import NewExecution, NewTask, create
 from executions.database import absence_translated
+from executions.deletion import delete
 from executions.errors import DatabaseAway, NoSuchExecution
 from executions.models import Execution, Task
+from executions.reports import Report, report
 from executions.status import FINAL_CODE, Status
-from executions.usecases import NewExecution, NewTask, Report, create, delete, report, stop
+from executions.stops import stop
 
 KEEP = 500
 EVERY_SECONDS = 2.0

@@ -4,7 +4,7 @@ import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
-from executions.queue import members
+from tasks.queue import members
 
 SLOWEST = 0.001
 

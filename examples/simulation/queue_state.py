@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable
 
-from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import Stats, execution_queue
+from tasks.conf import refresh_settings
+from tasks.queue import execution_queue
+from tasks.queue.queue import Stats
 
 POLL_SECONDS = 0.2
 START_A_WORKER = "Start one with: celery -A harbor_refresh worker --loglevel=INFO"

@@ -7,9 +7,9 @@ from typing import Any
 from examples.simulation.plan import Mix, Plan
 from examples.simulation.prediction import outcomes
 from examples.simulation.runners import Created, Tally
-from executions.invariants import Violation, violations
 from executions.management.output import plural
 from executions.models import Execution
+from harbor_refresh.invariants import Violation, violations
 
 NAMES = ("K1", "K2", "K3", "K4")
 POLL_SECONDS = 0.2

@@ -1,9 +1,9 @@
 """The screens for operators, one a module.
 
-They observe, and act through the use cases; nobody edits a status here. No screen counts a whole
-table, and none costs more because there are more rows.
+They observe; nobody edits a status here. No screen counts a whole table, and none costs more because there are
+more rows. What acts on the queue and on jobs is added by tasks/admin.
 """
 
-from executions.admin import execution, job, quarantine, status_change, task
+from executions.admin import execution, status_change, task
 
-__all__ = ["execution", "job", "quarantine", "status_change", "task"]
+__all__ = ["execution", "status_change", "task"]

@@ -40,5 +40,5 @@ def asks_first(description: str, explanation: str, *, icon: str, url_path: str, 
 
 
 def page_again(object_id: str) -> HttpResponse:
-    url = reverse("admin:executions_execution_change", args=[object_id])
+    url = reverse("admin:harbor_executions_execution_change", args=[object_id])
     return HttpResponse(headers={"HX-Redirect": url})

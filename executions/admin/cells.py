@@ -65,23 +65,19 @@ def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
 
 def tasks_url(execution_id: int, status: str = "") -> str:
     query = {"execution__id__exact": execution_id} | ({"status__exact": status} if status else {})
-    return f"{reverse('admin:executions_task_changelist')}?{urlencode(query)}"
+    return f"{reverse('admin:harbor_executions_task_changelist')}?{urlencode(query)}"
 
 
 def task_url(task_id: int) -> str:
-    return reverse("admin:executions_task_change", args=[task_id])
+    return reverse("admin:harbor_executions_task_change", args=[task_id])
 
 
 def task_link(task_id: int) -> SafeString:
     return format_html('<a href="{}" class="text-link">{}</a>', task_url(task_id), task_id)
 
 
-def jobs_url(execution_id: int) -> str:
-    return f"{reverse('admin:executions_job_changelist')}?{urlencode({OF_ONE_EXECUTION: execution_id})}"
-
-
 def execution_link(execution_id: int) -> SafeString:
-    url = reverse("admin:executions_execution_change", args=[execution_id])
+    url = reverse("admin:harbor_executions_execution_change", args=[execution_id])
     return format_html('<a href="{}" class="text-link">{}</a>', url, execution_id)
 
 

@@ -1,4 +1,4 @@
-"""The executions: their status, what their tasks are doing, their history, and `Refresh now`."""
+"""The executions: their status, what their tasks are doing, their history."""
 
 from typing import Any
 
@@ -9,22 +9,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.asking import asks_first, page_again
 from executions.admin.base import ReadOnlyAdmin
-from executions.admin.cells import (
-    is_quarantined,
-    label,
-    moment,
-    status_label,
-    task_labels,
-    tasks_url,
-    took,
-)
+from executions.admin.cells import is_quarantined, label, moment, status_label, task_labels, tasks_url, took
 from executions.admin.counts import CountedChangeList, counts_of
-from executions.admin.execution_jobs import WithJobs
 from executions.admin.legend import OF_EXECUTIONS, legend
 from executions.admin.looks import display
-from executions.admin.refreshing import MOST, refresh_now
 from executions.admin.search import executions_matching, vendors
 from executions.admin.status_change import History
 from executions.models import Execution
@@ -42,7 +31,7 @@ class VendorFilter(admin.SimpleListFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(WithJobs, ReadOnlyAdmin):
+class ExecutionAdmin(ReadOnlyAdmin):
     list_display = (
         "number",
         "shown_status",
@@ -74,8 +63,6 @@ class ExecutionAdmin(WithJobs, ReadOnlyAdmin):
     )
     readonly_fields = ("shown_status", "all_tasks", "started", "ended", "duration", "updated")
     inlines = (History,)
-    actions = ("refresh_selected", "stop_selected", "retry_selected")
-    actions_detail = ("refresh_this", "stop_this", "retry_this")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CountedChangeList]:
         return CountedChangeList
@@ -87,25 +74,6 @@ class ExecutionAdmin(WithJobs, ReadOnlyAdmin):
     def matching(self, rows: QuerySet[Execution], text: str) -> QuerySet[Execution]:
         return rows.filter(executions_matching(text))
 
-    def has_refresh_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm("executions.change_execution")
-
-    @admin.action(description="Refresh now", permissions=["refresh"])
-    def refresh_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MOST + 1]))
-
-    @asks_first(
-        "Refresh now",
-        "Brings the status to what the tasks say, at once, without the queue.",
-        icon="sync",
-        url_path="refresh",
-        submit="Refresh",
-    )
-    def refresh_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
-        chosen = Execution.objects.filter(pk=object_id)
-        refresh_now(request, list(chosen.values_list("pk", "vendor_type")))
-        return page_again(object_id)
-
     @display(description="Execution")
     def number(self, execution: Execution) -> int:
         return execution.pk
@@ -115,7 +83,7 @@ class ExecutionAdmin(WithJobs, ReadOnlyAdmin):
         status = status_label(execution.status)
         if not is_quarantined(execution):
             return status
-        url = reverse("admin:executions_quarantine_changelist") + f"?q={execution.pk}"
+        url = reverse("admin:harbor_executions_quarantine_changelist") + f"?q={execution.pk}"
         held = label("Quarantined", "danger", href=url, title=execution.quarantine.reason)
         return format_html('<span class="inline-flex gap-1">{}{}</span>', status, held)
 

@@ -24,12 +24,6 @@ OF_TASKS = {
     Status.SUCCESS: "done",
 }
 
-OF_JOBS = OF_TASKS | {
-    Status.PENDING: "waits for a worker",
-    Status.SCHEDULED: "will be tried again later",
-    Status.STOPPED: "stopped, or one before it failed",
-}
-
 
 def legend(request: HttpRequest, meanings: dict[Status, str]) -> dict[str, Any]:
     chosen = request.GET.get(PARAMETER)

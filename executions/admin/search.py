@@ -35,14 +35,3 @@ def executions_matching(text: str) -> Q:
         named = [vendor for vendor in known if word.lower() in vendor.lower()]
         condition &= Q(pk__in=ids) | Q(vendor_type__in=named)
     return condition
-
-
-def jobs_matching(text: str) -> Q:
-    """Every word must match: the job's id, its task's, or its execution's. All three are indexed columns of one
-    table, so its tasks are found by three indexes at once."""
-    condition = Q()
-    for word in text.split():
-        found = number(word)
-        same_id = Q() if found is None else Q(pk=found) | Q(execution_id=found)
-        condition &= Q(pk__in=Task.objects.filter(Q(job_id=word) | same_id).values("pk"))
-    return condition

@@ -13,14 +13,13 @@ from executions.admin.cells import execution_link, moment, status_label, took
 from executions.admin.legend import OF_TASKS, legend
 from executions.admin.looks import display
 from executions.admin.search import number
-from executions.admin.task_job import WithJob
 from executions.models import Task
 
 OF_ONE_EXECUTION = "execution__id__exact"
 
 
 @admin.register(Task)
-class TaskAdmin(WithJob, ReadOnlyAdmin):
+class TaskAdmin(ReadOnlyAdmin):
     list_display = (
         "id",
         "execution_number",

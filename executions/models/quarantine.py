@@ -20,3 +20,15 @@ class Quarantine(models.Model):
 
     def __str__(self) -> str:
         return f"quarantine of execution {self.execution_id}"
+
+
+class Release(models.Model):
+    """A release from quarantine that reconcile has not noticed yet: it must look at changes from then on."""
+
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "execution_release"
+
+    def __str__(self) -> str:
+        return f"release of changes from {self.changed_at}"

@@ -8,5 +8,6 @@ from importlib.resources import files
 
 
 @cache
-def statement(name: str) -> str:
-    return files(__name__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+def text(package: str, name: str) -> str:
+    """The file NAME.sql in the folder `sql` of a package."""
+    return files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

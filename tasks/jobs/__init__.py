@@ -11,7 +11,7 @@ See docs/jobs.md.
 
 from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.handle import Handle
-from tasks.jobs.starting import start
+from tasks.jobs.signatures import start
 from tasks.jobs.tracked import TrackedJob
 
 __all__ = ["Handle", "TrackedExecution", "TrackedJob", "start"]

@@ -5,7 +5,11 @@ import time
 from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
 from executions.status import is_final
-from executions.usecases import jobs
+from tasks.jobs.lifecycle import retries
+from tasks.jobs.lifecycle.job_stops import stop_jobs
+from tasks.jobs.lifecycle.uncommitted import is_uncommitted
+from tasks.jobs.overview import progress
+from tasks.jobs.overview.progress import Progress
 
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 
@@ -16,9 +20,9 @@ class TrackedExecution(Execution):
     class Meta:
         proxy = True
 
-    def progress(self) -> jobs.Progress:
+    def progress(self) -> Progress:
         """How far it is: one indexed query."""
-        return jobs.progress(self.pk)
+        return progress.progress(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
         """Until it has ended; its status then. StillRunning (a TimeoutError) if it takes longer than that.
@@ -26,7 +30,7 @@ class TrackedExecution(Execution):
         It looks at its row, at first often, then every other second. No message has to come for it to end.
         NotCommitted, at once, in the transaction that has started its jobs or tries them again.
         """
-        if jobs.is_uncommitted(self.pk):
+        if is_uncommitted(self.pk):
             raise NotCommitted
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = FIRST_LOOK
@@ -42,13 +46,13 @@ class TrackedExecution(Execution):
 
     def stop(self) -> int:
         """End what waits, ask what runs to end; it is Stopped when this returns. How many were asked."""
-        running = jobs.stop_jobs(self.pk)
+        running = stop_jobs(self.pk)
         self.refresh_from_db()
         return running
 
     def retry_failed(self) -> int:
         """Run once more what failed, and what was stopped for it in a chain; it is Running when this returns. How
         many: if there are none, nothing has changed."""
-        again = jobs.retry_failed(self.pk)
+        again = retries.retry_failed(self.pk)
         self.refresh_from_db()
         return again

@@ -4,9 +4,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from executions.errors import QueueUnavailable
-from executions.queue import Run, job_records
 from executions.text import made_storable
-from tasks.jobs import underway
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Run
+from tasks.jobs.runtime import underway
 
 if TYPE_CHECKING:
     from celery import Task

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from executions.queue import Offer
 from executions.status import MAX_ID, MAX_REVISION
 from executions.text import is_whole
-from executions.usecases.jobs import Message
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.records.run import Offer
 
 NAME = "harbor_job"
 

@@ -11,7 +11,7 @@ from celery.utils.time import maybe_iso8601, maybe_make_aware
 
 from executions.errors import Refused
 from executions.text import is_text, is_whole, shown
-from executions.usecases.jobs import MAX_ATTEMPTS
+from tasks.jobs.lifecycle.job_creation import MAX_ATTEMPTS
 
 LEAST_ATTEMPTS = 5
 #: A year. Far beyond it are moments that no calendar has.

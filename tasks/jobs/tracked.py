@@ -1,7 +1,7 @@
 """TrackedJob: the base of Celery tasks that are tasks of an execution.
 
 Each status change of a job is recorded in Redis first. If its report fails, recovery sends it
-(executions/usecases/jobs).
+(lifecycle/).
 """
 
 import json
@@ -18,14 +18,20 @@ from celery.exceptions import Ignore, Reject
 from celery.utils.time import maybe_make_aware
 
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
-from executions.queue import MAX_MESSAGE, Begun, Run, Verdict, job_records, this_node
 from executions.status import Status
 from executions.text import json_text, made_storable, said_by
-from executions.usecases.jobs import AGAIN, RESULT, Arguments, Turn, begin
-from tasks.jobs import header, recorder, reporter, underway
+from tasks.jobs import header
+from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.handle import Handle, Untracked
+from tasks.jobs.lifecycle.admission import begin
+from tasks.jobs.lifecycle.turn import AGAIN, RESULT, Arguments, Turn
 from tasks.jobs.options import attempts_for, refuse_options_of_retry
 from tasks.jobs.plain import was_run
+from tasks.jobs.records.record import MAX_MESSAGE
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Begun, Run, Verdict
+from tasks.jobs.runtime import underway
+from tasks.queue.node import this_node
 
 log = logging.getLogger("harbor_refresh")
 
@@ -49,8 +55,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     typing = False
     unique = False
     #: The worker's first look at a message, before Celery's.
-    Strategy = "tasks.jobs.received:strategy"
-    Request = "tasks.jobs.request:TrackedRequest"
+    Strategy = "tasks.jobs.runtime.received:strategy"
+    Request = "tasks.jobs.runtime.request:TrackedRequest"
     # Whatever the app's settings say: a message that is acknowledged before its job has ended is lost with it.
     acks_late = True
     reject_on_worker_lost = True

@@ -4,7 +4,8 @@ import json
 import sys
 import urllib.request
 
-from executions.usecases import NewExecution, NewTask, Report, create, report
+from executions.creation import NewExecution, NewTask, create
+from executions.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for

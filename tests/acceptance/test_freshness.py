@@ -2,8 +2,9 @@
 
 import time
 
+from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution
-from executions.usecases import NewExecution, NewTask, Report, create, report
+from executions.reports import Report, report
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 

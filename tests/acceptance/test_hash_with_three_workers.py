@@ -10,9 +10,9 @@ from pytest_django import Settings
 from redis import Redis
 
 from executions.models import Execution
-from executions.queue import instances
 from tasks.claim_batch import claim_batch
 from tasks.run_cycle import broadcast
+from tasks.strategies.hash import announcements
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed
 from tests.waiting import wait_for
@@ -67,7 +67,7 @@ def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_number_that_is_t
     hashing: Cluster, redis: Redis
 ) -> None:
     workers = [hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number)) for number in range(3)]
-    wait_for(lambda: sorted(instances.announced()) == [0, 1, 2], "three announcements")
+    wait_for(lambda: sorted(announcements.announced()) == [0, 1, 2], "three announcements")
     ids = many(90)
     succeed(ids)
     wait_for(ticked_until_true(ids), "every status to be true")
@@ -79,7 +79,7 @@ def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_number_that_is_t
     wait_for(fourth.died, "the fourth to give up", log=fourth.log)
     assert fourth.process.returncode == 1
     refusal = [line for line in fourth.text().splitlines() if "CORE_INSTANCE_ID" in line]
-    (holder,) = instances.announced()[2]
+    (holder,) = announcements.announced()[2]
     assert len(refusal) == 1
     assert refusal[0].startswith(f"CORE_INSTANCE_ID: got 2, which {holder} has and is alive; ")
     assert "Traceback" not in fourth.text()
@@ -108,7 +108,7 @@ def test_a_worker_that_is_told_to_end_gives_its_number_back_at_once(hashing: Clu
     worker = hashing.worker("w0", CORE_INSTANCE_ID="0")
     worker.signal(signal.SIGTERM)
     wait_for(worker.died, "the worker to end", log=worker.log)
-    assert instances.announced() == {}
+    assert announcements.announced() == {}
 
 
 def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages(

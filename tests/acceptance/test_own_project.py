@@ -79,7 +79,8 @@ BLOCKS
 print(execution, execution.status, execution.progress().counts)
 client = Client(headers={"host": "localhost"})
 client.force_login(get_user_model().objects.create_superuser("admin"))
-pages = ["executions/execution/", f"executions/execution/{execution.pk}/change/", "executions/task/"]
+pages = ["harbor_executions/execution/", f"harbor_executions/execution/{execution.pk}/change/"]
+pages += ["harbor_executions/task/", "harbor_tasks/job/"]
 pages += ["images/person/", "images/person/1/change/", "auth/group/", "auth/group/add/"]
 pages += ["django_celery_beat/periodictask/", "django_celery_beat/periodictask/1/change/"]
 print({client.get(f"/admin/{page}").status_code for page in pages})

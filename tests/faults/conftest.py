@@ -7,11 +7,12 @@ import pytest
 from redis import Redis
 
 from executions import points
-from executions.invariants import set_aside, violations
+from executions.creation import NewExecution, NewTask, create_many
 from executions.models import Execution, Task
-from executions.queue.job_records import MEMORY
-from executions.usecases import NewExecution, NewTask, Report, create_many, report
-from tasks.queues import JOBS, WORK
+from executions.reports import Report, report
+from harbor_refresh.invariants import set_aside, violations
+from tasks.celery_queues import JOBS, WORK
+from tasks.jobs.records.records import MEMORY
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 

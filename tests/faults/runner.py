@@ -9,7 +9,7 @@ import django
 
 django.setup()
 
-from executions.usecases import Report, report  # noqa: E402
+from executions.reports import Report, report  # noqa: E402
 
 task_ids = [int(word) for word in sys.argv[1:]]
 for start in range(0, len(task_ids), 10):

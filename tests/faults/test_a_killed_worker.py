@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.invariants import violations
 from executions.models import Quarantine, StatusChange
-from executions.queue import execution_queue
-from tasks.queues import WORK
+from harbor_refresh.invariants import violations
+from tasks.celery_queues import WORK
+from tasks.queue import execution_queue
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for

@@ -7,7 +7,7 @@ import pytest
 from redis import Redis
 
 from executions import points
-from executions.queue import execution_queue
+from tasks.queue import execution_queue
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed

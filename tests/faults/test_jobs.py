@@ -9,8 +9,9 @@ from celery import chain, group
 from redis import Redis
 
 from executions.errors import AlreadyUnderWay
-from executions.models import Execution, Job, Task
+from executions.models import Execution, Task
 from tasks.jobs import start
+from tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records

@@ -21,7 +21,7 @@ from django.db import connection, connections
 from redis import Redis
 
 from executions.models import Execution
-from executions.usecases import Report, report
+from executions.reports import Report, report
 from tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team

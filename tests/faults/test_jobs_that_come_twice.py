@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions import signals
 from executions.errors import AlreadyUnderWay
-from executions.models import Execution, Job
-from executions.queue import JobRecord
-from executions.queue.job_records import MEMORY
-from executions.usecases.jobs import NewJob
-from executions.usecases.jobs import start as record
+from executions.models import Execution
 from harbor_refresh.celery import app
+from tasks.celery_queues import JOBS, TICKS, WORK
 from tasks.jobs import start
-from tasks.jobs.publishing import publish_what_was_recorded
-from tasks.queues import JOBS, TICKS, WORK
+from tasks.jobs.lifecycle import publication
+from tasks.jobs.lifecycle.job_creation import NewJob
+from tasks.jobs.lifecycle.job_creation import start as record
+from tasks.jobs.records.record import JobRecord
+from tasks.jobs.records.records import MEMORY
+from tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records
@@ -218,14 +218,13 @@ def test_what_celery_drops_ends_as_what_it_is_and_says_why(worker: Start, log: L
     assert not member.died()
 
 
-def test_jobs_whose_starter_died_before_it_could_publish_run_once(worker: Start, redis: Redis, log: Log) -> None:
+def test_jobs_whose_starter_died_before_it_could_publish_run_once(
+    worker: Start, redis: Redis, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [str(number) for number in range(30)]
-    uid = "tasks.jobs.publishing"
-    assert signals.recorded.disconnect(dispatch_uid=uid)
-    try:
+    with monkeypatch.context() as dying:
+        dying.setattr(publication, "publish_after_commit", lambda **_: None)
         execution = start("SCAN", jobs=[team.copy.s(name) for name in names])
-    finally:
-        signals.recorded.connect(publish_what_was_recorded, dispatch_uid=uid)
     assert redis.llen(JOBS) == 0
     member = worker()
     ends(execution, "Success", member)

@@ -10,8 +10,8 @@ import pytest
 from redis import Redis
 
 from executions.models import Execution, Task
+from tasks.celery_queues import JOBS
 from tasks.jobs import start
-from tasks.queues import JOBS
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for

@@ -11,9 +11,9 @@ import redis as redis_library
 from django.db import connection, models, transaction
 
 from executions import points
-from executions.conf import refresh_settings
-from executions.queue import ExecutionQueue, scripts
-from executions.queue.connection import connect
+from tasks.conf import refresh_settings
+from tasks.queue.connection import connect
+from tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.waiting import wait_for
 
@@ -85,8 +85,7 @@ def signs_of_life_come(client: Redis, *, since: int, heard: int) -> dict[str, st
     return presence
 
 
-def source_with_clock_of_test(name: str) -> str:
-    text = scripts.source(name)
+def with_clock_of_test(text: str) -> str:
     assert "redis.call('TIME')" in text
     return text.replace("redis.call('TIME')", f"redis.call('HMGET', '{CLOCK}', 's', 'us')")
 
@@ -94,7 +93,7 @@ def source_with_clock_of_test(name: str) -> str:
 def queue_with_clock(client: Redis, **conf: Any) -> tuple[ExecutionQueue, Clock]:
     """A queue of these settings, whose scripts ask the test for the time."""
     settings = replace(refresh_settings(), **conf)
-    return ExecutionQueue(settings, client, client, source_with_clock_of_test), Clock(client, heard=True)
+    return ExecutionQueue(settings, client, client, with_clock_of_test), Clock(client, heard=True)
 
 
 def queue_with(client: Redis, **conf: Any) -> ExecutionQueue:

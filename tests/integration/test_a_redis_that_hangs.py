@@ -14,21 +14,24 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from executions import usecases
-from executions.conf import refresh_settings
+from executions import deletion, reports
 from executions.models import Execution, Quarantine
-from executions.queue import counts, execution_queue, job_records
-from executions.queue.connection import connect
-from executions.usecases import Report
-from executions.usecases.jobs import NewJob, start
-from executions.usecases.quarantining import quarantine
+from executions.quarantines import quarantine
+from executions.reports import Report
 from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.records.counts import counts
+from tasks.jobs.records.records import job_records
+from tasks.pipeline import marks
+from tasks.queue import execution_queue
+from tasks.queue.connection import connect
 from tests.integration.state import Redis
 from tests.integration.test_admin import act, signed_in
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
-ADMIN = "/admin/executions"
+ADMIN = "/admin/harbor_executions"
 TIMEOUT_SECONDS = 0.3
 
 
@@ -60,7 +63,7 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 def execution() -> Execution:
     """With a job that has not ended; and beside it another, in quarantine."""
     other = start("SCAN", [[NewJob("a.job", job_id="b")]]).execution
-    quarantine([f"{other.pk}:SCAN"])
+    quarantine([other.pk], 5)
     return start("SCAN", [[NewJob("a.job", job_id="a")]]).execution
 
 
@@ -69,7 +72,7 @@ def task_of(execution: Execution) -> int:
 
 
 def look_at_jobs(admin: Client, execution: Execution) -> None:
-    page = admin.get(f"{ADMIN}/job/")
+    page = admin.get("/admin/harbor_tasks/job/")
     assert (page.status_code, "passes_unknown" in page.context) == (200, True)
 
 
@@ -94,15 +97,15 @@ def release(admin: Client, execution: Execution) -> None:
 
 
 def report(admin: Client, execution: Execution) -> None:
-    assert usecases.report([Report(task_of(execution), "Running", 1)]).applied == 1
+    assert reports.report([Report(task_of(execution), "Running", 1)]).applied == 1
 
 
 def mark(admin: Client, execution: Execution) -> None:
-    assert not usecases.mark([f"{execution.pk}:SCAN"])
+    assert not marks.mark([f"{execution.pk}:SCAN"])
 
 
 def delete(admin: Client, execution: Execution) -> None:
-    assert usecases.delete([execution.pk]) == 1
+    assert deletion.delete([execution.pk]) == 1
 
 
 @pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, stop_by_command, release, report, mark, delete])

@@ -8,12 +8,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections, models, router
 
-from executions import usecases
+from executions.by_hand import mark_done
+from executions.creation import NewExecution, create
+from executions.deletion import delete
 from executions.models import Execution, Quarantine, Task
-from executions.queue import execution_queue
-from executions.usecases import NewExecution, Report, create
-from executions.usecases.quarantining import quarantine
+from executions.quarantines import quarantine, release
+from executions.reports import Report, report
+from executions.stops import stop
 from tasks.jobs import TrackedExecution
+from tasks.pipeline.reconciliation import reconcile
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
 from tests import servers
 from tests.conftest import TEMPLATE
 from tests.integration.state import Redis, rows, whole_redis
@@ -53,26 +58,26 @@ def test_our_tables_are_read_where_they_are_written_and_the_projects_where_it_sa
 
 def test_what_changed_a_moment_ago_is_reported_refreshed_stopped_and_set() -> None:
     execution, tasks = made(2)
-    usecases.report([Report(tasks[0], "Success")])
-    assert usecases.stop(execution.pk) == 1
+    report([Report(tasks[0], "Success")])
+    assert stop(execution.pk) == 1
     assert status_of(execution) == "Stopped"
     assert execution.tasks.get(pk=tasks[1]).execution.status == "Stopped"
     alone = create(NewExecution("TEST"))
-    usecases.mark_done(alone.pk)
+    mark_done(alone.pk)
     assert status_of(alone) == "Success"
     assert TrackedExecution.objects.get(pk=alone.pk).status == "Success"
-    assert usecases.delete([alone.pk]) == 1
+    assert delete([alone.pk]) == 1
 
 
 def test_reconcile_and_release_see_what_changed_a_moment_ago(redis: Redis) -> None:
     lost, held, free = drifted(), drifted(), drifted()
-    quarantine([member(held), member(free)])
+    quarantine([held.pk, free.pk], 5)
     Quarantine.objects.filter(pk=free.pk).update(at=AGES_AGO)
-    assert usecases.reconcile(full=True).marked == 1
-    assert usecases.release([held.pk]) == [held.pk]
+    assert reconcile(full=True).marked == 1
+    assert release([held.pk]) == [held.pk]
     assert rows(Quarantine) == {}
     members = {member(one) for one in (lost, held, free)}
     assert whole_redis(redis)["queue:v2"] == members
     claim = execution_queue().claim_batch("me", 10).claim
-    assert usecases.work(claim).changed == 3
+    assert work(claim).changed == 3
     assert {status_of(one) for one in (lost, held, free)} == {"Success"}

@@ -10,23 +10,24 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from executions import usecases
-from executions.admin import refreshing
 from executions.admin.base import CappedPaginator
 from executions.admin.cells import duration
+from executions.creation import NewExecution, NewTask, create
 from executions.errors import DatabaseAway
 from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.queue import ExecutionQueue
-from executions.usecases import NewExecution, NewTask, Report
-from executions.usecases.quarantining import quarantine
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.admin import refresh_action
+from tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
-LIST = "/admin/executions/execution/"
-TASKS = "/admin/executions/task/"
-JOBS = "/admin/executions/job/"
-CHANGES = "/admin/executions/statuschange/"
-QUARANTINE = "/admin/executions/quarantine/"
+LIST = "/admin/harbor_executions/execution/"
+TASKS = "/admin/harbor_executions/task/"
+JOBS = "/admin/harbor_tasks/job/"
+CHANGES = "/admin/harbor_executions/statuschange/"
+QUARANTINE = "/admin/harbor_executions/quarantine/"
 
 
 def signed_in(*permissions: str, superuser: bool = False) -> Client:
@@ -44,14 +45,14 @@ def admin() -> Client:
 
 def made(vendor: str = "SCAN_ALL", jobs: tuple[str, ...] = ("job-1", "job-2")) -> Execution:
     new = NewExecution(vendor, tasks=[NewTask(job_id=job) for job in jobs])
-    return usecases.create(new)
+    return create(new)
 
 
 def made_wrong(vendor: str = "SCAN_ALL") -> Execution:
     """All its tasks succeeded, and nobody has refreshed it yet."""
     execution = made(vendor)
     tasks = Task.objects.filter(execution=execution)
-    usecases.report([Report(task.pk, "Success", 1) for task in tasks])
+    report([Report(task.pk, "Success", 1) for task in tasks])
     return execution
 
 
@@ -103,8 +104,8 @@ def state(*executions: Execution) -> list[tuple[str, int]]:
 )
 def test_every_page_renders(admin: Client, page: str) -> None:
     execution = made_wrong()
-    usecases.refresh([execution.pk])
-    quarantine([f"{execution.pk}:SCAN_ALL"], {execution.pk: "a <b>bad</b> row"})
+    refresh([execution.pk])
+    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
     task, change = Task.objects.latest("pk"), StatusChange.objects.latest("pk")
 
     response = admin.get(page.format(execution=execution.pk, task=task.pk, change=change.pk))
@@ -116,7 +117,7 @@ def test_every_page_renders(admin: Client, page: str) -> None:
 def test_the_list_shows_the_newest_first_with_status_and_counts(admin: Client) -> None:
     old, new = made(), made()
     first = Task.objects.filter(execution=new).earliest("pk")
-    usecases.report([Report(first.pk, "Error", 1)])
+    report([Report(first.pk, "Error", 1)])
 
     response = admin.get(LIST)
 
@@ -132,8 +133,8 @@ def test_the_list_shows_the_newest_first_with_status_and_counts(admin: Client) -
 def test_a_list_costs_as_many_queries_for_forty_rows_as_for_one(admin: Client, address: str) -> None:
     def add(count: int) -> None:
         executions = [made_wrong() for _ in range(count)]
-        usecases.refresh([one.pk for one in executions])
-        quarantine([f"{one.pk}:SCAN_ALL" for one in executions])
+        refresh([one.pk for one in executions])
+        quarantine([one.pk for one in executions], 5)
 
     add(1)
     for_one = queries(admin, address)
@@ -205,7 +206,7 @@ def test_search_finds_by_id_vendor_and_job(admin: Client, search: str, expected:
 def test_filters_by_vendor_and_status_narrow_each_other(admin: Client) -> None:
     done = made_wrong("SCAN_ALL")
     other = made_wrong("RETENTION")
-    usecases.refresh([done.pk, other.pk])
+    refresh([done.pk, other.pk])
     made("SCAN_ALL")
 
     response = admin.get(LIST, {"status__exact": "Success", "vendor": "SCAN_ALL"})
@@ -219,7 +220,7 @@ def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None
     made()
     execution = made()
     first, second = Task.objects.filter(execution=execution).order_by("pk")
-    usecases.report([Report(second.pk, "Success", 1)])
+    report([Report(second.pk, "Success", 1)])
 
     response = admin.get(TASKS, {"execution__id__exact": execution.pk})
 
@@ -232,8 +233,8 @@ def test_the_tasks_of_one_execution_come_unfinished_first(admin: Client) -> None
 )
 def test_nothing_can_be_added_changed_or_deleted(admin: Client, address: str, model: type[Any]) -> None:
     execution = made_wrong()
-    usecases.refresh([execution.pk])
-    quarantine([f"{execution.pk}:SCAN_ALL"])
+    refresh([execution.pk])
+    quarantine([execution.pk], 5)
     row = model.objects.latest("pk")
     before = list(model.objects.values())
 
@@ -297,7 +298,7 @@ def test_an_object_that_cannot_be_there_is_not_found(admin: Client, value: str) 
 @pytest.mark.parametrize("page", [*ODD, "0", "00", "99"])
 def test_a_page_of_the_history_that_is_not_there_shows_the_first(admin: Client, page: str) -> None:
     execution = made_wrong()
-    usecases.refresh([execution.pk])
+    refresh([execution.pk])
     answer = admin.get(f"{LIST}{execution.pk}/change/", {"history-page": page})
     assert (answer.status_code, answer.content.count(b"Success") > 0) == (200, True)
 
@@ -314,7 +315,7 @@ def test_an_action_on_rows_that_cannot_be_there_does_nothing(
     admin: Client, address: str, action: str, value: Any
 ) -> None:
     wrong = made_wrong()
-    quarantine([f"{wrong.pk}:SCAN_ALL"])
+    quarantine([wrong.pk], 5)
     answer = act(admin, address, action, [wrong.pk, value])
     assert (answer.status_code, answer.headers["Location"]) == (302, f"{address}?e=1")
     assert (state(wrong), Quarantine.objects.count()) == ([("Running", 0)], 1)
@@ -323,7 +324,7 @@ def test_an_action_on_rows_that_cannot_be_there_does_nothing(
 @pytest.mark.parametrize("term", ["\x00", "a\x00b"])
 def test_a_host_that_completes_executions_by_what_is_typed_finds_none_for_nul(admin: Client, term: str) -> None:
     made()
-    words = {"app_label": "executions", "model_name": "task", "field_name": "execution", "term": term}
+    words = {"app_label": "harbor_executions", "model_name": "task", "field_name": "execution", "term": term}
     assert admin.get("/admin/autocomplete/", words).json()["results"] == []
 
 
@@ -352,7 +353,7 @@ def test_refresh_now_on_the_page_of_an_execution_asks_first(admin: Client) -> No
 
 def test_refresh_now_leaves_quarantine_alone_and_says_so(admin: Client) -> None:
     held, wrong = made_wrong(), made_wrong()
-    quarantine([f"{held.pk}:SCAN_ALL"])
+    quarantine([held.pk], 5)
 
     response = act(admin, LIST, "refresh_selected", [held.pk, wrong.pk])
 
@@ -383,7 +384,7 @@ def test_refresh_now_names_what_could_not_be_refreshed(admin: Client) -> None:
 def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refreshing, "MOST", 1)
+    monkeypatch.setattr(refresh_action, "MOST", 1)
     one, other = made_wrong(), made_wrong()
 
     response = act(admin, LIST, "refresh_selected", [one.pk, other.pk])
@@ -404,7 +405,7 @@ def test_refresh_now_marks_when_the_database_goes_away(
     def away(ids: list[int]) -> None:
         raise DatabaseAway("PostgreSQL: gone")
 
-    monkeypatch.setattr(usecases, "refresh", away)
+    monkeypatch.setattr(refresh_action, "refresh", away)
 
     response = act(admin, LIST, "refresh_selected", [wrong.pk])
 
@@ -416,7 +417,7 @@ def test_refresh_now_marks_when_the_database_goes_away(
 
 def test_release_lets_out_and_marks(admin: Client, queue: ExecutionQueue, redis: Any) -> None:
     held, kept = made_wrong(), made_wrong()
-    quarantine([f"{held.pk}:SCAN_ALL", f"{kept.pk}:SCAN_ALL"])
+    quarantine([held.pk, kept.pk], 5)
     redis.flushall()
 
     response = act(admin, QUARANTINE, "release", [held.pk])
@@ -443,7 +444,7 @@ def test_looking_takes_the_view_permission_and_acting_the_change_permission(
 ) -> None:
     client = signed_in(*permissions)
     wrong, held = made_wrong(), made_wrong()
-    quarantine([f"{held.pk}:SCAN_ALL"])
+    quarantine([held.pk], 5)
 
     def seen(address: str) -> int:
         return client.get(address).status_code

@@ -22,10 +22,9 @@ from benchmarks.screen import Screen
 from benchmarks.servers import Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
-from executions import usecases
 from executions.models import Execution, Task
-from executions.queue import execution_queue
-from executions.usecases import refresh
+from executions.rollup import refresh
+from tasks.queue import execution_queue
 from tasks.recover_stale import recover_stale
 from tests import servers
 from tests.waiting import wait_for
@@ -209,7 +208,7 @@ def test_a_call_that_fails_is_counted_and_the_next_one_is_made(monkeypatch: pyte
     def fail(_: object) -> None:
         raise ConnectionError("too many clients")
 
-    monkeypatch.setattr(usecases, "report", fail)
+    monkeypatch.setattr("executions.reports.report", fail)
     outcome = report_all(Assignment([1, 2, 3], budget=9, batch=2), time.monotonic())
     assert (outcome.errors, outcome.first_error) == (2, "ConnectionError: too many clients")
     assert (len(outcome.calls), outcome.applied) == (2, 0)

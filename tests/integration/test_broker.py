@@ -10,9 +10,9 @@ import pytest
 from kombu import Connection, Consumer, Queue
 from kombu.exceptions import OperationalError
 
-from executions.queue.connection import NotServing, WrongServer
 from harbor_refresh import broker
 from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.queue.connection import NotServing, WrongServer
 from tests.integration.state import Redis, wait_until
 from tests.proxy import Proxy
 

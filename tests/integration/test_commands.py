@@ -16,16 +16,18 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from redis import Redis
 
-from executions import usecases
-from executions.conf import refresh_settings
+from executions.creation import NewExecution, NewTask, create
 from executions.errors import Overtaken
 from executions.management.output import Failed, Misused, printable
-from executions.models import Execution, Quarantine, Task, Watermark
-from executions.queue import ExecutionQueue
-from executions.queue.connection import connect
-from executions.usecases import NewExecution, NewTask, Report
-from executions.usecases.lease import Lease
-from executions.usecases.quarantining import quarantine
+from executions.models import Execution, Quarantine, Task
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.conf import refresh_settings
+from tasks.models import Watermark
+from tasks.pipeline.lease import Lease
+from tasks.queue.connection import connect
+from tasks.queue.queue import ExecutionQueue
 from tests import servers
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
@@ -77,20 +79,20 @@ def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lonely = connect(NOBODY, 0.2, tries=1)
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
-    for module in ("strategies.claim", "usecases.recovering", "usecases.rousing"):
-        monkeypatch.setattr(f"executions.{module}.execution_queue", lambda: queue)
+    for module in ("pipeline.marks", "pipeline.recovery", "pipeline.wakeup"):
+        monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: queue)
     for module in ("stats", "claims", "mark"):
-        monkeypatch.setattr(f"executions.management.verbs.{module}.execution_queue", lambda: queue)
+        monkeypatch.setattr(f"tasks.management.verbs.{module}.execution_queue", lambda: queue)
     yield
     lonely.close()
 
 
 def made(vendor: str = "SCAN_ALL", status: str = "Pending") -> Execution:
     """An execution of one task, refreshed; nothing is on the queue."""
-    execution = usecases.create(NewExecution(vendor, tasks=[NewTask()]))
+    execution = create(NewExecution(vendor, tasks=[NewTask()]))
     task = Task.objects.get(execution=execution)
-    usecases.report([Report(task.pk, status, 1)])
-    usecases.refresh([execution.pk])
+    report([Report(task.pk, status, 1)])
+    refresh([execution.pk])
     empty()
     return execution
 
@@ -145,8 +147,8 @@ def test_stats_tells_what_waits_what_is_in_flight_and_who_lives(queue: Execution
 
 def made_held(queue: ExecutionQueue) -> int:
     """An execution in quarantine, made without a touch of the queue."""
-    execution = usecases.create(NewExecution("RETENTION"))
-    quarantine([f"{execution.pk}:RETENTION"], {execution.pk: "row\x1b[31m is bad"})
+    execution = create(NewExecution("RETENTION"))
+    quarantine([execution.pk], 5, {execution.pk: "row\x1b[31m is bad"})
     return execution.pk
 
 
@@ -368,7 +370,7 @@ def test_reconcile_looks_at_what_changed_lately(redis: Redis, settings: Any) -> 
     assert said("reconcile").splitlines()[0] == (
         "Looked at 1 changed task: 1 drifted, 0 of them waiting already, 1 marked, 0 released from quarantine."
     )
-    usecases.refresh([wrong.pk])
+    refresh([wrong.pk])
     assert data("reconcile")["drifted"] == 0
 
 
@@ -403,7 +405,7 @@ def test_reconcile_says_when_another_one_is_running(database: str) -> None:
 
 
 def test_reconcile_says_when_another_one_overtook_it(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("executions.usecases.reconciling._look", Mock(side_effect=Overtaken))
+    monkeypatch.setattr("tasks.pipeline.reconciliation._look", Mock(side_effect=Overtaken))
 
     assert failing("reconcile") == (
         "",

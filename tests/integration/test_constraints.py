@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, connection, transaction
 
-from executions.models import Execution, Quarantine, StatusChange, Task, Watermark
+from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.status import CODES, FINAL, MAX_REVISION
+from tasks.models import Watermark
 from tests.integration.state import rows
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from executions.queue import SMALL, Batch, ExecutionQueue
-from executions.queue import queue as queue_module
-from executions.usecases.dispatching import APART, MOMENT
+from tasks.pipeline.pacing import GATHERING_SECONDS, SPACING_SECONDS
+from tasks.queue import queue as queue_module
+from tasks.queue.claim import Batch
+from tasks.queue.queue import SMALL, ExecutionQueue
 from tests.integration.state import Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
 
 PREFIX = "cache:execution:refresh:"
@@ -276,9 +277,13 @@ def test_a_hot_one_that_is_alone_is_refreshed_a_few_times_and_not_for_each_repor
         redis.persist(queue.keys.wake)
         times += len(batch.claim)
         last = clock.now if batch.claim.members else last
-        looks.add(clock.now + round(MOMENT * 1_000_000))
+        looks.add(clock.now + round(GATHERING_SECONDS * 1_000_000))
         if batch.wait:  # as dispatch asks for it: not together with the other
-            wait = batch.wait if abs(batch.wait - MOMENT) >= APART else MOMENT + APART
+            wait = (
+                batch.wait
+                if abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
+                else GATHERING_SECONDS + SPACING_SECONDS
+            )
             looks.add(clock.now + round(wait * 1_000_000))
 
     for _ in range(10_000):

@@ -8,11 +8,14 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from executions import invariants
-from executions.invariants import Violation, set_aside, violations
+from executions.by_hand import mark_done
+from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.queue import ExecutionQueue
-from executions.usecases import NewExecution, NewTask, Report, create, mark_done, refresh, report
+from executions.reports import Report, report
+from executions.rollup import refresh
+from harbor_refresh import invariants
+from harbor_refresh.invariants import Violation, set_aside, violations
+from tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database")
 

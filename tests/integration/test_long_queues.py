@@ -5,16 +5,10 @@ from typing import Any
 
 import pytest
 
-from executions.queue import ExecutionQueue, Token
-from executions.queue import queue as queue_module
-from tests.integration.state import (
-    Clock,
-    Redis,
-    queue_with,
-    queue_with_clock,
-    sets_are_hash_tables,
-    whole_redis,
-)
+from tasks.queue import queue as queue_module
+from tasks.queue.members import Token
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.state import Clock, Redis, queue_with, queue_with_clock, sets_are_hash_tables, whole_redis
 
 PREFIX = "cache:execution:refresh:"
 CURSOR = PREFIX + "cursor"

@@ -16,25 +16,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    multiple,
-    rule,
-)
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from executions.queue import Claim, Sign, Token
-from executions.queue import queue as queue_module
-from tests.integration.state import (
-    CLOCK,
-    Redis,
-    new_client,
-    queue_with_clock,
-    sets_are_hash_tables,
-    whole_redis,
-)
+from tasks.queue import queue as queue_module
+from tasks.queue.claim import Claim
+from tasks.queue.members import Token
+from tasks.queue.queue import Sign
+from tests.integration.state import CLOCK, Redis, new_client, queue_with_clock, sets_are_hash_tables, whole_redis
 
 MEMBERS = ["1:A", "2:A", "3:B", "4:B b", "5:C", "6:C", "7:C", "8:C"]
 NODES = ["n1", "n2", "n3"]

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from executions import signals
+from executions.creation import NewExecution, NewTask, create, create_many
 from executions.models import Execution, Task
+from executions.reports import Outcome, Report, report
 from executions.status import MAX_ID, MAX_REVISION
-from executions.usecases import NewExecution, NewTask, Report, create, create_many, report
-from executions.usecases.reporting import Outcome
 from tests.integration.state import Redis, at_once, rows, whole_redis
 from tests.unit.oracle import CODE, OracleTask, changes, reported
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from executions.errors import DatabaseAway
 from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.sql import statement
-from executions.usecases import Report, refresh, report
-from executions.usecases.refreshing import Refreshed
+from executions.reports import Report, report
+from executions.rollup import Refreshed, refresh
+from executions.sql import text as statement_of
 from tests import servers
 from tests.integration.state import at_once, in_background, rows, wait_until, waiting_for_locks
 from tests.unit.oracle import CODE, is_final, rollup
@@ -307,11 +307,11 @@ def two_refreshes_at_the_same_moment(database: str, late: Any) -> Execution:
     task = execution.tasks.get().pk
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         values = {"ids": [execution.pk]}
-        other.execute(statement("lock_executions"), values)
+        other.execute(statement_of("executions", "lock_executions"), values)
         with in_background(lambda: late(execution.pk)) as late_one_is_done:
             wait_until(waiting_for_locks, "the late one waits for the lock")
             report([Report(task, "Success")])
-            assert len(other.execute(statement("refresh_executions"), values).fetchall()) == 1
+            assert len(other.execute(statement_of("executions", "refresh_executions"), values).fetchall()) == 1
             other.commit()
             late_one_is_done()
     execution.refresh_from_db()

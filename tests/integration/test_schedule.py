@@ -9,9 +9,9 @@ from django.core.management import call_command
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
-from harbor_refresh import celery_app
+from harbor_refresh.celery import app as celery_app
 from tasks.actors import claim_batch, reap, reconcile, recover_stale
-from tasks.queues import TICKS, WORK, waiting
+from tasks.celery_queues import TICKS, WORK, waiting
 from tasks.schedule import follow_environment
 from tests.integration.state import Redis
 
@@ -161,8 +161,8 @@ def test_a_tick_is_a_hint_that_expires_but_not_because_a_clock_is_minutes_off(re
 
 
 def test_a_refresh_subtask_shows_a_person_what_it_is_about(redis: Redis) -> None:
-    from executions.queue import Claim
     from tasks.claim_batch import publish
+    from tasks.queue.claim import Claim
 
     publish(
         [

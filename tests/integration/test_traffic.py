@@ -6,9 +6,10 @@ import pytest
 from pytest_django import Settings
 
 from examples import mirror, traffic
-from executions.models import Job, Task
-from executions.usecases import Report, report
+from executions.models import Task
+from executions.reports import Report, report
 from tasks.jobs import TrackedExecution, start
+from tasks.models import Job
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

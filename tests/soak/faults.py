@@ -10,9 +10,9 @@ from random import Random
 
 from redis import RedisError
 
-from executions.conf import refresh_settings
-from executions.queue.keys import Keys
-from tasks.queues import JOBS, TICKS, WORK
+from tasks.celery_queues import JOBS, TICKS, WORK
+from tasks.conf import refresh_settings
+from tasks.queue.keys import Keys
 from tests.soak.evidence import Diary
 from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers

@@ -31,7 +31,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from tasks.queues import JOBS, WORK
+from tasks.celery_queues import JOBS, WORK
 from tests import servers
 from tests.faults.cluster import ROOT, SHORT, Cluster
 from tests.soak.evidence import SESSION, Diary, Evidence, from_database, lasting, lines_of, runs_of
@@ -190,9 +190,9 @@ class Soak:
 
     def what_does_not_hold(self) -> list[str]:
         """K1 to K5, as in the tests of faults."""
-        from executions.invariants import set_aside, violations
-        from executions.models import Job
         from executions.status import FINAL_CODE
+        from harbor_refresh.invariants import set_aside, violations
+        from tasks.models import Job
         from tests.faults.conftest import EXPECTED, REPLIES, records
 
         client = self.redis.client()
@@ -211,8 +211,8 @@ class Soak:
 
     def _records(self) -> dict[str, str]:
         """What Redis knows of jobs at the end of the quiet time."""
-        from executions.conf import refresh_settings
-        from executions.queue.keys import Keys
+        from tasks.conf import refresh_settings
+        from tasks.queue.keys import Keys
 
         keys = Keys(refresh_settings().key_prefix)
         client = self.redis.client()

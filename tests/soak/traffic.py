@@ -13,10 +13,12 @@ from celery import chain
 from django.db import Error as DjangoDatabaseError
 from django.db import connection, transaction
 
+from executions.creation import NewExecution, NewTask, create_many
+from executions.deletion import delete
 from executions.errors import AlreadyUnderWay, RefreshError
 from executions.models import Execution, Task
-from executions.usecases import NewExecution, NewTask, Report, create_many, report, stop
-from executions.usecases.deleting import delete
+from executions.reports import Report, report
+from executions.stops import stop
 from tasks.jobs import TrackedExecution, start
 from tests.soak import jobs as team
 from tests.soak.evidence import Diary

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executions.queue import SMALL, Batch, Claim
-from executions.usecases.dispatching import LEAST, chunked
+from tasks.pipeline.dispatcher import chunked
+from tasks.pipeline.pacing import LEAST_CHUNK
+from tasks.queue.claim import Batch, Claim
+from tasks.queue.queue import SMALL
 
 CHUNK = 1000
 
@@ -29,11 +31,11 @@ def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK) -> list[int
         (SMALL, SMALL, 1, [1] * SMALL),
         (SMALL + 1, SMALL + 1, 1, [SMALL + 1]),
         (SMALL + 1, SMALL + 1, 1000, [SMALL + 1]),
-        (LEAST, LEAST, 10, [LEAST]),
-        (5 * LEAST, 5 * LEAST, 2, [5 * LEAST // 4] * 4),
-        (5 * LEAST, 5 * LEAST, 5, [LEAST] * 5),
-        (5 * LEAST, 5 * LEAST, 1000, [LEAST] * 5),
-        (5 * LEAST, 8 * LEAST, 3, [1334, 1334, 1334, 998]),
+        (LEAST_CHUNK, LEAST_CHUNK, 10, [LEAST_CHUNK]),
+        (5 * LEAST_CHUNK, 5 * LEAST_CHUNK, 2, [5 * LEAST_CHUNK // 4] * 4),
+        (5 * LEAST_CHUNK, 5 * LEAST_CHUNK, 5, [LEAST_CHUNK] * 5),
+        (5 * LEAST_CHUNK, 5 * LEAST_CHUNK, 1000, [LEAST_CHUNK] * 5),
+        (5 * LEAST_CHUNK, 8 * LEAST_CHUNK, 3, [1334, 1334, 1334, 998]),
         (6000, 1_000_000, 10, [6000]),
         (9000, 9000, 1, [4500, 4500]),
         (9000, 20_000, 1, [6000, 3000]),
@@ -48,7 +50,7 @@ def test_the_size_follows_the_backlog_and_the_hands(
 
 
 def test_a_chunk_is_never_larger_than_was_set_though_the_least_is_more() -> None:
-    assert LEAST > 70
+    assert LEAST_CHUNK > 70
     assert sizes(batch(100), chunk=70) == [70, 30]
 
 

@@ -8,9 +8,11 @@ import pytest
 from pytest_django import Settings
 
 from executions.errors import QueueUnavailable
-from executions.queue import Run, Sign, this_node
 from tasks import heartbeat
-from tasks.jobs import underway
+from tasks.jobs.records.run import Run
+from tasks.jobs.runtime import underway
+from tasks.queue.node import this_node
+from tasks.queue.queue import Sign
 from tasks.reap import reap
 from tasks.recover_stale import recover_stale
 from tests.waiting import wait_for
@@ -152,8 +154,8 @@ def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     calls: list[str] = []
-    monkeypatch.setattr(recover_stale, "apply_async", lambda: calls.append("recover"))
-    monkeypatch.setattr(reap, "apply_async", lambda: calls.append("reap"))
+    monkeypatch.setattr(recover_stale, "apply_async", lambda **_: calls.append("recover"))
+    monkeypatch.setattr(reap, "apply_async", lambda **_: calls.append("reap"))
     settings.REFRESH_REAP_DELAY_SECONDS = 0.05
     heartbeat.greet(sender=None)
     assert calls[0] == "recover"

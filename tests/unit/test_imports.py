@@ -1,24 +1,24 @@
-"""Imports run one way: examples, benchmarks → harbor_refresh → tasks → executions; inside executions, from the
-screens down."""
+"""Two rooms and one border: benchmarks, examples → harbor_refresh → tasks → executions. No circle anywhere.
+
+`executions` is the truth, on PostgreSQL alone; `tasks` is the queue and the workers. What crosses the border
+upwards is the news of executions/news.py, which is no import.
+"""
 
 import ast
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What production runs on.
 APPS = ("executions", "tasks", "harbor_refresh")
-
-#: The floors of `executions`, from the top. A module may import what is on its own floor or below.
-FLOORS = (
-    ("admin", "management", "checks", "apps"),
-    ("usecases", "strategies", "invariants"),
-    ("queue", "database", "sql", "models", "hook", "narrator"),
-    ("status", "text", "conf", "errors", "signals", "points"),
-)
+PACKAGES = (*APPS, "settings", "benchmarks", "examples")
+#: Names of messages, which happen to be names of modules.
+ACTORS = re.compile(r"shared_task\(\s*name=\"([\w.]+)\"")
 
 
 def modules(*packages: str) -> list[Path]:
@@ -32,135 +32,181 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that is imported anywhere in the file, `from package import module` in full.
+@cache
+def known() -> frozenset[str]:
+    return frozenset(name_of(path) for path in modules(*PACKAGES))
 
-    What is imported for the types alone is left out: it is not there when the program runs.
-    """
-    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    while pending:
-        node = pending.pop()
-        match node:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                pending.extend(node.orelse)
-                continue
-            case ast.Import():
+
+@cache
+def actors() -> frozenset[str]:
+    return frozenset(
+        name for path in modules("tasks") for name in ACTORS.findall(path.read_text(encoding="utf-8"))
+    )
+
+
+@cache
+def statements(path: Path) -> frozenset[str]:
+    """Every module that is imported anywhere in the file, in a function or for the types alone as well."""
+
+    def found() -> Iterator[str]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
-            case ast.ImportFrom():
+            elif isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{path} imports relatively"
-                yield from (_module(node.module or "", alias.name) for alias in node.names)
-        pending.extend(ast.iter_child_nodes(node))
+                yield from (_module(f"{node.module}.{alias.name}") or node.module or "" for alias in node.names)
+
+    return frozenset(found())
 
 
-def _module(package: str, name: str) -> str:
-    """`from a.b import c` imports a.b.c if that is a module, else a.b."""
-    inner = ROOT.joinpath(*package.split("."), name)
-    return f"{package}.{name}" if inner.with_suffix(".py").exists() or inner.is_dir() else package
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """With those that a string names: a module of ours, or something in one."""
+    texts = (node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if _is_text(node))
+    return statements(path) | {_module(text, within=True) for text in texts if text not in actors()} - {""}
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _module(name: str, *, within: bool = False) -> str:
+    """The module of that name; or, `within`, the one that the name leads into."""
+    while "." in name:
+        if name in known():
+            return name
+        if not within or not re.fullmatch(r"\w+(\.\w+)+(:\w+)?", name):
+            return ""
+        name = re.split(r"[.:]\w+$", name)[0]
+    return ""
 
 
 def is_in(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def forbidden(paths: list[Path], *packages: str) -> list[str]:
+def forbidden(paths: list[Path], *packages: str, found: Callable[[Path], frozenset[str]] = imports) -> list[str]:
     return [
         f"{name_of(path)} imports {module}"
         for path in paths
-        for module in imports(path)
+        for module in sorted(found(path))
         if is_in(module, packages)
     ]
 
 
-def floor(module: str) -> int | None:
-    parts = module.split(".")
-    if parts[0] != "executions" or len(parts) == 1:
-        return None
-    return next((number for number, names in enumerate(FLOORS) if parts[1] in names), None)
+def circles(graph: dict[str, frozenset[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, by Tarjan's algorithm."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        order[module] = lowest[module] = len(order)
+        stack.append(module)
+        for other in graph.get(module, ()):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == order[module]:
+            start = stack.index(module)
+            group = sorted(stack[start:])
+            del stack[start:]
+            if len(group) > 1 or module in graph.get(module, ()):
+                found.append(group)
+
+    for module in graph:
+        if module not in order:
+            visit(module)
+    return found
+
+
+def graph_of(paths: list[Path]) -> dict[str, frozenset[str]]:
+    return {name_of(path): imports(path) - {name_of(path)} for path in paths}
 
 
 def test_the_walk_sees_imports_wherever_they_are() -> None:
     found = {(name_of(path), module) for path in modules("tasks") for module in imports(path)}
-    assert ("tasks.wakeup", "tasks.claim_batch") in found  # inside a function
-    assert ("tasks.apps", "tasks.heartbeat") in found  # a module, by `from tasks import`
-    assert ("tasks.claim_batch", "executions.usecases") in found
+    assert ("tasks.apps", "tasks.pipeline.marks") in found  # inside a function
+    assert ("tasks.narrator", "tasks.queue.claim") in found  # for the types alone
+    assert ("tasks.strategies", "tasks.strategies.scan") in found  # by a string
+    assert ("tasks.strategies", "tasks.recover_stale") not in found
 
 
-def test_executions_knows_of_no_celery_and_of_nobody_above() -> None:
-    assert forbidden(modules("executions"), "celery", "kombu", "billiard", "tasks", "harbor_refresh") == []
+def test_circles_are_found_however_long() -> None:
+    graph = {"a": frozenset("b"), "b": frozenset("cd"), "c": frozenset("a"), "d": frozenset("e"), "e": frozenset()}
+    assert circles(graph) == [["a", "b", "c"]]
+    assert circles(graph | {"c": frozenset()}) == []
 
 
-def test_tasks_does_not_know_who_wires_it() -> None:
-    assert forbidden(modules("tasks"), "harbor_refresh") == []
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circles(graph_of(modules(*APPS, "benchmarks", "examples"))) == []
 
 
-def test_settings_are_imported_by_nobody() -> None:
-    """The launchers of `make up` and of the bench borrow the readers, before there are any settings."""
-    assert forbidden(modules(*APPS, "benchmarks", "examples"), "settings") == [
-        "benchmarks.servers imports settings.env",
-        "harbor_refresh.local.startup imports settings.env",
-    ]
+def test_executions_is_on_postgresql_alone() -> None:
+    above = ("tasks", "harbor_refresh", "benchmarks", "examples")
+    assert forbidden(modules("executions"), "redis", "celery", "kombu", "billiard", "httpx", *above) == []
 
 
-def test_the_apps_and_settings_import_neither_benchmarks_nor_examples() -> None:
-    assert forbidden(modules(*APPS, "settings"), "benchmarks", "examples") == []
+def test_tasks_imports_no_service_and_nothing_that_is_only_measured_or_shown() -> None:
+    assert forbidden(modules("tasks"), "harbor_refresh", "benchmarks", "examples") == []
 
 
-def test_benchmarks_and_examples_do_not_import_each_other() -> None:
-    assert forbidden(modules("benchmarks"), "examples") == []
-    assert forbidden(modules("examples"), "benchmarks") == []
+def test_the_service_imports_nothing_that_is_only_measured_or_shown() -> None:
+    """`make up` starts the traffic, as a program of its own."""
+    assert forbidden(modules("harbor_refresh"), "benchmarks", "examples", found=statements) == []
 
 
-def test_the_mirror_and_its_traffic_import_what_a_project_of_its_own_would() -> None:
-    public = ("django", "harbor_refresh.celery", "tasks.jobs", "examples.mirror", *sys.stdlib_module_names)
-    paths = sorted((ROOT / "examples").glob("*.py"))
-    assert [path.stem for path in paths] == ["__init__", "mirror", "traffic"]
+@pytest.mark.parametrize("package", ["executions", "tasks"])
+def test_every_module_of_the_apps_is_used_by_what_runs(package: str) -> None:
+    """What only tests, benchmarks or examples import stands with them."""
+    called_by_projects = {"executions.deletion"}
+    django_finds = re.compile(r"\.(apps|models|admin|migrations|commands)(\.|$)|^tasks\.actors$")
+    used = {module for path in modules(*APPS, "settings") for module in imports(path)}
+    packages = {name_of(path) for path in modules(package) if path.name == "__init__.py"}
+    unused = {name_of(path) for path in modules(package)} - used - packages
+    assert {module for module in unused if not django_finds.search(module)} <= called_by_projects
+
+
+def test_settings_are_imported_by_nothing_but_launchers() -> None:
+    """`make up` and the bench borrow the readers, before there are any settings."""
+    importers = {line.split()[0] for line in forbidden(modules(*PACKAGES), "settings", found=statements)}
+    assert {one for one in importers if not one.startswith("settings")} == {
+        "benchmarks.servers",
+        "harbor_refresh.local.startup",
+    }
+
+
+def test_settings_import_nothing_of_ours() -> None:
+    ours = (package for package in PACKAGES if package != "settings")
+    assert forbidden(modules("settings"), *ours, found=statements) == []
+
+
+def test_the_examples_import_what_a_project_of_its_own_would() -> None:
+    public = ("django", "harbor_refresh.celery", "tasks.jobs", "examples", *sys.stdlib_module_names)
+    paths = [path for path in modules("examples") if "simulation" not in path.parts]
     imported = {module for path in paths for module in imports(path)}
     assert {module for module in imported if not is_in(module, public)} == set()
     assert not {module for module in imported if module.startswith("tasks.jobs.")}
 
 
-def test_the_simulation_needs_nothing_of_ours_but_executions() -> None:
-    assert forbidden(modules("examples/simulation"), "tasks", "harbor_refresh", "examples.mirror") == []
-
-
-def test_settings_import_nothing_of_ours() -> None:
-    assert forbidden(modules("settings"), *APPS) == []
-
-
-def test_use_cases_import_neither_redis_nor_celery() -> None:
-    assert forbidden(modules("executions/usecases"), "redis", "celery", "kombu") == []
-
-
-def test_only_the_queue_imports_redis() -> None:
-    others = [path for path in modules("executions", "tasks") if not is_in(name_of(path), ("executions.queue",))]
+def test_redis_is_imported_by_its_stores_alone() -> None:
+    stores = ("tasks.queue", "tasks.strategies.lock.hold", "tasks.strategies.hash.announcements")
+    others = [path for path in modules("tasks") if not is_in(name_of(path), stores)]
     assert forbidden(others, "redis") == []
 
 
-def test_the_queue_knows_nothing_of_the_database() -> None:
-    queue = modules("executions/queue")
-    assert forbidden(queue, "django.db", "psycopg", "executions.models", "executions.sql") == []
-    assert forbidden(queue, "executions.database", "executions.usecases") == []
+def test_the_queue_knows_nothing_of_the_database_nor_of_what_stands_on_it() -> None:
+    above = ("tasks.pipeline", "tasks.jobs", "tasks.strategies", "tasks.database", "tasks.models")
+    below = ("django.db", "psycopg", "executions.models", "executions.sql", "executions.database")
+    assert forbidden(modules("tasks/queue"), *above, *below) == []
 
 
-def test_every_module_of_executions_has_its_floor() -> None:
-    lost = [name_of(path) for path in modules("executions") if floor(name_of(path)) is None]
-    assert lost == ["executions"]
+def test_the_pipeline_knows_nothing_of_jobs() -> None:
+    assert forbidden(modules("tasks/pipeline"), "tasks.jobs") == []
 
 
-@pytest.mark.parametrize("path", modules("executions"), ids=name_of)
-def test_no_module_of_executions_imports_from_a_floor_above(path: Path) -> None:
-    own = floor(name_of(path))
-    above = [
-        module
-        for module in imports(path)
-        if own is not None
-        and (other := floor(module)) is not None
-        and other < own
-        and name_of(path) != "executions.apps"
-    ]
-    assert above == []
-
-
-def test_models_queue_and_statements_do_not_know_each_other() -> None:
-    assert forbidden(modules("executions/models"), "executions.queue", "executions.sql") == []
-    assert forbidden(modules("executions/sql"), "executions.models", "executions.queue") == []
+def test_models_and_statements_know_nothing_of_what_is_done_with_them() -> None:
+    assert forbidden(modules("executions/models"), "executions.sql", "executions.database") == []
+    assert forbidden(modules("executions/sql"), "executions") == []

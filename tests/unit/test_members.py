@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executions.queue import Token, member
-from executions.queue.members import all_readable, execution_id, ids, readable
 from executions.status import MAX_ID, MAX_VENDOR
+from tasks.queue.members import Token, all_readable, execution_id, ids, member, readable
 
 vendors = st.text(
     st.characters(exclude_characters=":\x00", exclude_categories=["Cs"]),

@@ -6,8 +6,8 @@ from time import monotonic
 import pytest
 
 from executions.errors import QueueUnavailable
-from tasks import wakeup
 from tasks.claim_batch import claim_batch
+from tasks.pipeline import wakeup
 from tests.waiting import wait_for
 
 
@@ -20,7 +20,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When this process looked whether a tick is needed."""
     times: list[float] = []
     monkeypatch.setattr(wakeup, "_due", set())
-    monkeypatch.setattr(wakeup, "rouse", lambda **_: times.append(monotonic()))
+    monkeypatch.setattr(wakeup, "check", lambda **_: times.append(monotonic()))
     return times
 
 
@@ -33,14 +33,14 @@ def sent(monkeypatch: pytest.MonkeyPatch, looks: list[float]) -> list[float]:
 
 
 def test_a_tick_without_a_delay_is_sent_at_once(sent: list[float], looks: list[float]) -> None:
-    wakeup.send_tick(signal=None, sender=None)
-    wakeup.send_tick(delay=0.0)
+    wakeup.send_tick()
+    wakeup.send_tick()
     assert (len(sent), looks, timers()) == (2, [], [])
 
 
 def test_with_a_delay_the_process_looks_after_it_and_not_before(sent: list[float], looks: list[float]) -> None:
     began = monotonic()
-    wakeup.send_tick(delay=0.1, signal=None, sender=None)
+    wakeup.check_later(0.1)
     assert looks == []
     wait_for(lambda: looks, "the look", seconds=10)
     assert looks[0] - began >= 0.1
@@ -61,25 +61,27 @@ def planned() -> list[tuple[float, bool]]:
 @pytest.mark.usefixtures("frozen")
 def test_looks_that_are_due_close_together_are_one_and_all_others_are_planned(looks: list[float]) -> None:
     for delay in (50, 60, 20, 50, 20.005, 60, 50, 35):
-        wakeup.send_tick(delay=delay)
+        wakeup.check_later(delay)
     assert planned() == [(20, False), (35, False), (50, False), (60, False)]
 
 
 @pytest.mark.usefixtures("frozen")
 def test_a_look_for_whatever_waits_is_not_the_look_for_new_marks(looks: list[float]) -> None:
     for anyway in (False, True, True, False):
-        wakeup.send_tick(delay=60, anyway=anyway)
+        wakeup.check_later(60, ignore_pending_wake=anyway)
     assert planned() == [(60, False), (60, True)]
 
 
 def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[bool, float]] = []
     monkeypatch.setattr(wakeup, "_due", set())
-    monkeypatch.setattr(wakeup, "rouse", lambda *, anyway: made.append((anyway, monotonic())))
+    monkeypatch.setattr(
+        wakeup, "check", lambda *, ignore_pending_wake: made.append((ignore_pending_wake, monotonic()))
+    )
     began = monotonic()
     plan = {(False, 0.3), (True, 0.1), (False, 0.2)}
     for anyway, delay in plan:
-        wakeup.send_tick(delay=delay, anyway=anyway)
+        wakeup.check_later(delay, ignore_pending_wake=anyway)
     wait_for(lambda: not timers(), "every look", seconds=10)
     assert sorted(anyway for anyway, _ in made) == [False, False, True]
     assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
@@ -87,20 +89,20 @@ def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypat
 
 def test_after_a_look_another_may_come(looks: list[float]) -> None:
     for number in (1, 2, 3):
-        wakeup.send_tick(delay=0.01)
+        wakeup.check_later(0.01)
         wait_for(lambda number=number: len(looks) == number, "the look", seconds=10)
         wait_for(lambda: not timers(), "its timer to end", seconds=10)
 
 
 def test_a_look_to_come_keeps_no_tick_from_being_sent_at_once(sent: list[float]) -> None:
-    wakeup.send_tick(delay=60)
+    wakeup.check_later(60)
     wakeup.send_tick()
     assert len(sent) == 1
 
 
 def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> None:
     for delay in (50, 60):
-        wakeup.send_tick(delay=delay)
+        wakeup.check_later(delay)
     assert [timer.daemon for timer in timers()] == [True, True]
 
 
@@ -127,11 +129,11 @@ def test_a_look_that_finds_no_redis_raises_nothing_and_is_told(
     raised: list[object] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
     with monkeypatch.context() as patched:
-        patched.setattr(wakeup, "rouse", fail)
-        wakeup.send_tick(delay=0.01)
+        patched.setattr(wakeup, "check", fail)
+        wakeup.check_later(0.01)
         line = "Could not look whether work waits, the next tick of the schedule will do: no Redis"
         wait_for(lambda: line in caplog.messages, "the failure to be told", seconds=10)
         wait_for(lambda: not timers(), "its timer to end", seconds=10)
     assert raised == []
-    wakeup.send_tick(delay=0.01)
+    wakeup.check_later(0.01)
     wait_for(lambda: looks, "the next look", seconds=10)

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import hook as over_http
-from executions import signals
-from executions.conf import refresh_settings
-from executions.models import RedisMemory
-from executions.queue import execution_queue, job_records
-from tasks.jobs.publishing import publish_what_was_recorded
+from tasks.conf import refresh_settings
+from tasks.jobs.delivery import hook as over_http
+from tasks.jobs.lifecycle import publication
+from tasks.jobs.records.records import job_records
+from tasks.models import RedisMemory
+from tasks.queue import execution_queue
 from tests.integration.jobs.situations import DAY, NOW, PREFIX, SECOND, Outbox
 from tests.integration.jobs.target import Target, target
-from tests.integration.state import MEMORY, Clock, Redis, source_with_clock_of_test
+from tests.integration.state import MEMORY, Clock, Redis, with_clock_of_test
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def clock(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Clock
     yesterday, that has been looked up, and signs of life have come ever since."""
     conf = replace(refresh_settings(), node_ttl=10)
     for verbs in (job_records(), execution_queue()):
-        made: Any = type(verbs)(conf, redis, redis, source_with_clock_of_test)
+        made: Any = type(verbs)(conf, redis, redis, with_clock_of_test)
         for name in ("conf", "_redis", "_patient", "_single", "_ttl_us"):
             monkeypatch.setattr(verbs, name, getattr(made, name))
     yesterday = NOW - DAY * SECOND
@@ -43,13 +43,10 @@ def nodes(redis: Redis, clock: Clock) -> None:
 
 
 @pytest.fixture
-def outbox() -> Iterator[Outbox]:
-    box, uid = Outbox(), "tasks.jobs.publishing"
-    assert signals.recorded.disconnect(dispatch_uid=uid)
-    signals.recorded.connect(box.on_recorded, weak=False, dispatch_uid="outbox")
-    yield box
-    signals.recorded.disconnect(dispatch_uid="outbox")
-    signals.recorded.connect(publish_what_was_recorded, dispatch_uid=uid)
+def outbox(monkeypatch: pytest.MonkeyPatch) -> Outbox:
+    box = Outbox()
+    monkeypatch.setattr(publication, "publish_after_commit", box.publish_after_commit)
+    return box
 
 
 @pytest.fixture

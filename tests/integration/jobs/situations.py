@@ -9,11 +9,13 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from executions.models import Execution, Job, Task
-from executions.queue import JobRecord
-from executions.queue.job_record import Acknowledged
+from executions.models import Execution, Task
 from executions.status import CODES, is_final
-from executions.usecases.jobs import Message, NewJob, publish_recorded, start
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.lifecycle.publication import publish_recorded
+from tasks.jobs.records.record import Acknowledged, JobRecord
+from tasks.models import Job
 from tests.integration.state import MEMORY, Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000
@@ -37,11 +39,9 @@ class Outbox:
     def publish(self, messages: Sequence[Message]) -> None:
         self.messages += messages
 
-    def on_recorded(self, **which: Any) -> None:
+    def publish_after_commit(self, **which: Any) -> None:
         if not self.is_away:
-            publish_recorded(
-                self.publish, **{name: which[name] for name in ("execution_id", "after") if name in which}
-            )
+            publish_recorded(self.publish, **which)
 
     def taken(self) -> list[tuple[str, int, int]]:
         """What has come since somebody looked: job, revision and runs so far."""

@@ -10,21 +10,21 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError
 
+from executions.deletion import delete
 from executions.errors import DatabaseAway
-from executions.models import Job, Task
-from executions.queue import UNKNOWN, Begun, Offer, Verdict, job_records
-from executions.usecases import delete
-from executions.usecases.jobs import Stand, Turn, begin, beginning, land, retry_failed, stop_jobs
-from tests.integration.jobs.situations import (
-    NOW,
-    Outbox,
-    database_port,
-    known,
-    record,
-    recorded,
-    stands,
-    write,
-)
+from executions.models import Task
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle import admission
+from tasks.jobs.lifecycle.admission import begin
+from tasks.jobs.lifecycle.job_stops import stop_jobs
+from tasks.jobs.lifecycle.retries import retry_failed
+from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.record import UNKNOWN
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Begun, Offer, Verdict
+from tasks.models import Job
+from tests.integration.jobs.situations import NOW, Outbox, database_port, known, record, recorded, stands, write
 from tests.integration.state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
@@ -101,8 +101,8 @@ def test_runs_whose_report_comes_too_late_are_counted_when_redis_has_forgotten_t
 ) -> None:
     """The report of the run before was held up, that of the last one was not, and then Redis came back older."""
     stands("j", "Scheduled", 3, 3)
-    land([Turn("j", offer.task_id, 5, "Scheduled", earlier_runs=5)])
-    land([Turn("j", offer.task_id, 4, "Scheduled", earlier_runs=4)])
+    deliver([Turn("j", offer.task_id, 5, "Scheduled", earlier_runs=5)])
+    deliver([Turn("j", offer.task_id, 4, "Scheduled", earlier_runs=4)])
     assert Task.objects.get().run_count == 5
     assert begin(offer, "me").verdict == Verdict.EXHAUSTED
 
@@ -131,7 +131,7 @@ def test_whatever_keeps_the_database_from_answering_costs_no_attempt(
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(beginning, "stand_of", fail)
+        patched.setattr(admission, "stand_of", fail)
         with pytest.raises(type(error)):
             begin(offer, "me")
     assert known(redis)["records"] == {}
@@ -174,7 +174,7 @@ def test_a_database_that_is_away_leaves_the_job_as_it_was(offer: Offer, redis: R
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """This happens once, right after the database was asked."""
-    ask, left = beginning.stand_of, [happens]
+    ask, left = admission.stand_of, [happens]
 
     def ask_and_let_it_happen(task_id: int, job: str) -> Stand | None:
         stand = ask(task_id, job)
@@ -182,7 +182,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> N
             left.pop()()
         return stand
 
-    monkeypatch.setattr(beginning, "stand_of", ask_and_let_it_happen)
+    monkeypatch.setattr(admission, "stand_of", ask_and_let_it_happen)
 
 
 def test_another_copy_that_comes_while_the_database_is_asked_finds_that_the_job_is_taken(
@@ -199,7 +199,7 @@ def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
 ) -> None:
     """Its lease runs out, another runs the job to its end, and all of that is forgotten."""
     now = time.monotonic()
-    monkeypatch.setattr(beginning.time, "monotonic", lambda: now)
+    monkeypatch.setattr(admission.time, "monotonic", lambda: now)
 
     def run_to_its_end_elsewhere() -> None:
         nonlocal now
@@ -208,7 +208,7 @@ def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
         other = job_records().begin(offer, "other")
         assert (other.verdict, other.run.revision) == (Verdict.GO, 1)
         assert job_records().settle(other.run, "Success", "") == 1
-        land([Turn("j", offer.task_id, 1, "Success")])
+        deliver([Turn("j", offer.task_id, 1, "Success")])
 
     meanwhile(monkeypatch, run_to_its_end_elsewhere)
     assert begin(offer, "me").verdict == Verdict.OVER
@@ -219,13 +219,13 @@ def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
 def test_a_stop_that_commits_before_the_database_is_asked_lets_nothing_begin(
     offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = beginning.stand_of
+    ask = admission.stand_of
 
     def stop_and_ask(task_id: int, job: str) -> Stand | None:
         stop_jobs(Task.objects.get().execution_id)
         return ask(task_id, job)
 
-    monkeypatch.setattr(beginning, "stand_of", stop_and_ask)
+    monkeypatch.setattr(admission, "stand_of", stop_and_ask)
     assert begin(offer, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
 
@@ -243,7 +243,7 @@ def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(offer: Offer, redis: 
     stands("j", "Stopped", 1, 1)
     for status in ("Pending", "Scheduled", "Running", "Success", "Error"):
         write(redis, record("j", status, 2, sent=False, node="me" if status == "Running" else ""))
-        land([Turn("j", offer.task_id, 2, status)])
+        deliver([Turn("j", offer.task_id, 2, status)])
         assert known(redis)["tasks"] == {"j": ("Stopped", 1, 1, "")}
         assert known(redis)["records"] == {}, "the job is over"
 
@@ -251,14 +251,14 @@ def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(offer: Offer, redis: 
 def test_a_person_opens_it_again(offer: Offer, redis: Redis) -> None:
     stands("j", "Error", 1, 1)
     assert retry_failed(Task.objects.get().execution_id) == 1
-    land([Turn("j", offer.task_id, 2, "Running")])
+    deliver([Turn("j", offer.task_id, 2, "Running")])
     assert known(redis)["tasks"]["j"][:3] == ("Running", 2, 2)
 
 
 def test_a_turn_of_another_job_changes_no_task_of_its_number(offer: Offer, redis: Redis) -> None:
     """A record of another database in the same Redis, say, or a queue that outlived a restored backup."""
     write(redis, replace(record("j", "Success", node="me"), job="of another"))
-    land([Turn("of another", offer.task_id, 0, "Success")])
+    deliver([Turn("of another", offer.task_id, 0, "Success")])
     assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
     assert known(redis)["records"] == {}
 
@@ -266,10 +266,10 @@ def test_a_turn_of_another_job_changes_no_task_of_its_number(offer: Offer, redis
 def test_the_arguments_of_another_try_are_those_of_each_message_from_then_on(
     offer: Offer, redis: Redis, outbox: Outbox
 ) -> None:
-    land([Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))])
+    deliver([Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))])
     job = Job.objects.get()
     assert (job.args, job.kwargs) == ([2], {"size": 10})
-    land([Turn("j", offer.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
+    deliver([Turn("j", offer.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
     job.refresh_from_db()
     assert (job.args, job.kwargs) == ([2], {"size": 10})
 
@@ -329,6 +329,6 @@ def test_a_message_of_that_try_has_its_own_arguments(offer: Offer, redis: Redis)
 def test_the_arguments_of_another_try_land_though_its_run_has_begun_by_then(offer: Offer, redis: Redis) -> None:
     """Both turns are reported at once, and the later one is what the task comes to."""
     waits = Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=LATER)
-    land([Turn("j", offer.task_id, 0, "Running"), waits, Turn("j", offer.task_id, 1, "Running")])
+    deliver([Turn("j", offer.task_id, 0, "Running"), waits, Turn("j", offer.task_id, 1, "Running")])
     job = Job.objects.get()
     assert ((job.args, job.kwargs), job.task.status) == (LATER, "Running")

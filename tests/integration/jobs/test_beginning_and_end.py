@@ -2,10 +2,13 @@
 
 import pytest
 
-from executions import usecases
-from executions.models import Execution, Job, Task
-from executions.queue import Offer, Verdict, job_records
-from executions.usecases.jobs import NewJob, begin, start
+from executions.deletion import delete
+from executions.models import Execution, Task
+from tasks.jobs.lifecycle.admission import begin
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Offer, Verdict
+from tasks.models import Job
 from tests.integration.state import Redis, rows
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -29,7 +32,7 @@ def test_a_deleted_execution_takes_its_jobs_with_it_and_none_of_them_begins_any_
     running, follower, waiting = execution.tasks.order_by("pk")
     begun = begin(offer(running), "node")
     assert begun.verdict == Verdict.GO
-    assert usecases.delete([execution.pk]) == 1
+    assert delete([execution.pk]) == 1
     assert set(rows(Execution)) == {other.pk}
     assert set(Job.objects.values_list("name", flat=True)) == {"d"}
     assert job_records().check_in(begun.run), "it is asked to stop"

@@ -8,9 +8,14 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import RestrictedError
 
-from executions.models import Execution, Job, Task
-from executions.usecases import Report, report
-from executions.usecases.jobs import Recovered, Turn, chains, land, recover_jobs, retry_failed
+from executions.models import Execution, Task
+from executions.reports import Report, report
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle import chains
+from tasks.jobs.lifecycle.retries import retry_failed
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from tasks.models import Job
 from tests.integration.jobs.situations import (
     NOW,
     SECOND,
@@ -89,7 +94,7 @@ def test_a_job_whose_predecessor_has_a_record_waits_for_its_argument(redis: Redi
     stands("a", "Success")
     recover_jobs(outbox.publish)
     assert statuses(redis)["b"] == WAITS
-    land([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
+    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
     assert [list(one.args) for one in outbox.messages] == [[7, "b"]]
 
 
@@ -143,7 +148,7 @@ def test_a_job_that_was_handed_something_is_published_however_many_wait(
     for number in range(10):
         waiting(outbox, f"a{number}", f"b{number}")
     outbox.is_away = True
-    land([Turn("a7", Task.objects.get(job_id="a7").pk, 0, "Success", result=7)])
+    deliver([Turn("a7", Task.objects.get(job_id="a7").pk, 0, "Success", result=7)])
     assert recover_jobs(outbox.publish) == Recovered(sent=1)
     assert [(one.job, list(one.args)) for one in outbox.messages] == [("b7", [7, "b7"])]
 
@@ -187,7 +192,7 @@ def test_a_job_that_has_a_message_is_not_ended_for_a_later_run_of_its_predecesso
 ) -> None:
     waiting(outbox, "a", "b", "c")
     a = Task.objects.get(job_id="a").pk
-    land([Turn("a", a, 0, "Success", result=7)])
+    deliver([Turn("a", a, 0, "Success", result=7)])
     stands("b", "Running")
     report([Report(a, "Error", 1, "why")])
     recover_jobs(outbox.publish)
@@ -198,12 +203,12 @@ def test_a_chain_that_is_tried_again_goes_on_with_what_its_new_run_returns(redis
     execution = waiting(outbox, "a", "b")
     a = Task.objects.get(job_id="a").pk
     stands("a", "Error")
-    land([Turn("a", a, 0, "Success", result="too late")])
+    deliver([Turn("a", a, 0, "Success", result="too late")])
     recover_jobs(outbox.publish)
     assert statuses(redis) == {"a": ("Error", ""), "b": BROKEN}
     assert retry_failed(execution.pk) == 2
     outbox.taken()
-    land([Turn("a", a, 1, "Success", result="in time")])
+    deliver([Turn("a", a, 1, "Success", result="in time")])
     assert [(one.job, list(one.args)) for one in outbox.messages] == [("b", ["in time", "b"])]
 
 

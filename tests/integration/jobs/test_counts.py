@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from executions import signals
-from executions.conf import refresh_settings
 from executions.errors import DatabaseAway, QueueUnavailable
-from executions.queue import counts
-from executions.queue.counts import Count, Counts
-from executions.usecases.jobs import NewJob, Passes, Reaped, Recovered, counted, counting, reap, reaping, start
-from executions.usecases.jobs.counting import MEANINGS
-from executions.usecases.jobs.recovering import recover_jobs
-from tests.integration.state import MEMORY, Clock, Redis, absent_redis, source_with_clock_of_test, whole_redis
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.overview import pass_counts
+from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
+from tasks.jobs.records.counts import Count, Counts, counts
+from tasks.jobs.repair import reaper
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from tasks.jobs.repair.reaper import Reaped, reap
+from tests.integration.state import MEMORY, Clock, Redis, absent_redis, whole_redis, with_clock_of_test
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -42,7 +44,7 @@ def kept(redis: Redis) -> dict[str, str]:
 
 
 def test_passes_are_added_up_with_the_time_of_the_last(redis: Redis) -> None:
-    kinds, clock = Counts(refresh_settings(), redis, redis, source_with_clock_of_test), Clock(redis, NOW)
+    kinds, clock = Counts(refresh_settings(), redis, redis, with_clock_of_test), Clock(redis, NOW)
     kinds.add("reaper", {"lost": 2, "failed": 0})
     clock.move(5)
     kinds.add("reaper", {"lost": 3, "taken": 1})
@@ -109,7 +111,7 @@ def test_a_pass_that_was_cut_short_is_counted_for_what_it_did(
         raise DatabaseAway("PostgreSQL: gone")
 
     unreadable(redis, "a")
-    monkeypatch.setattr(reaping, "_published", away)
+    monkeypatch.setattr(reaper, "_published", away)
     with pytest.raises(DatabaseAway):
         reap()
     assert kept(redis) == {"reaper.passes": "1", "reaper.unreadable": "1"}
@@ -123,7 +125,7 @@ def test_a_redis_that_cannot_count_breaks_no_pass(
     gone = Counts(refresh_settings(), lonely, lonely)
     with pytest.raises(QueueUnavailable):
         gone.add(kind, {})
-    monkeypatch.setattr(counting, "counts", lambda: gone)
+    monkeypatch.setattr(pass_counts, "counts", lambda: gone)
     unreadable(redis, "a")
     PASSES[kind]()
     assert whole_redis(redis)["jobs"].keys() == {MEMORY}

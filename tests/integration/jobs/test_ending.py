@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from celery.worker.request import Request
 
-from executions.queue import JobRecord
 from executions.status import Status
-from executions.usecases.jobs import Recovered, end_running, end_waiting, recover_jobs, send_again
-from tasks.jobs import dropped, header
-from tasks.jobs.request import TrackedRequest
+from tasks.jobs import header
+from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
+from tasks.jobs.records.record import JobRecord
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from tasks.jobs.runtime import dropped
+from tasks.jobs.runtime.request import TrackedRequest
 from tests.integration.jobs.situations import (
     TOO_LONG,
     Outbox,
@@ -202,7 +204,7 @@ def test_a_run_that_goes_on_while_it_is_being_ended_keeps_what_it_has_said(
     redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends between the look and the change: its own end stands."""
-    from executions.queue import job_records
+    from tasks.jobs.records.records import job_records
 
     pk = given(redis, outbox, Case(RUNS, None))
     records, ended = job_records(), record(**RUNS | {"status": "Success"})

@@ -8,25 +8,32 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from executions import usecases
-from executions.admin import acting_on_jobs, job_cells, job_filters
+from executions import stops
 from executions.admin.base import CappedPaginator
-from executions.conf import refresh_settings
+from executions.creation import NewExecution, NewTask, create
+from executions.deletion import delete
 from executions.errors import Contended, DatabaseAway
-from executions.models import Execution, Job, Task
-from executions.queue import ExecutionQueue, JobRecords, job_records
-from executions.queue.counts import Counts
-from executions.usecases import NewExecution, NewTask, Report
-from executions.usecases.jobs import NewJob, counting, looking, reap, start, stopping
+from executions.models import Execution, Task
+from executions.reports import Report, report
+from tasks.admin import job_actions, job_cells, job_filters
+from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle import job_stops
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.overview import inspection, pass_counts
+from tasks.jobs.records.counts import Counts
+from tasks.jobs.records.records import JobRecords, job_records
+from tasks.jobs.repair.reaper import reap
+from tasks.models import Job
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.jobs.test_the_jobs_command import failed, started, statuses, written
 from tests.integration.state import Redis, absent_redis
 from tests.integration.test_admin import act, ids_shown, queries, signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
-LIST = "/admin/executions/execution/"
-JOBS = "/admin/executions/job/"
-TASKS = "/admin/executions/task/"
+LIST = "/admin/harbor_executions/execution/"
+JOBS = "/admin/harbor_tasks/job/"
+TASKS = "/admin/harbor_executions/task/"
 
 
 @pytest.fixture
@@ -38,9 +45,9 @@ def admin() -> Client:
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
     lonely = absent_redis()
     gone = JobRecords(refresh_settings(), lonely, lonely)
-    for module in (looking, stopping):
+    for module in (inspection, job_stops):
         monkeypatch.setattr(module, "job_records", lambda: gone)
-    monkeypatch.setattr(counting, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
+    monkeypatch.setattr(pass_counts, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
     yield
     lonely.close()
 
@@ -50,7 +57,7 @@ def chain(*jobs: str) -> Execution:
 
 
 def without_jobs() -> Execution:
-    return usecases.create(NewExecution("RETENTION", tasks=[NewTask(job_id="of somebody else")]))
+    return create(NewExecution("RETENTION", tasks=[NewTask(job_id="of somebody else")]))
 
 
 def text(client: Client, address: str, **query: Any) -> str:
@@ -85,7 +92,7 @@ def test_the_list_shows_the_newest_first_and_whom_each_waits_for(admin: Client) 
     failed(then.execution, "first")
     page = " ".join(admin.get(JOBS).content.decode().split())
     assert f'<a href="{TASKS}{first.pk}/change/" class="text-link">' in page, "it still waits for what failed"
-    usecases.report([Report(first.pk, "Success", 1)])
+    report([Report(first.pk, "Success", 1)])
     assert f'<a href="{TASKS}{first.pk}/change/" class="text-link">' not in admin.get(JOBS).content.decode()
 
 
@@ -129,7 +136,7 @@ def test_jobs_are_found_by_status_name_job_and_execution(
     admin: Client, query: dict[str, str], expected: list[str]
 ) -> None:
     for _ in range(10):
-        usecases.create(NewExecution("SCAN"))  # so that no execution has the id of a task
+        create(NewExecution("SCAN"))  # so that no execution has the id of a task
     first = started("a", "b")
     start("SCAN", [[NewJob("other.job", job_id="c")]])
     failed(first, "b")
@@ -299,7 +306,7 @@ def test_an_execution_with_jobs_shows_how_far_it_is(admin: Client) -> None:
 
     assert "25% of 4, about" in page
     assert f"{JOBS}?task__execution__id__exact={execution.pk}" in page
-    usecases.stop(execution.pk)
+    stops.stop(execution.pk)
     assert "100% of 4<" in admin.get(page_of(execution)).content.decode()
 
 
@@ -322,7 +329,7 @@ def test_the_actions_on_a_page_are_those_that_would_do_something(admin: Client) 
     assert actions(admin, execution) == ["Refresh now", "Stop"]
     failed(execution, "a")
     assert actions(admin, execution) == ["Refresh now", "Stop", "Try failed jobs again"]
-    usecases.stop(execution.pk)
+    stops.stop(execution.pk)
     assert actions(admin, execution) == ["Refresh now", "Try failed jobs again"]
 
 
@@ -379,7 +386,7 @@ def test_the_list_stops_and_tries_again_several_at_once(admin: Client) -> None:
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acting_on_jobs, "MOST", 1)
+    monkeypatch.setattr(job_actions, "MOST", 1)
     both = [started("a"), started("b")]
 
     response = act(admin, LIST, "stop_selected", [one.pk for one in both])
@@ -404,14 +411,14 @@ def test_what_was_stopped_before_the_database_went_away_is_told(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = started("a"), started("b")
-    stop = acting_on_jobs.stop_jobs
+    stop = job_actions.stop_jobs
 
     def away(pk: int) -> int:
         if pk == second.pk:
             raise DatabaseAway("PostgreSQL: gone")
         return stop(pk)
 
-    monkeypatch.setattr(acting_on_jobs, "stop_jobs", away)
+    monkeypatch.setattr(job_actions, "stop_jobs", away)
 
     assert told(act(admin, LIST, "stop_selected", [first.pk, second.pk])) == [
         "error: PostgreSQL: gone. The rest was left as it is: try again when it is back.",
@@ -467,13 +474,13 @@ def test_an_execution_that_is_deleted_before_its_turn_is_left_out(
 ) -> None:
     gone, left = started("a"), started("b", "c")
     failed(left, "b")
-    as_it_is = getattr(acting_on_jobs, act_on)
+    as_it_is = getattr(job_actions, act_on)
 
     def after_a_delete(pk: int) -> int:
-        usecases.delete([gone.pk])
+        delete([gone.pk])
         return int(as_it_is(pk))
 
-    monkeypatch.setattr(acting_on_jobs, act_on, after_a_delete)
+    monkeypatch.setattr(job_actions, act_on, after_a_delete)
     assert told(act(admin, LIST, action, [gone.pk, left.pk])) == [done]
 
 
@@ -484,7 +491,7 @@ def test_unique_jobs_that_others_take_each_time_are_told(admin: Client, monkeypa
     def contended(pk: int) -> int:
         raise Contended
 
-    monkeypatch.setattr(acting_on_jobs, "retry_failed", contended)
+    monkeypatch.setattr(job_actions, "retry_failed", contended)
     assert told(act(admin, LIST, "retry_selected", [execution.pk])) == [
         f"error: {Contended.__doc__} The rest was left as it is: try again."
     ]

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from executions.errors import DatabaseAway, QueueUnavailable
-from executions.models import Job, Task
-from executions.queue import job_records
-from executions.usecases.jobs import Landed, Turn, land
+from executions.models import Task
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.landing import Landed
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.records import job_records
+from tasks.models import Job
 from tests.integration.jobs.situations import (
     Outbox,
     chained,
@@ -55,7 +58,7 @@ def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Red
         turn("tries again", "Scheduled", 1, "OSError: not yet"),
         turn("fails", "Error", 0, "ValueError: broken"),
     ]
-    assert land(turns) == all_of(4)
+    assert deliver(turns) == all_of(4)
     assert known(redis) == state(
         {
             "begins": ("Running", 0, 0, ""),
@@ -87,7 +90,7 @@ def test_turns_that_come_together_leave_what_they_would_have_left_one_by_one(red
         turn("tries again", "Running", 1),
         turn("is over", "Running"),
     ]
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.left, landed.refused) == ((), [])
     assert known(redis) == state(
         {
@@ -104,14 +107,14 @@ def test_a_turn_that_comes_late_changes_no_task_and_lands_all_the_same(redis: Re
     recorded("j")
     stands("j", "Stopped", 2, 2)
     write(redis, record(status="Success", revision=1))
-    assert land([turn("j", "Success", 1)]) == all_of(1)
+    assert deliver([turn("j", "Success", 1)]) == all_of(1)
     assert known(redis) == state({"j": ("Stopped", 2, 2, "")})
 
 
 def test_nothing_is_landed_without_a_query() -> None:
     with database_port() as port:
         port.away()
-        assert land([]) == all_of(0)
+        assert deliver([]) == all_of(0)
 
 
 def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
@@ -122,7 +125,7 @@ def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
     write(redis, *(record(job, "Success", node="n") for job in jobs))
     tasks_refuse(f"OLD.id = {Task.objects.get(job_id='j4').pk}")
     turns = [turn(job, "Success") for job in jobs]
-    assert land(turns) == Landed(8, refused=[turns[4]])
+    assert deliver(turns) == Landed(8, refused=[turns[4]])
     tasks = dict.fromkeys(jobs, ("Success", 0, 0, "")) | {"j4": ("Pending", 0, 0, "")}
     assert known(redis) == state(tasks, [record("j4", "Success", node="n")])
 
@@ -134,16 +137,16 @@ def test_a_database_that_is_away_acknowledges_nothing(redis: Redis, outbox: Outb
     with database_port() as port:
         port.away()
         with pytest.raises(DatabaseAway):
-            land(turns)
+            deliver(turns)
     assert known(redis) == before
-    assert land(turns) == all_of(2)
+    assert deliver(turns) == all_of(2)
 
 
 def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
     assert outbox.taken() == [("a", 0, 0)]
     write(redis, record("a", "Success", node="n"))
-    assert land([turn("a", "Success", result={"layers": 7})]) == all_of(1)
+    assert deliver([turn("a", "Success", result={"layers": 7})]) == all_of(1)
     assert outbox.taken() == [("b", 0, 0)]
     assert args_of("a", "b", "c") == [(["a"], None), ([{"layers": 7}, "b"], 0), (["c"], None)]
     tasks = {job: ("Success" if job == "a" else "Pending", 0, 0, "") for job in "abc"}
@@ -152,14 +155,14 @@ def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Re
 
 def test_what_takes_no_result_gets_none(outbox: Outbox) -> None:
     chained("a", "b", takes_result=False)
-    land([turn("a", "Success", result=7)])
+    deliver([turn("a", "Success", result=7)])
     assert args_of("a", "b") == [(["a"], None), (["b"], 0)]
     assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
 
 
 def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
     chained("a", "b")
-    land([turn("a", "Running"), turn("a", "Scheduled", 1)])
+    deliver([turn("a", "Running"), turn("a", "Scheduled", 1)])
     assert outbox.taken() == [("a", 0, 0)]
     assert args_of("b") == [(["b"], None)]
 
@@ -168,7 +171,7 @@ def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
 def test_all_that_is_left_of_a_broken_chain_is_stopped(status: str, redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
     chained("other a", "other b")
-    assert land([turn("a", status, message="why")]) == all_of(1)
+    assert deliver([turn("a", status, message="why")]) == all_of(1)
     assert outbox.taken() == [("a", 0, 0), ("other a", 0, 0)]
     stopped = ("Stopped", 0, 0, "a job before it in its chain did not succeed")
     waits = ("Pending", 0, 0, "")
@@ -191,10 +194,10 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
     with monkeypatch.context() as patched:
         patched.setattr(job_records(), "acknowledge", die)
         with pytest.raises(QueueUnavailable):
-            land(turns)
+            deliver(turns)
     between, rows = known(redis), args_of("a", "b")
     assert (between["tasks"]["a"], outbox.taken()) == ((status, 0, 0, "why"), [])
-    assert land(turns) == all_of(1)
+    assert deliver(turns) == all_of(1)
     assert known(redis) == between | {
         "records": {},
         "published": {"a", "b"} if status == "Success" else {"a"},
@@ -205,11 +208,11 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
 
 def test_an_end_that_comes_again_when_its_chain_has_gone_on_changes_nothing(redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
-    land([turn("a", "Success", result=1)])
-    land([turn("b", "Success", result=2)])
+    deliver([turn("a", "Success", result=1)])
+    deliver([turn("b", "Success", result=2)])
     before, rows = known(redis), args_of("a", "b", "c")
     outbox.taken()
-    assert land([turn("a", "Success", result=1), turn("b", "Success", result=2)]) == all_of(2)
+    assert deliver([turn("a", "Success", result=1), turn("b", "Success", result=2)]) == all_of(2)
     assert (known(redis), args_of("a", "b", "c"), outbox.taken()) == (before, rows, [])
 
 
@@ -219,7 +222,7 @@ def test_many_ends_at_once_hand_on_each_its_own_result(outbox: Outbox) -> None:
         chained(job, job.replace("first", "then"))
     outbox.taken()
     turns = [turn(job, "Success", result=job) for job in firsts]
-    assert land(turns) == all_of(30)
+    assert deliver(turns) == all_of(30)
     thens = [job.arguments for job in Job.objects.filter(follows__isnull=False)]
     assert sorted(thens) == sorted([job, job.replace("first", "then")] for job in firsts)
     assert len(outbox.taken()) == 30
@@ -230,11 +233,11 @@ def test_an_end_that_comes_too_late_moves_no_chain(late: str, redis: Redis, outb
     """A second message of the first job was dropped, or its first run comes back from the dead."""
     chained("a", "b")
     outbox.taken()
-    land([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
+    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
     assert outbox.taken() == [("b", 0, 0)]
     before = known(redis)["tasks"], args_of("b")
-    land([Turn("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
-    land([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
+    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
+    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
     assert (known(redis)["tasks"], args_of("b")) == before
 
 
@@ -242,5 +245,5 @@ def test_a_result_that_is_no_json_is_no_reason_not_to_land(redis: Redis, outbox:
     """Nobody of ours wrote it. Its end counts all the same."""
     recorded("j")
     broken = replace(record("j", "Success", node="n"), message="result: {oops")
-    land([Turn.of(broken)])
+    deliver([Turn.of(broken)])
     assert known(redis)["tasks"] == {"j": ("Success", 0, 0, "result: {oops")}

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import hook as over_http
 from executions.models import Task
-from executions.usecases.jobs import Turn, land
+from tasks.jobs.delivery import hook as over_http
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.turn import Turn
 from tests.integration.jobs.situations import Outbox, known, record, recorded, write
 from tests.integration.jobs.target import Request, Target
 from tests.integration.state import Redis
@@ -55,7 +56,7 @@ def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_writt
     write(redis, record("ends", "Success", node="n"), record("fails", "Error", 3, node="n"))
     before = known(redis)["tasks"]
     turns = [Turn("ends", ends.pk, 0, "Success"), Turn("fails", fails.pk, 3, "Error", "ValueError: no")]
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.count, landed.left, landed.refused) == (2, [], [])
 
     def request(task: Task, body: dict[str, Any]) -> Request:
@@ -78,14 +79,14 @@ def test_without_a_secret_no_authorization_is_sent(core: Target, settings: Setti
     over_http.hook()._client.close()
     settings.REFRESH_REPORT_AUTHORIZATION = ""
     over_http.hook.cache_clear()
-    land(turns[:1])
+    deliver(turns[:1])
     assert [one.authorization for one in core.requests] == [None]
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_what_was_taken_is_acknowledged(status: int, core: Target, redis: Redis, turns: list[Turn]) -> None:
     answer(core, turns[2], status)
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.count, jobs(landed.left), core.asked()) == (5, [], ids(turns))
     assert in_progress(redis) == []
 
@@ -96,12 +97,12 @@ def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
 ) -> None:
     for number in (0, 2):
         answer(core, turns[number], status)
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.count, jobs(landed.left), landed.why_left) == (3, ["a", "c"], f"it answered {status}")
     assert core.asked() == ids(turns)
     assert in_progress(redis) == ["a", "c"]
     core.answers.clear()
-    assert land(landed.left).count == 2
+    assert deliver(landed.left).count == 2
     assert in_progress(redis) == []
 
 
@@ -119,7 +120,7 @@ def test_a_redirect_is_left_and_the_reason_says_where_to_and_what_to_change(
 ) -> None:
     answer(core, turns[0], status)
     core.location = location
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.count, jobs(landed.left)) == (4, ["a"])
     assert landed.why_left == f"it answered {status}, {told} is not followed: change REFRESH_REPORT_URL"
     assert core.asked() == ids(turns), "it was not followed"
@@ -130,7 +131,7 @@ def test_what_nobody_wants_is_told_and_acknowledged(
     status: int, core: Target, redis: Redis, turns: list[Turn], caplog: pytest.LogCaptureFixture
 ) -> None:
     answer(core, turns[1], status)
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.count, jobs(landed.left), jobs(landed.refused)) == (5, [], [])
     assert in_progress(redis) == []
     assert ours(caplog) == [f"Refused report 0 of a batch: the hook answered {status}"]
@@ -140,7 +141,7 @@ def test_a_change_that_lands_is_no_line_in_the_log(
     core: Target, turns: list[Turn], caplog: pytest.LogCaptureFixture
 ) -> None:
     """There are two for each job."""
-    assert land(turns).count == 5
+    assert deliver(turns).count == 5
     assert caplog.messages == []
 
 
@@ -152,7 +153,7 @@ def test_a_target_that_is_not_there_is_asked_once_and_all_are_left_the_first_of_
         nobody.bind(("127.0.0.1", 0))
         settings.REFRESH_REPORT_URL = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
         over_http.hook.cache_clear()
-        landed = land(turns)
+        landed = deliver(turns)
     assert (landed.count, jobs(landed.left)) == (0, ["b", "c", "d", "e", "a"])
     assert landed.why_left.startswith("ConnectError: ")
     assert in_progress(redis) == ["a", "b", "c", "d", "e"]
@@ -166,7 +167,7 @@ def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_one_comes_last(
     over_http.hook.cache_clear()
     answer(core, turns[0], 500)
     core.hangs = str(turns[2].task_id)
-    landed = land(turns)
+    landed = deliver(turns)
     assert (landed.count, jobs(landed.left)) == (1, ["d", "e", "a", "c"])
     assert landed.why_left.startswith("ReadTimeout: ")
     assert core.asked() == ids(turns[:3])
@@ -180,7 +181,7 @@ def test_a_slow_target_takes_no_longer_than_a_call_may_and_keeps_what_it_has_tak
     core.delay = 0.2
     answer(core, turns[0], 500)
     begun = time.monotonic()
-    landed = land(turns)
+    landed = deliver(turns)
     assert time.monotonic() - begun >= 0.2
     asked = len(core.requests)
     assert asked in (1, 2), "none is sent once the time is over"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from executions.models import Job
-from executions.usecases.jobs import NewJob, start
-from tasks.jobs.publishing import may_wait
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.runtime.broker import may_wait
+from tasks.models import Job
 from tests.integration.state import Redis
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -4,8 +4,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from executions.models import Job, Task
-from executions.usecases.jobs import Message, NewJob, Turn, land, publish_recorded, publishing, recover_jobs, start
+from executions.models import Task
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle import publication
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.lifecycle.publication import publish_recorded
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.repair.job_recovery import recover_jobs
+from tasks.models import Job
 from tests.integration.jobs.situations import Outbox, aged, known, record, write
 from tests.integration.state import Redis
 
@@ -28,7 +35,7 @@ class Calls:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """A page has no more than a thousand bytes; JSON needs six for each job besides."""
-    monkeypatch.setattr(publishing, "PAGE_BYTES", 1_000)
+    monkeypatch.setattr(publication, "PAGE_BYTES", 1_000)
     return Calls()
 
 
@@ -81,7 +88,7 @@ def test_what_was_handed_on_counts(outbox: Outbox, calls: Calls) -> None:
     ]
     aged(start("SCAN", steps).execution)
     firsts = list(Task.objects.filter(job_id__startswith="a").order_by("pk"))
-    land([Turn(task.job_id, task.pk, 0, "Success", result=LARGE * 2) for task in firsts])
+    deliver([Turn(task.job_id, task.pk, 0, "Success", result=LARGE * 2) for task in firsts])
     assert publish_recorded(calls.publish, after=[task.pk for task in firsts]) == 4
     assert calls.sizes == [[600]] * 4
 

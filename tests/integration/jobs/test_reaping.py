@@ -10,10 +10,16 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from executions.models import Execution, Job, Task
-from executions.queue import UNKNOWN, job_records
-from executions.usecases import Report, report
-from executions.usecases.jobs import NewJob, Reaped, Stand, reap, reaping, standing, start
+from executions.models import Execution, Task
+from executions.reports import Report, report
+from tasks.jobs.lifecycle import task_state
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.records.record import UNKNOWN
+from tasks.jobs.records.records import job_records
+from tasks.jobs.repair import reaper
+from tasks.jobs.repair.reaper import Reaped, reap
+from tasks.models import Job
 from tests.integration.state import MEMORY, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -136,9 +142,9 @@ def test_a_job_that_ends_while_it_is_about_to_be_looked_for_is_not(
 
     def end_and_ask(task_ids: Sequence[int]) -> dict[int, Stand]:
         report([Report(task.pk, "Success", 0)])
-        return standing.stands(task_ids)
+        return task_state.stands(task_ids)
 
-    monkeypatch.setattr(reaping, "stands", end_and_ask)
+    monkeypatch.setattr(reaper, "stands", end_and_ask)
     assert reap() == Reaped()
     assert job_records().of(["j"]) == {}
 

@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
-from executions.conf import refresh_settings
-from executions.queue import UNKNOWN, Begun, JobRecord, JobRecords, Lease, Memory, Offer, Run, Verdict
+from tasks.conf import refresh_settings
+from tasks.jobs.records.record import UNKNOWN, JobRecord
+from tasks.jobs.records.records import JobRecords, Memory
+from tasks.jobs.records.run import Begun, Lease, Offer, Run, Verdict
 from tests.integration.state import (
     MEMORY,
     Clock,
     Redis,
     signs_of_life_come,
-    source_with_clock_of_test,
     whole_redis,
+    with_clock_of_test,
 )
 
 NOW = 1_000_000_000_000
@@ -31,7 +33,7 @@ Faked = tuple[JobRecords, Clock]
 @pytest.fixture
 def faked(redis: Redis) -> Faked:
     settings = replace(refresh_settings(), node_ttl=10)
-    return JobRecords(settings, redis, redis, source_with_clock_of_test), Clock(redis, NOW)
+    return JobRecords(settings, redis, redis, with_clock_of_test), Clock(redis, NOW)
 
 
 def record(  # noqa: PLR0917  # the parts of a record, in their order

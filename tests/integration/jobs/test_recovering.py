@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from executions.usecases.jobs import (
-    Recovered,
-    recover_jobs,
-)
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.situations import (
     RUNS,
     TOO_LONG,

@@ -5,11 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from executions.models import Task
-from executions.queue import UNKNOWN, Lease, Run, job_records
-from executions.usecases.jobs import (
-    Recovered,
-    recover_jobs,
-)
+from tasks.jobs.records.record import UNKNOWN
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Lease, Run
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.situations import (
     PREFIX,
     TOO_LONG,

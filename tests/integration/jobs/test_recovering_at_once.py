@@ -7,18 +7,16 @@ from typing import Any
 
 import pytest
 
-from executions.queue import Run, job_records
-from executions.usecases import Report, report
-from executions.usecases.jobs import (
-    Message,
-    Recovered,
-    Stand,
-    Turn,
-    land,
-    reading,
-    recover_jobs,
-    recovering,
-)
+from executions.reports import Report, report
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records import pages
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Run
+from tasks.jobs.repair import job_recovery
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.situations import (
     RUNS,
     WAITS,
@@ -45,16 +43,16 @@ def test_a_job_that_ends_while_it_is_being_given_back_has_ended(
     outbox.taken()
     stands("j", "Running")
     write(redis, record(**RUNS, node="dead"))
-    ask = recovering.stands
+    ask = job_recovery.stands
 
     def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, Stand]:
         found = ask(task_ids)
         run = Run("j", task_ids[0], "dead", 0, 1)
         assert job_records().settle(run, end, "why") == 0
-        land([Turn("j", run.task_id, 0, end, "why")])
+        deliver([Turn("j", run.task_id, 0, end, "why")])
         return found
 
-    monkeypatch.setattr(recovering, "stands", ask_and_let_it_end)
+    monkeypatch.setattr(job_recovery, "stands", ask_and_let_it_end)
     assert recover_jobs(outbox.publish) == Recovered()
     assert known(redis) == state({"j": (end, 0, 0, "why")})
     assert outbox.taken() == []
@@ -68,14 +66,14 @@ def test_a_job_whose_end_lands_while_it_is_being_given_back_has_ended(
     outbox.taken()
     stands("j", "Running")
     write(redis, record(**RUNS, node="dead"))
-    ask = recovering.stands
+    ask = job_recovery.stands
 
     def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, Stand]:
         found = ask(task_ids)
         report([Report(task_ids[0], "Success", 0)])
         return found
 
-    monkeypatch.setattr(recovering, "stands", ask_and_let_it_end)
+    monkeypatch.setattr(job_recovery, "stands", ask_and_let_it_end)
     assert recover_jobs(outbox.publish) == Recovered(given_back=1, landed=1)
     assert known(redis) == state({"j": ("Success", 0, 0, "")})
     assert outbox.taken() == []
@@ -92,14 +90,14 @@ def sixty(outbox: Outbox) -> list[str]:
 @pytest.fixture
 def two_passes(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Recovered]]:
     """At once: they go on when both have read the same page."""
-    barrier, read = Barrier(2), reading.readable
+    barrier, read = Barrier(2), pages.readable
 
     def read_by_both(page: Any) -> Any:
         found = read(page)
         barrier.wait(20)
         return found
 
-    monkeypatch.setattr(recovering, "readable", read_by_both)
+    monkeypatch.setattr(job_recovery, "readable", read_by_both)
     return lambda: at_once(*[lambda: recover_jobs(outbox.publish)] * 2)
 
 

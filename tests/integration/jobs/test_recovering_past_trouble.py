@@ -10,18 +10,15 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from executions.models import Job, Task
-from executions.usecases.jobs import (
-    Message,
-    Reaped,
-    Recovered,
-    Stand,
-    reap,
-    recover_jobs,
-    recovering,
-    standing,
-)
-from tasks.jobs.publishing import publish
+from executions.models import Task
+from tasks.jobs.lifecycle import task_state
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.repair import job_recovery
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from tasks.jobs.repair.reaper import Reaped, reap
+from tasks.jobs.runtime.broker import publish
+from tasks.models import Job
 from tests.integration.jobs.situations import (
     PREFIX,
     TOO_LONG,
@@ -89,7 +86,7 @@ def test_a_page_that_the_database_refuses_is_left_to_the_next_pass_and_the_other
     write(redis, *(record(job, node="dead", task_id=pks[job]) for job in jobs))
     with monkeypatch.context() as patched:
         fails = chain([True], repeat(False))
-        patched.setattr(recovering, "stands", lambda task_ids: ask(task_ids, fails=next(fails)))
+        patched.setattr(job_recovery, "stands", lambda task_ids: ask(task_ids, fails=next(fails)))
         first = recover_jobs(outbox.publish)
     assert (first.troubled, first.given_back) == (1, first.sent)
     assert 0 < first.sent < 1200
@@ -100,7 +97,7 @@ def test_a_page_that_the_database_refuses_is_left_to_the_next_pass_and_the_other
 def ask(task_ids: Sequence[int], *, fails: bool) -> dict[int, Stand]:
     if fails:
         raise DatabaseError("no more")
-    return standing.stands(task_ids)
+    return task_state.stands(task_ids)
 
 
 def test_a_task_that_refuses_to_be_scheduled_keeps_no_other_from_being_sent(outbox: Outbox) -> None:

@@ -7,24 +7,25 @@ from typing import Any
 import psycopg
 import pytest
 
+from executions.deletion import delete
 from executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
-from executions.models import Job, Quarantine, Task
-from executions.queue import Run, Verdict, job_records
-from executions.usecases import Report, delete, refresh, report, stop
-from executions.usecases.jobs import (
-    Message,
-    NewJob,
-    Recovered,
-    Turn,
-    begin,
-    land,
-    recover_jobs,
-    retry_failed,
-    start,
-    stop_jobs,
-)
-from executions.usecases.quarantining import quarantine
+from executions.models import Quarantine, Task
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from executions.stops import stop
 from tasks.jobs import TrackedExecution, header
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.admission import begin
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.job_stops import stop_jobs
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.lifecycle.retries import retry_failed
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Run, Verdict
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from tasks.models import Job
 from tests import servers
 from tests.integration.jobs.situations import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
 from tests.integration.jobs.situations import known as all_known
@@ -95,7 +96,7 @@ def runs_until_it_is_exhausted(message: Message) -> tuple[int, Run]:
             return count, run
         revision = job_records().settle(run, "Scheduled", "OSError")
         assert revision == run.revision + 1
-        land([Turn(message.job, message.task_id, revision, "Scheduled", "OSError")])
+        deliver([Turn(message.job, message.task_id, revision, "Scheduled", "OSError")])
     raise AssertionError("it is never exhausted")
 
 
@@ -110,7 +111,7 @@ def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(
         assert count == 3
         why = job_records().of(["j"])["j"].message
         assert why.endswith("times, which is as often as it may: see max_attempts")
-        land([Turn("j", message.task_id, run.revision, "Error", why)])
+        deliver([Turn("j", message.task_id, run.revision, "Error", why)])
         assert all_known(redis)["tasks"] == {"j": ("Error", run.revision, run.revision, why)}
         assert all_known(redis)["records"] == {}
         assert retry_failed(execution.pk) == 1
@@ -160,15 +161,15 @@ def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Ou
     execution = chained("a", "b", "c", "d")
     a = execution.tasks.get(job_id="a").pk
     b = execution.tasks.get(job_id="b").pk
-    land([Turn("a", a, 0, "Success", result=1)])
-    land([Turn("b", b, 0, "Error", "ValueError: no")])
+    deliver([Turn("a", a, 0, "Success", result=1)])
+    deliver([Turn("b", b, 0, "Error", "ValueError: no")])
     outbox.taken()
     assert retry_failed(execution.pk) == 3
     waits = dict.fromkeys("bcd", ("Pending", 1, 1, TRIED))
     assert all_known(redis) == state({"a": ("Success", 0, 0, "")} | waits, unpublished=["c", "d"])
     assert outbox.taken() == [("b", 1, 1)]
     assert recover_jobs(outbox.publish) == Recovered()
-    land([Turn("b", b, 1, "Success", result=2)])
+    deliver([Turn("b", b, 1, "Success", result=2)])
     assert outbox.taken() == [("c", 1, 1)]
     args = [job.arguments for job in Job.objects.order_by("pk")]
     assert args == [["a"], [1, "b"], [2, "c"], ["d"]]
@@ -207,7 +208,7 @@ def test_its_execution_runs_when_it_returns_and_is_waited_for_again() -> None:
 
 def test_an_execution_in_quarantine_is_released_and_runs_again() -> None:
     execution = ended("j")
-    quarantine([f"{execution.pk}:SCAN"], {execution.pk: "why"})
+    quarantine([execution.pk], 5, {execution.pk: "why"})
     assert execution.retry_failed() == 1
     assert (execution.status, Quarantine.objects.exists()) == ("Running", False)
 
@@ -215,7 +216,7 @@ def test_an_execution_in_quarantine_is_released_and_runs_again() -> None:
 def test_an_execution_in_quarantine_without_anything_to_try_again_stays_there() -> None:
     execution = ended("j")
     stands("j", "Success")
-    quarantine([f"{execution.pk}:SCAN"], {execution.pk: "why"})
+    quarantine([execution.pk], 5, {execution.pk: "why"})
     assert execution.retry_failed() == 0
     assert Quarantine.objects.exists()
 
@@ -263,7 +264,7 @@ def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database
     """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
     execution = chained("a", "b", takes_result=False)
     a = execution.tasks.earliest("pk").pk
-    land([Turn("a", a, 0, "Error")])
+    deliver([Turn("a", a, 0, "Error")])
     outbox.taken()
     runs = "status = 'Running', status_code = 2, status_revision = 1, end_time = NULL"
     with psycopg.connect(servers.postgres.url_for(database)) as other:
@@ -359,10 +360,10 @@ def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(
         return [NewJob("a.job", ["x"], is_unique=True), NewJob("b.job")]
 
     first = start("SCAN", [unique()]).execution
-    land([Turn(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
+    deliver([Turn(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
     second = start("SCAN", [unique()]).execution
     assert retry_failed(first.pk) == 0
-    land([Turn(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
+    deliver([Turn(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
     assert retry_failed(first.pk) == 2
     with pytest.raises(AlreadyUnderWay):
         start("SCAN", [unique()])

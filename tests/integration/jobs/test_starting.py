@@ -11,10 +11,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from executions.errors import Refused
-from executions.models import Execution, Job, Task
-from executions.usecases.jobs import NewJob, start
+from executions.models import Execution, Task
 from tasks.jobs import Handle, TrackedJob
 from tasks.jobs import start as start_signatures
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.models import Job
 from tests.integration.jobs.situations import Outbox, known, recorded, state
 from tests.integration.state import Redis, at_once
 

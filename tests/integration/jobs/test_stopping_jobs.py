@@ -6,10 +6,13 @@ from contextlib import suppress
 import pytest
 from django.db import transaction
 
+from executions.deletion import delete
 from executions.models import Task
-from executions.queue import Run, job_records
-from executions.usecases import delete
-from executions.usecases.jobs import Recovered, recover_jobs, stop_jobs, stopping
+from tasks.jobs.lifecycle import job_stops
+from tasks.jobs.lifecycle.job_stops import stop_jobs
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Run
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.situations import Outbox, known, record, recorded, state, write
 from tests.integration.state import Redis
 
@@ -63,7 +66,7 @@ def test_a_stop_that_redis_never_heard_of_is_told_by_recovery(
     """The process died after the commit, say."""
     execution = recorded("runs", "waits")
     write(redis, record("runs", node="live"), record("waits", "Scheduled", 1, ago=60, sent=False))
-    monkeypatch.setattr(stopping, "ask_to_stop", lambda jobs: 0)
+    monkeypatch.setattr(job_stops, "ask_to_stop", lambda jobs: 0)
     stop_jobs(execution.pk)
     assert recover_jobs(outbox.publish) == Recovered()
     assert known(redis)["records"] == {"runs": record("runs", node="live", asked=True)}

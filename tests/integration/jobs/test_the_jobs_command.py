@@ -4,16 +4,22 @@ from typing import Any
 
 import pytest
 
-from executions import usecases
+from executions.creation import NewExecution, NewTask, create
+from executions.deletion import delete
 from executions.errors import Contended
-from executions.management.verbs.jobs import retry, stop
-from executions.models import Execution, Job, Task
-from executions.queue import ExecutionQueue, JobRecord, JobRecords, job_records
-from executions.queue.counts import Counts
-from executions.queue.job_record import Acknowledged
-from executions.usecases import NewExecution, NewTask, Report
-from executions.usecases.jobs import NewJob, counting, looking, reaping, start, stopping
-from executions.usecases.jobs.counting import MEANINGS
+from executions.models import Execution, Task
+from executions.reports import Report, report
+from tasks.jobs.lifecycle import job_stops
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.overview import inspection, pass_counts
+from tasks.jobs.overview.pass_counts import MEANINGS
+from tasks.jobs.records.counts import Counts
+from tasks.jobs.records.record import Acknowledged, JobRecord
+from tasks.jobs.records.records import JobRecords, job_records
+from tasks.jobs.repair import reaper
+from tasks.management.verbs.jobs import retry, stop
+from tasks.models import Job
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import Redis, absent_redis
 from tests.integration.test_commands import data, failing, manage, said
 
@@ -55,7 +61,7 @@ def statuses(execution: Execution) -> tuple[str, dict[str, str]]:
 
 def failed(execution: Execution, *jobs: str) -> None:
     for task in execution.tasks.filter(job_id__in=jobs):
-        usecases.report([Report(task.pk, "Error", task.status_revision)])
+        report([Report(task.pk, "Error", task.status_revision)])
 
 
 def test_stats_of_nothing_are_all_there() -> None:
@@ -176,7 +182,7 @@ def test_retry_runs_once_more_what_failed_and_waits_for_no_worker(redis: Redis) 
 def test_executions_that_cannot_be_meant_are_named_and_the_others_are_seen_to(verb: str, done: str) -> None:
     known = started("a", "b")
     failed(known, "a")
-    reported = usecases.create(NewExecution("SCAN", tasks=[NewTask(job_id="of somebody else")]))
+    reported = create(NewExecution("SCAN", tasks=[NewTask(job_id="of somebody else")]))
 
     printed, failure = failing("refresh_jobs", verb, 99_998, known.pk, reported.pk, 99_999)
 
@@ -200,7 +206,7 @@ def test_an_execution_that_is_deleted_before_its_turn_is_unknown_and_the_others_
     as_it_is = getattr(verb, act)
 
     def after_a_delete(pk: int) -> int:
-        usecases.delete([gone.pk])
+        delete([gone.pk])
         return int(as_it_is(pk))
 
     monkeypatch.setattr(verb, act, after_a_delete)
@@ -223,12 +229,12 @@ def test_an_error_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
     lonely = absent_redis()
-    from executions.conf import refresh_settings
+    from tasks.conf import refresh_settings
 
     gone = JobRecords(refresh_settings(), lonely, lonely)
-    for module in (looking, reaping, stopping):
+    for module in (inspection, reaper, job_stops):
         monkeypatch.setattr(module, "job_records", lambda: gone)
-    monkeypatch.setattr(counting, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
+    monkeypatch.setattr(pass_counts, "counts", lambda: Counts(refresh_settings(), lonely, lonely))
     yield
     lonely.close()
 

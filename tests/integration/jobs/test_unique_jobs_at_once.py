@@ -8,11 +8,15 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from executions import usecases
+from executions.deletion import delete
 from executions.errors import AlreadyUnderWay, Contended
-from executions.models import Execution, Job, Task
-from executions.usecases.jobs import NewJob, Turn, land, retry_failed, start
-from executions.usecases.jobs.uniqueness import retry_on_conflict
+from executions.models import Execution, Task
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.retries import retry_failed
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.lifecycle.unique_keys import retry_on_conflict
+from tasks.models import Job
 from tests import servers
 from tests.integration.jobs.situations import Outbox
 from tests.integration.state import (
@@ -35,7 +39,7 @@ def started(argument: Any = "x") -> Execution:
 def failed(argument: Any = "x") -> Execution:
     execution = started(argument)
     task = execution.tasks.get()
-    land([Turn(task.job_id, task.pk, 0, "Error")])
+    deliver([Turn(task.job_id, task.pk, 0, "Error")])
     return execution
 
 
@@ -97,14 +101,14 @@ def test_of_two_executions_with_the_same_unique_job_one_is_tried_again(holder_fi
 def test_of_two_that_take_a_key_that_no_job_holds_one_is_tried_again_and_neither_breaks() -> None:
     """There is no row for the second to wait for: it meets the constraint, and looks again."""
     one, other, holder = failed().pk, failed().pk, failed().pk
-    usecases.delete([holder])
+    delete([holder])
     assert one_after_the_other(lambda: retry_failed(one), lambda: retry_failed(other)) == (1, 0)
     assert jobs() == [(AGAIN, True), (FAILED, False)]
 
 
 def test_a_start_and_another_try_that_take_a_key_that_no_job_holds_do_not_break_either() -> None:
     one, holder = failed().pk, failed().pk
-    usecases.delete([holder])
+    delete([holder])
     assert one_after_the_other(lambda: retry_failed(one), started) == (1, AlreadyUnderWay)
     assert jobs() == [(AGAIN, True)]
 
@@ -119,7 +123,7 @@ def test_a_job_that_lost_its_key_wants_the_one_it_was_started_with() -> None:
 
 def fails(execution: Execution, *arguments: str) -> None:
     found = execution.tasks.filter(job__args__0__in=arguments)
-    land([Turn(task.job_id, task.pk, task.status_revision, "Error") for task in found])
+    deliver([Turn(task.job_id, task.pk, task.status_revision, "Error") for task in found])
 
 
 def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from executions.errors import NotCommitted, StillRunning
-from executions.usecases import Report, report
+from executions.reports import Report, report
 from tasks.jobs import TrackedExecution
 from tests.integration.jobs.situations import Outbox, recorded
 

@@ -5,18 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from executions.models import Task
-from executions.queue import Run
-from tasks.jobs import underway
-from tests.integration.jobs.situations import (
-    NOW,
-    SECOND,
-    database_port,
-    known,
-    record,
-    recorded,
-    stands,
-    write,
-)
+from tasks.jobs.records.run import Run
+from tasks.jobs.runtime import underway
+from tests.integration.jobs.situations import NOW, SECOND, database_port, known, record, recorded, stands, write
 from tests.integration.state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from executions.queue import ExecutionQueue
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import Clock, Redis, queue_with_clock
 
 # Its assertions tell what differs, like those of a test.

@@ -4,7 +4,8 @@ that Redis holds after."""
 from dataclasses import dataclass, field
 from typing import Any
 
-from executions.queue import Claim, ExecutionQueue
+from tasks.queue.claim import Claim
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000

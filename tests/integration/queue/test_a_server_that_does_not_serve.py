@@ -11,11 +11,12 @@ import pytest
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import ResponseError
 
-from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import ExecutionQueue, connection
-from executions.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
 from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.conf import refresh_settings
+from tasks.queue import connection
+from tasks.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import Redis, at_once, wait_until
 from tests.proxy import Proxy
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from executions.queue import SMALL
-from executions.queue.queue import Marked
+from tasks.queue.queue import SMALL, Marked
 from tests.integration.queue.table import PREFIX, Case, Faked, flight, played, waiting
 from tests.integration.state import Redis, whole_redis
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from executions.queue import SMALL, Token
+from tasks.queue.members import Token
+from tasks.queue.queue import SMALL
 from tests.integration.queue.table import NOW, PREFIX, Faked, token, waiting
 from tests.integration.state import Redis, queue_with_clock, whole_redis
 
@@ -69,7 +70,7 @@ def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_fu
 def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
     others: int, redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("executions.queue.queue.PAGE", 2)
+    monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
     queue, _ = faked
     queue.add(waiting(SMALL + 20))
     queue.sign_of_life("you")

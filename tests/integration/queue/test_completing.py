@@ -2,7 +2,7 @@
 
 import pytest
 
-from executions.queue.queue import Completed
+from tasks.queue.queue import Completed
 from tests.integration.queue.table import NOW, SECOND, Case, Faked, flight, played
 from tests.integration.state import Redis
 

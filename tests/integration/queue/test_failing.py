@@ -2,7 +2,7 @@
 
 import pytest
 
-from executions.queue.queue import GivenBack
+from tasks.queue.queue import GivenBack
 from tests.integration.queue.table import Case, Faked, flight, played
 from tests.integration.state import Redis
 

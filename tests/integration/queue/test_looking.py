@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from executions.queue import Token
+from tasks.queue.members import Token
 from tests.integration.queue.table import NOW, PREFIX, SIGNS, Faked, flight, put
 from tests.integration.state import Redis, whole_redis
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from executions.queue.queue import GivenBack
+from tasks.queue.queue import GivenBack
 from tests.integration.queue.table import NOW, PREFIX, SECOND, SIGNS, Case, Faked, flight, played, put
 from tests.integration.state import Redis, signs_of_life_come, whole_redis
 

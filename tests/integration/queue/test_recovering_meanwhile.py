@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from executions.queue import queue as queue_module
-from executions.queue.queue import Completed, GivenBack
+from tasks.queue import queue as queue_module
+from tasks.queue.queue import Completed, GivenBack
 from tests.integration.queue.table import NOW, PREFIX, Faked, flight, put
 from tests.integration.state import Redis, sets_are_hash_tables, whole_redis
 

@@ -3,7 +3,7 @@ death."""
 
 import pytest
 
-from executions.queue import Sign
+from tasks.queue.queue import Sign
 from tests.integration.queue.table import NOW, PREFIX, SECOND, SIGNS, Faked, put
 from tests.integration.state import Clock, Redis, signs_of_life_come, whole_redis
 

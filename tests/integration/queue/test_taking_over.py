@@ -2,7 +2,7 @@
 
 import pytest
 
-from executions.queue import Claim
+from tasks.queue.claim import Claim
 from tests.integration.queue.table import ALIVE, NOW, SECOND, Case, Faked, flight, played, token
 from tests.integration.state import Redis, whole_redis
 

@@ -5,8 +5,9 @@ import time
 import pytest
 
 from executions.errors import QueueUnavailable
-from executions.queue import Claim, ExecutionQueue
-from executions.queue.queue import Completed, GivenBack, Marked
+from tasks.queue.claim import Claim
+from tasks.queue.queue import Completed, ExecutionQueue, GivenBack, Marked
+from tasks.queue.scripts import SCRIPTS
 from tests.integration.queue.table import SECOND, Faked
 from tests.integration.state import Redis, absent_redis, whole_redis
 
@@ -66,7 +67,7 @@ def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
 
 
 def queue_without_redis() -> tuple[ExecutionQueue, Redis]:
-    from executions.conf import refresh_settings
+    from tasks.conf import refresh_settings
 
     client = absent_redis()
     return ExecutionQueue(refresh_settings(), client, client), client
@@ -82,10 +83,8 @@ def test_real_clocks_give_no_stamp_twice(redis: Redis, queue: ExecutionQueue) ->
 
 def test_no_verb_reads_a_large_set_at_once(redis: Redis, faked: Faked) -> None:
     """SLOWLOG stays clean only if no script asks for all of a set."""
-    from executions.queue import scripts
-
-    for name in scripts.KEYS:
-        text = scripts.source(name).upper()
+    for name in SCRIPTS.keys:
+        text = SCRIPTS.source(name).upper()
         assert "SMEMBERS" not in text
         assert "'KEYS'" not in text
         assert "HGETALL" not in text

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
+from benchmarks.designs import STRATEGIES
 from executions import points
-from executions.strategies import STRATEGIES
 from tests.integration.strategies.situations import OLD
 
 

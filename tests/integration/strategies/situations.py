@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from django.db import connection
 
+from benchmarks.designs import STRATEGIES
+from executions.creation import NewExecution, NewTask, create_many
 from executions.models import Execution, Task
-from executions.strategies import STRATEGIES
-from executions.usecases import NewExecution, NewTask, Report, create_many, report
+from executions.reports import Report, report
 from tests.integration.state import Redis
 
-OLD = sorted(STRATEGIES.keys() - {"claim"})
+OLD = sorted(set(STRATEGIES) - {"claim"})
 
 ODD = ["A", "P2P PREHEAT*?[x]", "ü-日本", "a/b\\c\"'", "x" * 64]
 

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from benchmarks.designs import strategy
 from executions.models import Execution
-from executions.strategies import strategy
-from executions.usecases import reconcile
+from tasks.pipeline.reconciliation import reconcile
 from tests import servers
 from tests.integration.state import Redis
 from tests.integration.strategies.situations import LOCK, marked, statuses
@@ -25,7 +25,7 @@ DIES = """
 import os, django
 django.setup()
 from executions import points
-from executions.strategies import strategy
+from benchmarks.designs import strategy
 reached = []
 def die(point, ids):
     reached.append(ids) if point == "one" else None

@@ -11,8 +11,9 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from executions.errors import QueueUnavailable
-from executions.queue import instances, this_node
-from tasks import instances as instance_of_worker
+from tasks.queue.node import this_node
+from tasks.strategies.hash import announcements
+from tasks.strategies.hash import worker as instance_of_worker
 from tests.integration.state import Redis, at_once, in_background, wait_until, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -25,9 +26,9 @@ def test_a_worker_whose_number_another_has_waits_and_refuses_with_both_their_nam
 
     def beat() -> None:
         while not beating.wait(0.05):
-            instances.announce(0, "the-other-node")
+            announcements.announce(0, "the-other-node")
 
-    instances.announce(0, "the-other-node")
+    announcements.announce(0, "the-other-node")
     with in_background(beat):
         began = time.monotonic()
         with pytest.raises(SystemExit) as refused:
@@ -44,30 +45,32 @@ def test_a_worker_whose_number_another_has_waits_and_refuses_with_both_their_nam
 
 
 def test_a_worker_takes_the_number_of_one_that_was_killed_as_soon_as_that_is_silent(hashing: Settings) -> None:
-    instances.announce(0, "a-dead-node")
+    announcements.announce(0, "a-dead-node")
     began = time.monotonic()
     instance_of_worker.refuse_without_a_number()
     assert 0.3 < time.monotonic() - began < 5
-    assert instances.announced() == {0: [this_node.name]}
+    assert announcements.announced() == {0: [this_node.name]}
 
 
 def test_of_two_that_want_one_number_at_the_same_moment_one_gets_it(hashing: Settings) -> None:
-    seen = at_once(*(lambda name=name: instances.announce(1, name, yields=True) for name in ("a", "b", "c", "d")))
-    assert len(instances.announced()[1]) == 1
+    seen = at_once(
+        *(lambda name=name: announcements.announce(1, name, yields=True) for name in ("a", "b", "c", "d"))
+    )
+    assert len(announcements.announced()[1]) == 1
     assert all(one[1] == seen[0][1] for one in seen)
 
 
 def test_number_one_is_not_taken_by_number_eleven(hashing: Settings) -> None:
-    instances.announce(11, "eleven")
-    instances.announce(1, "one", yields=True)
-    assert instances.announced() == {1: ["one"], 11: ["eleven"]}
+    announcements.announce(11, "eleven")
+    announcements.announce(1, "one", yields=True)
+    assert announcements.announced() == {1: ["one"], 11: ["eleven"]}
 
 
 def test_instances_that_fall_silent_are_forgotten_and_leave_no_key(hashing: Settings, redis: Redis) -> None:
-    instances.announce(1, "b")
+    announcements.announce(1, "b")
     redis.zadd("cache:execution:refresh:instances", {"2:from-a-clock-that-went-back": 9e15, "x:y": 9e15})
-    assert instances.announce(0, "a") == {0: ["a"], 1: ["b"]}
-    wait_until(lambda: instances.announce(0, "a") == {0: ["a"]}, "the silent one to be forgotten")
+    assert announcements.announce(0, "a") == {0: ["a"], 1: ["b"]}
+    wait_until(lambda: announcements.announce(0, "a") == {0: ["a"]}, "the silent one to be forgotten")
     wait_until(lambda: redis.keys("*") == [], "the key to expire")
 
 
@@ -75,9 +78,9 @@ def test_one_that_ends_cleanly_is_forgotten_at_once(hashing: Settings) -> None:
     hashing.REFRESH_NODE_TTL_SECONDS = 60
     instance_of_worker.refuse_without_a_number()
     instance_of_worker.start()
-    wait_until(lambda: instances.announced() == {0: [this_node.name]}, "the announcement")
+    wait_until(lambda: announcements.announced() == {0: [this_node.name]}, "the announcement")
     instance_of_worker.stop()
-    assert instances.announced() == {}
+    assert announcements.announced() == {}
 
 
 def test_a_sign_of_life_that_is_under_way_at_the_end_is_waited_for(
@@ -85,28 +88,28 @@ def test_a_sign_of_life_that_is_under_way_at_the_end_is_waited_for(
 ) -> None:
     """It would come after the withdrawal, and speak for a worker that is gone."""
     hashing.REFRESH_NODE_TTL_SECONDS = 60
-    announce, under_way = instances.announce, threading.Event()
+    announce, under_way = announcements.announce, threading.Event()
 
     def announce_slowly(*args: Any, **options: Any) -> Any:
         under_way.set()
         threading.Event().wait(0.3)
         return announce(*args, **options)
 
-    monkeypatch.setattr(instances, "announce", announce_slowly)
+    monkeypatch.setattr(announcements, "announce", announce_slowly)
     instance_of_worker.start()
     assert under_way.wait(10)
     instance_of_worker.stop()
     wait_until(lambda: all(one.name != "instance" for one in threading.enumerate()), "the thread to end")
-    assert instances.announced() == {}
+    assert announcements.announced() == {}
 
 
 def test_a_worker_whose_redis_is_away_starts_all_the_same(
     hashing: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away(*_: Any, **__: Any) -> instances.Announced:
+    def away(*_: Any, **__: Any) -> announcements.Announced:
         raise QueueUnavailable("Redis: away")
 
-    monkeypatch.setattr(instances, "announce", away)
+    monkeypatch.setattr(announcements, "announce", away)
     instance_of_worker.refuse_without_a_number()
     assert "cannot announce its CORE_INSTANCE_ID" in caplog.text
 
@@ -116,7 +119,7 @@ def test_numbers_that_are_doubled_or_missing_are_told_once_until_that_changes(
 ) -> None:
     told = instance_of_worker.Told(3, patience=0)
 
-    def lines(seen: instances.Announced) -> list[str]:
+    def lines(seen: announcements.Announced) -> list[str]:
         caplog.clear()
         told.tell(seen)
         return [one.getMessage() for one in caplog.records]
@@ -145,7 +148,7 @@ def test_stats_tell_who_is_which_instance_and_what_is_wrong_with_that(
 ) -> None:
     hashing.REFRESH_NODE_TTL_SECONDS = 60
     for number, node in ((0, "a"), (2, "b"), (2, "c")):
-        instances.announce(number, node)
+        announcements.announce(number, node)
     call_command("refresh_queue", "stats", "--json")
     assert json.loads(capsys.readouterr().out)["instances"] == {
         "total": 3,

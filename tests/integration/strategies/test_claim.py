@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions.strategies import STRATEGIES, strategy
+from benchmarks.designs import STRATEGIES, strategy
 from tasks.claim_batch import claim_batch
 from tests import servers
 from tests.integration.state import Redis

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tasks import alone as alone_module
-from tasks.alone import alone
 from tasks.run_cycle import run_cycle
+from tasks.strategies import worker_lock as alone_module
+from tasks.strategies.worker_lock import alone
 from tests.integration.state import Pause, in_background
 from tests.integration.strategies.situations import marked
 

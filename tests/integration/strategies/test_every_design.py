@@ -10,13 +10,18 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import Settings
 
-from executions import points, signals
+from benchmarks.designs import STRATEGIES, strategy
+from executions import points
+from executions.creation import NewExecution, NewTask, create, create_many
 from executions.errors import QueueUnavailable
-from executions.invariants import violations
 from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.queue import member
-from executions.strategies import STRATEGIES, strategy
-from executions.usecases import NewExecution, NewTask, Report, create, create_many, mark, reconcile, report
+from executions.reports import Report, report
+from harbor_refresh.invariants import violations
+from tasks.pipeline import marks, wakeup
+from tasks.pipeline.marks import mark
+from tasks.pipeline.reconciliation import reconcile
+from tasks.queue.members import member
+from tasks.strategies import older_strategy
 from tests.integration.state import Redis, at_once, rows
 from tests.integration.strategies.situations import ODD, left_in_redis, marked, rested, statuses
 
@@ -28,8 +33,8 @@ def test_the_settings_and_the_code_name_the_same_designs(settings: Settings) -> 
     for name in STRATEGIES:
         settings.REFRESH_STRATEGY = name
         assert strategy().name == name
-        assert strategy().everywhere == (name != "claim")
-        assert strategy() is strategy()
+        assert (older_strategy() is None) == (name == "claim")
+        assert older_strategy() is older_strategy()
 
 
 MIXTURES = [
@@ -82,17 +87,12 @@ def test_to_mark_twice_is_to_mark_once(any_strategy: str) -> None:
     assert strategy().backlog() == 3
 
 
-def test_only_the_claiming_design_asks_for_a_tick_at_once(any_strategy: str) -> None:
+def test_only_the_claiming_design_asks_for_a_tick_at_once(
+    any_strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
-
-    def listen(**_: Any) -> None:
-        asked.append("tick")
-
-    signals.woken.connect(listen)
-    try:
-        marked(3)
-    finally:
-        signals.woken.disconnect(listen)
+    monkeypatch.setattr(wakeup, "send_tick", lambda: asked.append("tick"))
+    marked(3)
     assert asked == (["tick"] if any_strategy == "claim" else [])
 
 
@@ -103,7 +103,7 @@ def test_marks_that_cannot_be_sent_are_told_and_reconcile_finds_them(
         raise QueueUnavailable("Redis: away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(strategy()), "mark", away)
+        patched.setattr(marks, "_put", away)
         assert mark(["1:A"]) is False
     ids = marked(3)
     redis.flushall()

@@ -3,12 +3,12 @@
 import pytest
 from pytest_django import Settings
 
-from executions.conf import refresh_settings
+from benchmarks.designs import STRATEGIES, strategy
 from executions.errors import NoInstance
 from executions.models import Execution
-from executions.strategies import STRATEGIES, strategy
-from executions.strategies.instance import Instance, this_instance
-from tasks import instances as instance_of_worker
+from tasks.conf import refresh_settings
+from tasks.strategies.hash import worker as instance_of_worker
+from tasks.strategies.hash.instance import Instance, this_instance
 from tests.integration.state import Redis
 from tests.integration.strategies.situations import left_in_redis, marked, statuses
 
@@ -73,7 +73,7 @@ def test_a_number_comes_from_the_host_name_unless_it_is_given(
 
 def test_other_designs_ask_for_no_number(settings: Settings) -> None:
     settings.CORE_INSTANCE_ID = settings.CORE_INSTANCE_TOTAL = None
-    for name in STRATEGIES.keys() - {"hash"}:
+    for name in set(STRATEGIES) - {"hash"}:
         settings.REFRESH_STRATEGY = name
         instance_of_worker.refuse_without_a_number()
 

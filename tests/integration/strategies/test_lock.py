@@ -5,9 +5,9 @@ import time
 import pytest
 from pytest_django import Settings
 
+from benchmarks.designs import strategy
 from executions.models import Execution
-from executions.queue import cycle_lock
-from executions.strategies import strategy
+from tasks.strategies.lock import hold
 from tests.integration.state import Pause, Redis, in_background
 from tests.integration.strategies.situations import LOCK, marked
 
@@ -69,7 +69,7 @@ def test_a_lock_that_could_not_be_renewed_in_time_is_lost_before_redis_says_so(
 ) -> None:
     """Redis is out of reach, or this process was stopped: no renewal, and the time that was granted is over."""
     marked(5)
-    monkeypatch.setattr(cycle_lock.Hold, "renew_until", lambda *_: None)
+    monkeypatch.setattr(hold.Hold, "renew_until", lambda *_: None)
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         assert pause.reached.wait(20)
         time.sleep(0.7)

@@ -8,13 +8,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from benchmarks.designs import strategy
 from executions import points
-from executions.invariants import violations
+from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution, StatusChange, Task
+from executions.reports import Report, report
 from executions.status import Status
-from executions.strategies import strategy
-from executions.usecases import NewExecution, NewTask, Report, create, report
-from executions.usecases.refreshing_one_by_one import OVERTAKEN, refresh_one, rolled_up
+from harbor_refresh.invariants import violations
+from tasks.strategies.one_by_one import OVERTAKEN, refresh_one, rolled_up
 from tests.integration.state import Pause, in_background
 from tests.integration.strategies.situations import marked, refuse
 

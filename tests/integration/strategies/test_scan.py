@@ -3,11 +3,11 @@
 import pytest
 from pytest_django import Settings
 
+from benchmarks.designs import strategy
 from executions.models import Execution
-from executions.queue import outdated_keys
-from executions.queue.connection import connect
-from executions.strategies import strategy
-from executions.strategies.scan import Scan
+from tasks.queue.connection import connect
+from tasks.strategies import outdated_keys
+from tasks.strategies.scan import Scan
 from tests import servers
 from tests.integration.state import Pause, Redis, in_background
 from tests.integration.strategies.situations import ODD, marked, statuses

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from pytest_django import Settings
 
+from benchmarks.designs import strategy
 from executions import points
-from executions.queue import plain_set
-from executions.strategies import strategy
+from tasks.strategies import plain_set
 from tests.integration.strategies.situations import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import signals
-from executions.conf import refresh_settings
-from executions.queue import ExecutionQueue, execution_queue
+from executions import signals as of_executions
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.pipeline import wakeup
+from tasks.queue import execution_queue
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import absent_redis
 
 
@@ -27,16 +30,22 @@ def no_heat(monkeypatch: pytest.MonkeyPatch) -> None:
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
     client = absent_redis()
     away = ExecutionQueue(refresh_settings(), client, client)
-    for module in ("usecases.dispatching", "usecases.working", "usecases.recovering", "strategies.claim"):
-        monkeypatch.setattr(f"executions.{module}.execution_queue", lambda: away)
+    for module in ("pipeline.dispatcher", "pipeline.refresher", "pipeline.recovery", "pipeline.marks"):
+        monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: away)
 
 
 @pytest.fixture
-def told() -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """Every signal that is sent, by its name."""
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Every signal that is sent, by its name; and as `woken` each tick that is sent or will be."""
     heard: list[tuple[str, dict[str, Any]]] = []
+
+    def later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
+        heard.append(("woken", {"delay": seconds} | ({"anyway": True} if ignore_pending_wake else {})))
+
+    monkeypatch.setattr(wakeup, "send_tick", lambda: heard.append(("woken", {})))
+    monkeypatch.setattr(wakeup, "check_later", later)
     listeners = []
-    for name, one in vars(signals).items():
+    for name, one in (vars(of_executions) | vars(signals)).items():
         if isinstance(one, signals.Signal):
 
             def listen(sender: Any, signal: Any, name: str = name, **values: Any) -> None:

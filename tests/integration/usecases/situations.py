@@ -5,8 +5,9 @@ from typing import Any
 
 from django.db import connection
 
-from executions.models import Execution, Watermark
-from executions.usecases import NewExecution, NewTask, create
+from executions.creation import NewExecution, NewTask, create
+from executions.models import Execution
+from tasks.models import Watermark
 from tests.integration.state import Redis, whole_redis
 
 AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from executions import usecases
+from executions.creation import NewExecution, NewTask, create, create_many
 from executions.errors import Refused
 from executions.models import Execution, Task
-from executions.usecases import NewExecution, NewTask, create, create_many
+from tasks.pipeline.reconciliation import reconcile
 from tests.integration.state import rows
 from tests.integration.usecases.situations import made
 
@@ -54,7 +54,7 @@ def test_many_executions_keep_their_own_tasks_in_their_order() -> None:
 
 def test_a_new_execution_is_true_already() -> None:
     made(3)
-    assert usecases.reconcile(full=True).drifted == 0
+    assert reconcile(full=True).drifted == 0
 
 
 @pytest.mark.parametrize("vendor", ["", "A:B", ":", "V" * 65, "A\x00", "A\ud800", "\udfff", None, 5, b"A", ["A"]])

@@ -6,11 +6,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from executions import usecases
+from executions.deletion import delete
 from executions.errors import NoSuchExecution
 from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.queue import execution_queue
-from executions.usecases import Report, report
+from executions.reports import Report, report
+from executions.stops import stop
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
 from tests.integration.usecases.situations import made, names
@@ -22,9 +24,9 @@ def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -
     execution, tasks = made(2)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[1]])
-        with in_background(lambda: usecases.stop(execution.pk)) as stopped:
+        with in_background(lambda: stop(execution.pk)) as stopped:
             wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the second task")
-            with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+            with in_background(lambda: delete([execution.pk])) as deleted:
                 wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the stop")
                 other.rollback()
                 assert deleted() == 1
@@ -44,7 +46,7 @@ def test_a_delete_and_a_report_at_the_same_moment_do_not_deadlock(database: str)
     in_another_order_on_disk(tasks[0])
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
-        with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+        with in_background(lambda: delete([execution.pk])) as deleted:
             wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
             reports = [Report(tasks[1], "Success"), Report(tasks[0], "Success")]
             with in_background(lambda: report(reports)) as reported:
@@ -65,7 +67,7 @@ def test_a_report_that_was_first_is_waited_for_by_the_delete(database: str) -> N
         reports = [Report(pk, "Success") for pk in reversed(tasks)]
         with in_background(lambda: report(reports)) as reported:
             wait_until(lambda: waiting_for_locks() == 1, "the report waits for the last task")
-            with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+            with in_background(lambda: delete([execution.pk])) as deleted:
                 wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the report")
                 other.rollback()
                 assert reported().applied == 3
@@ -78,9 +80,9 @@ def test_a_stop_that_comes_while_its_execution_is_deleted_finds_nothing(database
     in_another_order_on_disk(tasks[0])
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
-        with in_background(lambda: usecases.delete([execution.pk])) as deleted:
+        with in_background(lambda: delete([execution.pk])) as deleted:
             wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
-            with in_background(lambda: usecases.stop(execution.pk)) as stopped:
+            with in_background(lambda: stop(execution.pk)) as stopped:
                 wait_until(lambda: waiting_for_locks() == 2, "the stop waits for the delete")
                 other.rollback()
                 assert deleted() == 1
@@ -92,10 +94,10 @@ def test_a_stop_that_comes_while_its_execution_is_deleted_finds_nothing(database
 def test_deleting_takes_tasks_history_and_quarantine_along_and_nothing_else() -> None:
     doomed, kept = [made(2)[0] for _ in range(2)]
     for one in (doomed, kept):
-        usecases.stop(one.pk)
+        stop(one.pk)
         Quarantine.objects.create(execution=one, reason="x", attempts=1)
     before = (rows(Execution), rows(Task), rows(StatusChange), rows(Quarantine))
-    assert usecases.delete([doomed.pk, 10**9]) == 1
+    assert delete([doomed.pk, 10**9]) == 1
     assert (rows(Execution), rows(Task), rows(StatusChange), rows(Quarantine)) == tuple(
         {
             pk: row
@@ -104,17 +106,17 @@ def test_deleting_takes_tasks_history_and_quarantine_along_and_nothing_else() ->
         }
         for index, table in enumerate(before)
     )
-    assert usecases.delete([doomed.pk]) == 0
-    assert usecases.delete([]) == 0
+    assert delete([doomed.pk]) == 0
+    assert delete([]) == 0
 
 
 def test_what_is_left_of_a_deleted_execution_in_redis_is_completed_silently(redis: Redis, told: list[Any]) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     claim = execution_queue().claim_batch("me", 10).claim
-    usecases.delete([execution.pk])
+    delete([execution.pk])
     told.clear()
-    outcome = usecases.work(claim)
+    outcome = work(claim)
     assert (outcome.succeeded, outcome.failed) == (0, {})
     assert names(told) == ["refreshed"]
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import usecases
-from executions.conf import refresh_settings
 from executions.errors import QueueUnavailable
-from executions.queue import ExecutionQueue, execution_queue, this_node
-from executions.usecases.dispatching import MOMENT
-from tasks.wakeup import CLOSE_SECONDS
+from tasks.conf import refresh_settings
+from tasks.pipeline.dispatcher import dispatch
+from tasks.pipeline.pacing import GATHERING_SECONDS, MERGED_SECONDS
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
+from tasks.queue.node import this_node
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import Redis, whole_redis
 from tests.integration.usecases.situations import marked, names
 
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
     execution_queue().add(f"{number}:A" for number in range(1, 40_001))
     published: list[int] = []
-    total = usecases.dispatch(lambda claims: published.extend(map(len, claims)), 0)
+    total = dispatch(lambda claims: published.extend(map(len, claims)), 0)
     assert total == sum(published) == refresh_settings().share == 18_000
     assert redis.scard(execution_queue().keys.queue) == 40_000 - total
     assert published == [6000, 6000, 6000]
@@ -36,15 +38,15 @@ def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
     published: list[Any] = []
     for count in (1, 0, 0):
         queue.add(["1:A"])
-        assert usecases.dispatch(published.extend, 0) == count
+        assert dispatch(published.extend, 0) == count
         redis.hset(queue.keys.heat, "1:A", f"20:{queue.stats().now}")
     assert names(told) == ["claimed"] + ["woken"] * 5
     delays = [values["delay"] for name, values in told if name == "woken"]
-    assert [delays[n] for n in (0, 1, 3)] == [MOMENT] * 3
+    assert [delays[n] for n in (0, 1, 3)] == [GATHERING_SECONDS] * 3
     assert all(50 < delays[n] <= 60 for n in (2, 4))
     assert marked(redis) == {"1:A"}
     queue.add(["2:B"])
-    assert usecases.dispatch(published.extend, 0) == 1
+    assert dispatch(published.extend, 0) == 1
     assert [claim.members for claim in published] == [("1:A",), ("2:B",)]
     assert names(told[6:]) == ["claimed", "woken", "woken"]
 
@@ -58,11 +60,11 @@ def test_the_look_at_the_end_of_a_rest_is_not_that_of_the_moment_over_again(
     execution_queue().add(["1:A"])
     real = queue.claim_batch
     monkeypatch.setattr(queue, "claim_batch", lambda *words: replace(real(*words), wait=rest))
-    usecases.dispatch(lambda claims: None, 0)
+    dispatch(lambda claims: None, 0)
     first, second = (values["delay"] for name, values in told if name == "woken")
-    assert first == MOMENT
+    assert first == GATHERING_SECONDS
     assert rest <= second <= rest + 0.1
-    assert abs(first - second) > 2 * CLOSE_SECONDS - 0.001
+    assert abs(first - second) > 2 * MERGED_SECONDS - 0.001
 
 
 def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed_out(
@@ -83,7 +85,7 @@ def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed
         published.append(list(claims))
         wakes.append(bool(redis.exists(queue.keys.wake)))
 
-    assert usecases.dispatch(publish, 0) == 1500
+    assert dispatch(publish, 0) == 1500
     assert [list(map(len, claims)) for claims in published] == [[100] * 6, [100] * 6, [100] * 3]
     assert wakes == [True, True, False]
     for claims in published:
@@ -98,7 +100,7 @@ def test_a_claim_that_cannot_be_published_goes_back_uncounted(redis: Redis) -> N
         raise ConnectionError("no broker")
 
     with pytest.raises(ConnectionError, match="no broker"):
-        usecases.dispatch(refuse, 0)
+        dispatch(refuse, 0)
     assert {k: v for k, v in whole_redis(redis).items() if k in ("queue:v2", "processing", "attempts")} == {
         "queue:v2": {"1:A", "2:A"}
     }
@@ -116,7 +118,7 @@ def test_a_claim_that_can_be_neither_published_nor_given_back_ends_the_life_of_i
 
     monkeypatch.setattr(ExecutionQueue, "mark_failed", refuse)
     with pytest.raises((QueueUnavailable, ConnectionError)):
-        usecases.dispatch(refuse, 0)
+        dispatch(refuse, 0)
     assert this_node.name != before
 
 
@@ -135,17 +137,17 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
 
     monkeypatch.setattr(queue, "claim_batch", garbage_first)
     published: list[Any] = []
-    assert usecases.dispatch(published.extend, 0) == 1
+    assert dispatch(published.extend, 0) == 1
 
 
 def test_with_redis_away_dispatch_and_work_say_so_and_the_node_begins_a_new_life(
     redis_away: None,
 ) -> None:
-    from executions.queue import Claim
+    from tasks.queue.claim import Claim
 
     for verb in (
-        lambda: usecases.dispatch(lambda claims: None, 0),
-        lambda: usecases.work(Claim("n1", "7", ("1:A",))),
+        lambda: dispatch(lambda claims: None, 0),
+        lambda: work(Claim("n1", "7", ("1:A",))),
     ):
         before = this_node.name
         with pytest.raises(QueueUnavailable):

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import usecases
-from executions.conf import refresh_settings
+from executions.creation import NewExecution, NewTask, create_many
 from executions.models import Quarantine
-from executions.queue import SMALL, execution_queue, this_node
-from executions.usecases import NewExecution, NewTask, create_many
-from executions.usecases.dispatching import MOMENT, SLOTS
+from tasks.conf import refresh_settings
+from tasks.pipeline.dispatcher import dispatch
+from tasks.pipeline.pacing import GATHERING_SECONDS, SLOTS
+from tasks.pipeline.recovery import recover
+from tasks.queue import execution_queue
+from tasks.queue.node import this_node
+from tasks.queue.queue import SMALL
 from tests.integration.state import Redis, rows, whole_redis
 from tests.integration.usecases.situations import marked, member, names
 
@@ -26,7 +29,7 @@ def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
     published: list[Any] = []
     for turn in range(200):
         queue.add(f"{turn * at_once + number}:A" for number in range(1, at_once + 1))
-        usecases.dispatch(published.extend, len(published))
+        dispatch(published.extend, len(published))
         assert len(published) <= SLOTS
     assert (len(published), sum(map(len, published))) == (SLOTS, total)
     state = whole_redis(redis)
@@ -40,7 +43,7 @@ def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
 def test_with_messages_enough_nothing_is_claimed(waiting: int, redis: Redis, told: list[Any]) -> None:
     execution_queue().add(["1:A", "2:A"])
     published: list[Any] = []
-    assert usecases.dispatch(published.extend, waiting) == 0
+    assert dispatch(published.extend, waiting) == 0
     assert (published, told) == ([], [])
     assert whole_redis(redis) == {"queue:v2": {"1:A", "2:A"}}
 
@@ -49,9 +52,9 @@ def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, 
     execution_queue().add(f"{number}:A" for number in range(1, 11))
     redis.hset(execution_queue().keys.attempts, "1:A", 2)
     published: list[Any] = []
-    assert usecases.dispatch(published.extend, 29) == 3
+    assert dispatch(published.extend, 29) == 3
     assert [len(claim) for claim in published] == [1, 1, 1]
-    assert told == [("claimed", {"count": 3}), ("woken", {"delay": MOMENT})]
+    assert told == [("claimed", {"count": 3}), ("woken", {"delay": GATHERING_SECONDS})]
     flying = {text for claim in published for text in claim.members}
     state = whole_redis(redis)
     assert state["queue:v2"] == {f"{number}:A" for number in range(1, 11)} - flying
@@ -66,7 +69,7 @@ def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
         queue.sign_of_life(node)
     queue.add(f"{number}:A" for number in range(1, SMALL + 1))
     published: list[Any] = []
-    assert usecases.dispatch(published.extend, 50) == 10
+    assert dispatch(published.extend, 50) == 10
     assert len(published) == 10
 
 
@@ -74,7 +77,7 @@ def test_a_tick_that_found_no_slot_does_not_keep_others_from_asking_for_the_next
     """The tick that was asked for has come; who empties the broker must be able to ask for another."""
     execution_queue().add(["1:A"])
     assert redis.exists(execution_queue().keys.wake)
-    usecases.dispatch(lambda claims: None, SLOTS)
+    dispatch(lambda claims: None, SLOTS)
     assert not redis.exists(execution_queue().keys.wake)
 
 
@@ -88,10 +91,10 @@ def test_work_that_nobody_takes_quarantines_nobody(
     if way == "waits":
         monkeypatch.setattr(queue, "conf", replace(queue.conf, node_ttl=0.0))
     for _ in range(3 * refresh_settings().max_attempts):
-        assert usecases.dispatch(lambda claims: None, 0) == 10
+        assert dispatch(lambda claims: None, 0) == 10
         if way == "silent":
             redis.delete(queue.keys.nodes)
-        assert usecases.recover(idle=way == "waits") == 10
+        assert recover(idle=way == "waits") == 10
         assert marked(redis) == everybody
         assert not {"processing", "attempts"} & set(whole_redis(redis))
     assert rows(Quarantine) == {}

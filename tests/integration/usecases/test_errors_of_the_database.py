@@ -6,12 +6,13 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions import usecases
 from executions.database import raise_if_away
 from executions.errors import DatabaseAway
-from executions.queue import execution_queue
-from executions.usecases import Report, report
-from executions.usecases.refreshing import Refreshed
+from executions.reports import Report, report
+from executions.rollup import Refreshed, refresh
+from tasks.pipeline.dispatcher import dispatch
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
 from tests.integration.state import Redis, whole_redis
 from tests.integration.usecases.situations import fails_with, made, marked, member, names, status_of
 
@@ -28,7 +29,7 @@ def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_fo
     connection.close()
     connection.settings_dict["PORT"] = "1"
     try:
-        usecases.work(claim)
+        work(claim)
     finally:
         connection.settings_dict["PORT"] = port
     assert names(told) == ["database_away"]
@@ -43,7 +44,7 @@ def test_an_error_of_one_row_fails_that_row_alone(sqlstate: str) -> None:
     (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
     report([Report(good_task, "Success"), Report(bad_task, "Success")])
     fails_with(sqlstate, bad)
-    assert usecases.refresh([good.pk, bad.pk]) == Refreshed(succeeded=1, changed=1, failed={bad.pk: "no more"})
+    assert refresh([good.pk, bad.pk]) == Refreshed(succeeded=1, changed=1, failed={bad.pk: "no more"})
     assert (status_of(good), status_of(bad)) == ("Success", "Running")
 
 
@@ -53,7 +54,7 @@ def test_an_error_of_the_server_fails_nobody(sqlstate: str) -> None:
     report([Report(good_task, "Success"), Report(bad_task, "Success")])
     fails_with(sqlstate, bad)
     with pytest.raises(DatabaseAway, match=r"^PostgreSQL: no more$"):
-        usecases.refresh([good.pk, bad.pk])
+        refresh([good.pk, bad.pk])
     assert (status_of(good), status_of(bad)) == ("Running", "Running")
 
 
@@ -69,7 +70,7 @@ def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told
         raise_if_away()
     assert connection.connection is None
     published: list[Any] = []
-    assert usecases.dispatch(published.extend, 0) == 0
+    assert dispatch(published.extend, 0) == 0
     assert (published, names(told), marked(redis)) == ([], ["database_away"], {member(execution)})
     assert redis.exists(execution_queue().keys.pause)
     assert not redis.exists(execution_queue().keys.wake)

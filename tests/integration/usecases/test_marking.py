@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from executions.models import Task
-from executions.usecases import Report, report
+from executions.reports import Report, report
 from tests.integration.state import Redis, rows, whole_redis
 from tests.integration.usecases.situations import made, marked, member, status_of
 

@@ -7,12 +7,13 @@ import psycopg
 import pytest
 from pytest_django import Settings
 
-from executions import usecases
-from executions.conf import refresh_settings
 from executions.models import Quarantine
-from executions.queue import execution_queue
-from executions.usecases import Report, report
-from executions.usecases.quarantining import parole, quarantine
+from executions.quarantines import parole, quarantine, release
+from executions.reports import Report, report
+from tasks.conf import refresh_settings
+from tasks.pipeline.reconciliation import reconcile
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
 from tests.integration.usecases.situations import AGES_AGO, cursed, drifted, made, marked, member, status_of
@@ -30,7 +31,7 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
     for attempt in range(1, limit + 1):
         assert not Quarantine.objects.exists()
         claim = execution_queue().claim_batch("me", 10).claim
-        outcome = usecases.work(claim)
+        outcome = work(claim)
         assert set(outcome.failed) == {bad.pk}
         assert outcome.succeeded == (1 if attempt == 1 else 0)
     assert status_of(good) == "Success"
@@ -42,7 +43,7 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
 
 
 def test_a_quarantine_of_what_is_deleted_meanwhile_leaves_nothing() -> None:
-    quarantine(["99:TEST"])
+    quarantine([99], 5)
     assert rows(Quarantine) == {}
 
 
@@ -52,7 +53,7 @@ def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(datab
         for table in ("task", "execution_status_change"):
             other.execute(f"DELETE FROM {table} WHERE execution_id = %s".encode(), [deleted.pk])
         other.execute("DELETE FROM execution WHERE id = %s", [deleted.pk])
-        with in_background(lambda: quarantine([member(kept), member(deleted)])) as quarantined:
+        with in_background(lambda: quarantine([kept.pk, deleted.pk], 5)) as quarantined:
             wait_until(lambda: waiting_for_locks() == 1, "the quarantine waits for the delete")
             other.commit()
             quarantined()
@@ -62,7 +63,7 @@ def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(datab
 def test_what_is_in_quarantine_is_not_marked_again_and_again(redis: Redis) -> None:
     execution = drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    outcome = usecases.reconcile()
+    outcome = reconcile()
     assert (outcome.drifted, outcome.paroled) == (0, 0)
     assert marked(redis) == set()
 
@@ -75,7 +76,7 @@ def test_whose_time_is_up_is_let_out_and_marked_for_another_try(
     now = datetime.now(UTC)
     Quarantine.objects.create(execution=old, reason="x", attempts=1, at=now - timedelta(seconds=90))
     Quarantine.objects.create(execution=fresh, reason="x", attempts=1, at=now - timedelta(seconds=30))
-    assert usecases.reconcile().paroled == 1
+    assert reconcile().paroled == 1
     assert list(Quarantine.objects.values_list("pk", flat=True)) == [fresh.pk]
     assert marked(redis) == {member(old)}
     assert ("paroled", {"execution_ids": [old.pk]}) in told
@@ -88,34 +89,34 @@ def test_who_was_let_out_and_whose_mark_redis_forgot_is_found_by_reconcile(
     """The watermark passed by while it was in quarantine."""
     execution = drifted(minutes=60)
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    usecases.reconcile()
+    reconcile()
     if way == "release":
-        assert usecases.release([execution.pk]) == [execution.pk]
+        assert release([execution.pk]) == [execution.pk]
     else:
         Quarantine.objects.update(at=AGES_AGO)
-        assert parole() == [execution.pk]
+        assert parole(timedelta(hours=1)) == [execution.pk]
     redis.flushall()
-    usecases.reconcile()
+    reconcile()
     assert marked(redis) == {member(execution)}
 
 
 def test_who_is_let_out_while_a_reconcile_runs_is_found_by_the_next(redis: Redis) -> None:
     execution = drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    usecases.reconcile()
+    reconcile()
     made(1)
     released: list[int] = []
-    usecases.reconcile(progress=lambda _: released.extend(usecases.release([execution.pk])))
+    reconcile(progress=lambda _: released.extend(release([execution.pk])))
     assert released == [execution.pk]
     redis.flushall()
-    usecases.reconcile()
+    reconcile()
     assert marked(redis) == {member(execution)}
 
 
 def test_releasing_tells_who_was_in_and_marks_them(redis: Redis) -> None:
     execution, other = drifted(), drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    assert usecases.release([execution.pk, other.pk, 10**9]) == [execution.pk]
+    assert release([execution.pk, other.pk, 10**9]) == [execution.pk]
     assert rows(Quarantine) == {}
     assert marked(redis) == {member(execution)}
-    assert usecases.release([]) == []
+    assert release([]) == []

@@ -7,10 +7,12 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions import usecases
-from executions.models import Execution, Quarantine, Watermark
-from executions.queue import execution_queue
-from executions.usecases.reconciling import Reconciled
+from executions.models import Execution, Quarantine
+from executions.rollup import refresh
+from tasks.models import Watermark
+from tasks.pipeline.reconciliation import Reconciled, reconcile
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
 from tests.integration.state import Redis, rows, whole_redis
 from tests.integration.usecases.situations import (
     AGES_AGO,
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 def test_reconcile_finds_what_redis_forgot_and_marks_it(redis: Redis, told: list[Any]) -> None:
     lost, healthy = drifted(), made(1)[0]
-    outcome = usecases.reconcile()
+    outcome = reconcile()
     assert (outcome.looked_at, outcome.drifted, outcome.marked, outcome.waiting) == (2, 1, 1, 0)
     drift = outcome.examples[0]
     assert (drift.execution_id, drift.vendor_type, drift.stored, drift.true) == (
@@ -44,10 +46,10 @@ def test_reconcile_finds_what_redis_forgot_and_marks_it(redis: Redis, told: list
 
 def test_a_drift_of_the_end_alone_is_found(redis: Redis) -> None:
     execution = drifted()
-    usecases.refresh([execution.pk])
-    assert usecases.reconcile(full=True).drifted == 0
+    refresh([execution.pk])
+    assert reconcile(full=True).drifted == 0
     Execution.objects.update(end_time=AGES_AGO)
-    assert usecases.reconcile(full=True).marked == 1
+    assert reconcile(full=True).marked == 1
 
 
 def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) -> None:
@@ -55,7 +57,7 @@ def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) ->
     execution_queue().add([member(flies)])
     execution_queue().claim_batch("me", 10)
     execution_queue().add([member(waits)])
-    outcome = usecases.reconcile()
+    outcome = reconcile()
     assert (outcome.drifted, outcome.waiting, outcome.marked) == (3, 2, 1)
     assert marked(redis) == {member(waits), member(lost)}
     assert watermark() == outcome.oldest
@@ -64,43 +66,43 @@ def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) ->
 def test_a_reconcile_of_the_schedule_is_postponed_while_the_queue_is_long(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("executions.usecases.reconciling.BUSY", 3)
+    monkeypatch.setattr("tasks.pipeline.reconciliation.BUSY", 3)
     drifted()
     execution_queue().add(f"{number}:A" for number in range(101, 105))
     before = whole_redis(redis)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
-        outcome = usecases.reconcile(yielding=True)
+        outcome = reconcile(yielding=True)
     assert outcome == Reconciled(postponed=True)
     assert told == [("reconciled", {"outcome": outcome})]
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
         ("INFO", "Reconcile postponed: the queue is long, and its workers need the database")
     ]
     assert (whole_redis(redis), rows(Watermark)) == (before, {})
-    assert usecases.reconcile().marked == 1
+    assert reconcile().marked == 1
     redis.flushall()
-    assert usecases.reconcile(yielding=True).marked == 1
+    assert reconcile(yielding=True).marked == 1
 
 
 def test_what_changed_within_the_grace_is_left_to_the_queue(settings: Settings, redis: Redis) -> None:
     settings.REFRESH_RECONCILE_GRACE_SECONDS = 3600
     drifted(minutes=30)
     late = drifted(minutes=90)
-    outcome = usecases.reconcile()
+    outcome = reconcile()
     assert [one.execution_id for one in outcome.examples] == [late.pk]
     assert marked(redis) == {member(late)}
 
 
 def test_pages_are_gone_through_to_the_end_without_a_repeat(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
-    monkeypatch.setattr("executions.usecases.reconciling.PAGE", 3)
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 3)
     lost = [drifted() for _ in range(10)]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE task SET update_time = '2020-01-01Z' WHERE id % 2 = 0")
     seen: list[int] = []
-    outcome = usecases.reconcile(progress=seen.append)
+    outcome = reconcile(progress=seen.append)
     assert (outcome.looked_at, outcome.marked) == (10, 10)
     assert seen == [3, 6, 9, 10]
     assert marked(redis) == {member(one) for one in lost}
-    assert usecases.reconcile(full=True).looked_at == 10
+    assert reconcile(full=True).looked_at == 10
 
 
 def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
@@ -108,7 +110,7 @@ def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
     held = drifted()
     Quarantine.objects.create(execution=held, reason="x", attempts=1, at=AGES_AGO)
     before = (rows(Quarantine), rows(Watermark))
-    outcome = usecases.reconcile(dry_run=True)
+    outcome = reconcile(dry_run=True)
     assert (outcome.drifted, outcome.marked, outcome.paroled) == (1, 0, 0)
     assert (rows(Quarantine), rows(Watermark)) == before
     assert whole_redis(redis) == {}
@@ -124,10 +126,10 @@ def test_a_drift_that_is_healed_between_the_looks_at_database_and_queue_is_no_dr
     lost = execution_queue().lost
 
     def completed(names: list[str]) -> list[str]:
-        usecases.work(claim)
+        work(claim)
         return lost(names)
 
     monkeypatch.setattr(execution_queue(), "lost", completed)
-    outcome = usecases.reconcile()
+    outcome = reconcile()
     assert (outcome.drifted, outcome.marked) == (1, 0)
     assert (status_of(execution), marked(redis)) == ("Success", set())

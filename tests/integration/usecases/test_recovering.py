@@ -1,4 +1,4 @@
-"""recover, rouse: what dead nodes leave is given back, with a tick for it, or quarantined."""
+"""recover, check: what dead nodes leave is given back, with a tick for it, or quarantined."""
 
 import logging
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import usecases
-from executions.conf import refresh_settings
 from executions.models import Quarantine
-from executions.queue import execution_queue
-from executions.usecases import Report, report
+from executions.reports import Report, report
+from tasks.conf import refresh_settings
+from tasks.pipeline.recovery import recover
+from tasks.pipeline.wakeup import check
+from tasks.queue import execution_queue
 from tests.integration.state import Redis, signs_of_life_come, whole_redis
 from tests.integration.usecases.situations import made, marked, member, names
 
@@ -26,8 +27,8 @@ def test_recovery_gives_back_what_a_dead_node_claimed_and_asks_for_a_tick(
     redis.zrem(execution_queue().keys.nodes, "dead")
     told.clear()
     with caplog.at_level(logging.INFO, "harbor_refresh"):
-        assert usecases.recover() == 1
-        assert usecases.recover() == 0
+        assert recover() == 1
+        assert recover() == 0
     assert names(told) == ["recovered", "woken", "woken"]
     assert [one.getMessage() for one in caplog.records] == ["Recovered 1 stale executions from crashed instances"]
     assert marked(redis) == {member(execution)}
@@ -44,17 +45,17 @@ def test_recovery_asks_though_a_tick_seems_to_be_on_its_way(redis: Redis, told: 
         if wake:
             redis.set(queue.keys.wake, wake)
         told.clear()
-        seen.append((usecases.recover(), names(told)))
+        seen.append((recover(), names(told)))
     assert seen == [(1, ["recovered", "woken"]), (0, ["woken"]), (0, ["woken"])]
     assert marked(redis) == {"1:A"}
 
 
 @pytest.mark.parametrize("name", ["claim", "scan", "lock", "hash", "upstream"])
-def test_to_rouse_is_for_the_strategy_that_wakes(name: str, settings: Settings, told: list[Any]) -> None:
+def test_to_check_is_for_the_strategy_that_wakes(name: str, settings: Settings, told: list[Any]) -> None:
     settings.REFRESH_STRATEGY = name
     execution_queue().add(["1:A"])
     execution_queue().forget_wake()
-    assert usecases.rouse() is (name == "claim")
+    assert check() is (name == "claim")
     assert told == ([("woken", {})] if name == "claim" else [])
 
 
@@ -67,6 +68,6 @@ def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redi
         claim = execution_queue().claim_batch("alive", 10).claim
         assert len(execution_queue().take_over(claim, "dead")) == 1
         redis.zrem(execution_queue().keys.nodes, "dead")
-        assert usecases.recover() == 1
+        assert recover() == 1
     assert Quarantine.objects.get().reason == "whoever began to refresh it died or never ended"
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

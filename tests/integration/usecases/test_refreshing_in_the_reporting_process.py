@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import usecases
-from executions.usecases import Report, report
-from executions.usecases.refreshing import Refreshed
+from executions.reports import Report, report
+from executions.rollup import Refreshed
+from tasks.pipeline.reconciliation import reconcile
 from tests.integration.state import Redis
 from tests.integration.usecases.situations import drifted, fails_with, made, status_of
 
@@ -32,7 +32,7 @@ def test_with_an_interval_of_zero_reconcile_heals_without_redis(
 ) -> None:
     execution = drifted()
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
-    assert usecases.reconcile().marked == 1
+    assert reconcile().marked == 1
     assert status_of(execution) == "Success"
     assert redis.keys("*") == []
 

@@ -9,12 +9,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from executions import usecases
 from executions.errors import Overtaken, QueueUnavailable
-from executions.models import Quarantine, Release, Watermark
-from executions.usecases import lease as leases
-from executions.usecases.lease import LEASE, Held, Lease
-from executions.usecases.reconciling import Reconciled
+from executions.models import Quarantine, Release
+from executions.quarantines import release
+from tasks.models import Watermark
+from tasks.pipeline import lease as leases
+from tasks.pipeline.lease import LEASE, Held, Lease
+from tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests import servers
 from tests.integration.state import DEADLINE_SECONDS, Redis, at_once, in_background, rows, whole_redis
 from tests.integration.usecases.situations import AGES_AGO, drifted, marked, member
@@ -45,7 +46,7 @@ def test_a_second_reconcile_says_which_pass_runs_and_touches_nothing(
     until = held_for(20)
     before = rows(Watermark)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
-        outcome = usecases.reconcile()
+        outcome = reconcile()
     assert outcome == Reconciled(held=Held("other", until))
     assert (whole_redis(redis), rows(Watermark)) == ({}, before)
     assert told == [("reconciled", {"outcome": outcome})]
@@ -60,7 +61,7 @@ def test_a_lease_that_has_expired_is_taken_over_with_a_warning(
     execution = drifted()
     until = held_for(-1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
-        assert usecases.reconcile().marked == 1
+        assert reconcile().marked == 1
     assert marked(redis) == {member(execution)}
     assert lines(caplog)[0] == (
         "WARNING",
@@ -98,27 +99,27 @@ def test_a_row_that_is_locked_is_not_waited_for(database: str) -> None:
 
 
 def test_a_lease_is_given_back_at_the_end() -> None:
-    usecases.reconcile()
+    reconcile()
     assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
 
 
 def test_a_lease_is_given_back_after_an_error(redis_away: None) -> None:
     drifted()
     with pytest.raises(QueueUnavailable):
-        usecases.reconcile()
+        reconcile()
     assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
 
 
 def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page extends it, also when it had expired and no other pass took it over."""
-    monkeypatch.setattr("executions.usecases.reconciling.PAGE", 1)
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
     for _ in range(3):
         drifted()
 
     def expire(_: int) -> None:
         Watermark.objects.update(held_until=AGES_AGO)
 
-    outcome = usecases.reconcile(progress=expire)
+    outcome = reconcile(progress=expire)
     assert (outcome.looked_at, outcome.marked, outcome.overtaken) == (3, 3, False)
 
 
@@ -126,17 +127,17 @@ def test_a_pass_does_not_need_one_connection_from_its_beginning_to_its_end(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind a pooler each statement may go over another connection."""
-    monkeypatch.setattr("executions.usecases.reconciling.PAGE", 1)
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
     for _ in range(2):
         drifted()
-    assert usecases.reconcile(progress=lambda _: connection.close()).marked == 2
+    assert reconcile(progress=lambda _: connection.close()).marked == 2
     assert Watermark.objects.get().holder is None
 
 
 def test_a_pass_that_stands_still_is_overtaken_and_changes_nothing_when_it_wakes(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("executions.usecases.reconciling.PAGE", 1)
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
     for _ in range(2):
         drifted()
     asleep, wake = threading.Event(), threading.Event()
@@ -145,10 +146,10 @@ def test_a_pass_that_stands_still_is_overtaken_and_changes_nothing_when_it_wakes
         asleep.set()
         assert wake.wait(DEADLINE_SECONDS)
 
-    with in_background(lambda: usecases.reconcile(progress=sleep)) as ended:
+    with in_background(lambda: reconcile(progress=sleep)) as ended:
         assert asleep.wait(DEADLINE_SECONDS)
         Watermark.objects.update(held_until=AGES_AGO)
-        assert usecases.reconcile().looked_at == 2
+        assert reconcile().looked_at == 2
         redis.flushall()
         before = rows(Watermark)
         with caplog.at_level(logging.INFO, "harbor_refresh"):
@@ -171,8 +172,8 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
     free, released = drifted(), drifted()
     for one in (free, released):
         Quarantine.objects.create(execution=one, reason="x", attempts=1)
-    usecases.reconcile()
-    usecases.release([released.pk])
+    reconcile()
+    release([released.pk])
     Quarantine.objects.update(at=AGES_AGO)
     redis.flushall()
     count, after = 0, dict[str, Any]()
@@ -193,7 +194,7 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
         return run(name, **values)
 
     monkeypatch.setattr(leases, "run", run_overtaken)
-    outcome = usecases.reconcile()
+    outcome = reconcile()
     assert (outcome.overtaken, count) == (True, write)
     assert state() == after
 
@@ -216,6 +217,6 @@ def test_a_dry_run_needs_no_lease(redis: Redis) -> None:
     drifted()
     held_for(20)
     before = rows(Watermark)
-    outcome = usecases.reconcile(dry_run=True)
+    outcome = reconcile(dry_run=True)
     assert (outcome.held, outcome.drifted, outcome.marked) == (None, 1, 0)
     assert (rows(Watermark), whole_redis(redis)) == (before, {})

@@ -11,12 +11,15 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from executions import usecases
+from executions import quarantines
 from executions.errors import QueueUnavailable
-from executions.models import Quarantine, Release, Task, Watermark
-from executions.queue import execution_queue
-from executions.usecases import Report, reconciling, report
-from executions.usecases.reconciling import BEGINNING
+from executions.models import Quarantine, Release, Task
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.models import Watermark
+from tasks.pipeline import reconciliation
+from tasks.pipeline.reconciliation import BEGINNING, reconcile
+from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.state import DEADLINE_SECONDS, Redis, in_background, rows
 from tests.integration.usecases.situations import AGES_AGO, drifted, made, marked, member, watermark
@@ -31,12 +34,12 @@ def test_a_drift_stays_in_sight_until_it_is_healed_and_then_the_watermark_moves_
     changed = Task.objects.get().update_time
     for _ in range(3):
         redis.flushall()
-        assert usecases.reconcile().marked == 1
+        assert reconcile().marked == 1
         assert watermark() == changed
-    usecases.refresh([execution.pk])
-    assert usecases.reconcile().marked == 0
+    refresh([execution.pk])
+    assert reconcile().marked == 0
     assert watermark() > changed
-    assert usecases.reconcile().looked_at == 0
+    assert reconcile().looked_at == 0
 
 
 def test_a_transaction_that_is_still_open_holds_the_watermark_back(database: str) -> None:
@@ -49,14 +52,14 @@ def test_a_transaction_that_is_still_open_holds_the_watermark_back(database: str
             "end_time = now() WHERE id = %s",
             tasks,
         )
-        assert usecases.reconcile().drifted == 0
+        assert reconcile().drifted == 0
         assert watermark() == began[0]
         slow.commit()
-    assert usecases.reconcile().marked == 1
+    assert reconcile().marked == 1
 
 
 def test_an_old_reader_holds_the_watermark_back_and_not_the_look(database: str, redis: Redis) -> None:
-    usecases.reconcile()
+    reconcile()
     with psycopg.connect(servers.postgres.url_for(database)) as reader:
         reader.read_only = True
         began = reader.execute("SELECT now()").fetchone()
@@ -65,47 +68,47 @@ def test_an_old_reader_holds_the_watermark_back_and_not_the_look(database: str, 
             execution, tasks = made(1)
             report([Report(tasks[0], "Success")])
             redis.flushall()
-            outcome = usecases.reconcile()
+            outcome = reconcile()
             assert [one.execution_id for one in outcome.examples] == [execution.pk]
             assert (outcome.drifted, outcome.marked) == (1, 1)
             assert watermark() == began[0]
-            usecases.refresh([execution.pk])
+            refresh([execution.pk])
             redis.flushall()
-    assert usecases.reconcile().drifted == 0
+    assert reconcile().drifted == 0
     assert watermark() > began[0]
 
 
 def test_a_full_reconcile_looks_at_everything_and_moves_the_watermark_as_any_pass(redis: Redis) -> None:
-    usecases.reconcile()
+    reconcile()
     before = watermark()
     execution = drifted(minutes=60 * 24 * 365)
-    assert usecases.reconcile().looked_at == 0
+    assert reconcile().looked_at == 0
     before = watermark()
-    outcome = usecases.reconcile(full=True)
+    outcome = reconcile(full=True)
     assert [one.execution_id for one in outcome.examples] == [execution.pk]
     assert marked(redis) == {member(execution)}
     assert outcome.oldest is not None
     assert watermark() == outcome.oldest < before
-    usecases.refresh([execution.pk])
-    usecases.reconcile(full=True)
+    refresh([execution.pk])
+    reconcile(full=True)
     assert watermark() > before
 
 
 def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_away: None) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("executions.strategies.claim.execution_queue", execution_queue)
-        usecases.reconcile()
+        patch.setattr("tasks.pipeline.marks.execution_queue", execution_queue)
+        reconcile()
     before = rows(Watermark)
     _, tasks = made(1)
     report([Report(tasks[0], "Success")])
     with pytest.raises(QueueUnavailable, match="Redis"):
-        usecases.reconcile()
+        reconcile()
     assert rows(Watermark) == before
 
 
 def test_a_prepared_transaction_leaves_the_watermark_where_it_is(database: str, redis: Redis) -> None:
     """Its start is not known, so any change may still come."""
-    usecases.reconcile()
+    reconcile()
     before = watermark()
     _, tasks = made(1)
     with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
@@ -117,16 +120,16 @@ def test_a_prepared_transaction_leaves_the_watermark_where_it_is(database: str, 
         )
         other.execute("PREPARE TRANSACTION 'slow'")
         try:
-            assert usecases.reconcile().drifted == 0
+            assert reconcile().drifted == 0
             assert watermark() == before
         finally:
             other.execute("COMMIT PREPARED 'slow'")
-    assert usecases.reconcile().marked == 1
+    assert reconcile().marked == 1
 
 
 def test_a_session_that_hides_its_transactions_leaves_the_watermark_where_it_is(database: str) -> None:
     """With track_activities off, pg_stat_activity does not tell when its transaction began."""
-    usecases.reconcile()
+    reconcile()
     before = watermark()
     _, tasks = made(1)
     with psycopg.connect(servers.postgres.url_for(database), options="-c track_activities=off") as slow:
@@ -135,10 +138,10 @@ def test_a_session_that_hides_its_transactions_leaves_the_watermark_where_it_is(
             "end_time = now() WHERE id = %s",
             tasks,
         )
-        assert usecases.reconcile().drifted == 0
+        assert reconcile().drifted == 0
         assert watermark() == before
         slow.commit()
-    assert usecases.reconcile().marked == 1
+    assert reconcile().marked == 1
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["the first pass", "a later pass"])
@@ -151,31 +154,31 @@ def test_a_release_around_a_pass_is_found_though_its_mark_is_lost(
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     made(1)
     if not first:
-        usecases.reconcile()
+        reconcile()
         made(1)
 
     def release() -> None:
-        assert usecases.release([execution.pk]) == [execution.pk]
+        assert quarantines.release([execution.pk]) == [execution.pk]
         redis.flushall()
 
     if moment == "before":
         release()
-        usecases.reconcile()
+        reconcile()
     elif moment == "during":
-        usecases.reconcile(progress=lambda _: Quarantine.objects.exists() and release())
+        reconcile(progress=lambda _: Quarantine.objects.exists() and release())
     elif moment == "open":
         with open_release(execution.pk):
-            assert usecases.reconcile().drifted == 0
+            assert reconcile().drifted == 0
     else:
-        usecases.reconcile()
+        reconcile()
         release()
     redis.flushall()
-    usecases.reconcile()
+    reconcile()
     assert marked(redis) == {member(execution)}
     assert rows(Release) == {}
-    usecases.refresh([execution.pk])
-    usecases.reconcile()
-    assert usecases.reconcile().looked_at == 0
+    refresh([execution.pk])
+    reconcile()
+    assert reconcile().looked_at == 0
 
 
 @contextmanager
@@ -185,7 +188,7 @@ def open_release(execution_id: int) -> Iterator[None]:
 
     def release() -> None:
         with transaction.atomic():
-            usecases.release([execution_id])
+            quarantines.release([execution_id])
             made.set()
             assert go_on.wait(DEADLINE_SECONDS)
 
@@ -217,7 +220,7 @@ def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
 ) -> None:
     """A server whose clock is behind took over: what changed since lies before the watermark, and what changed
     by the clock that was ahead lies in the future."""
-    usecases.reconcile()
+    reconcile()
     lost = [drifted(), drifted(minutes=-60)]
     now = database_now()
     values = {name: now + one if isinstance(one, timedelta) else one for name, one in change.items()}
@@ -226,7 +229,7 @@ def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
     doubt = doubt.format(timeline=timeline)
     told.clear()
     with caplog.at_level(logging.INFO, "harbor_refresh"):
-        outcome = usecases.reconcile()
+        outcome = reconcile()
     assert (outcome.doubt, outcome.looked_at, outcome.marked) == (doubt, 2, 2)
     assert marked(redis) == {member(one) for one in lost}
     assert ("watermark_doubted", {"doubt": doubt}) in told
@@ -236,39 +239,39 @@ def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
     assert watermark() == outcome.oldest
     row = Watermark.objects.get()
     assert (row.timeline, row.last_pass_at is not None and row.last_pass_at < database_now()) == (timeline, True)
-    usecases.refresh([one.pk for one in lost])
-    usecases.reconcile()
-    after = usecases.reconcile()
+    refresh([one.pk for one in lost])
+    reconcile()
+    after = reconcile()
     assert (after.doubt, after.looked_at) == (None, 0)
 
 
 def test_a_doubt_of_the_watermark_lasts_while_a_prepared_transaction_hides_its_start(database: str) -> None:
-    usecases.reconcile()
+    reconcile()
     Watermark.objects.update(timeline="00000000")
     with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
         other.execute("BEGIN")
         other.execute("CREATE TABLE anything ()")
         other.execute("PREPARE TRANSACTION 'slow'")
         try:
-            assert usecases.reconcile().doubt is not None
+            assert reconcile().doubt is not None
             assert watermark() == BEGINNING
         finally:
             other.execute("ROLLBACK PREPARED 'slow'")
-    usecases.reconcile()
+    reconcile()
     assert watermark() > AGES_AGO
 
 
 def test_the_watermark_remembers_the_server_that_the_pass_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failover in the middle of a pass is seen by the next one."""
-    usecases.reconcile()
-    run = reconciling.run
+    reconcile()
+    run = reconciliation.run
 
     def as_before_the_failover(name: str, **values: Any) -> Any:
         found = run(name, **values)
         return [(*found[0][:2], AGES_AGO, "00000000")] if name == "read_watermark" else found
 
-    monkeypatch.setattr(reconciling, "run", as_before_the_failover)
-    usecases.reconcile()
+    monkeypatch.setattr(reconciliation, "run", as_before_the_failover)
+    reconcile()
     monkeypatch.undo()
     row = Watermark.objects.get()
     assert (row.last_pass_at, row.timeline) == (AGES_AGO, "00000000")

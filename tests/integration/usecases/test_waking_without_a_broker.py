@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from executions.models import Task
-from executions.usecases import Report, report
+from executions.reports import Report, report
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.queues import TICKS
+from tasks.celery_queues import TICKS
 from tests import servers
 from tests.integration.state import Redis
 from tests.integration.usecases.situations import made, marked, member
@@ -42,7 +42,7 @@ def test_with_the_broker_away_a_report_lands_and_says_so(
 REPORTS_TWICE = """
 import sys, django
 django.setup()
-from executions.usecases import Report, report
+from executions.reports import Report, report
 for status in ("Scheduled", "Running"):
     sys.stdin.readline()
     print(report([Report(int(sys.argv[1]), status)]).applied, flush=True)

@@ -7,14 +7,17 @@ import psycopg
 import pytest
 from django.db import connection
 
-from executions import usecases
-from executions.conf import refresh_settings
+from executions.creation import NewExecution, NewTask, create_many
+from executions.deletion import delete
 from executions.models import Execution, Quarantine, Task
-from executions.queue import SMALL, execution_queue
-from executions.sql import statement
-from executions.usecases import NewExecution, NewTask, Report, create_many, report
-from executions.usecases.refreshing import Refreshed
-from executions.usecases.working import BUSY_SECONDS
+from executions.reports import Report, report
+from executions.rollup import Refreshed, refresh
+from executions.sql import text as statement_of
+from tasks.conf import refresh_settings
+from tasks.pipeline.pacing import BUSY_SECONDS
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
+from tasks.queue.queue import SMALL
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
 from tests.integration.usecases.situations import (
@@ -51,7 +54,7 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)])
         began = time.monotonic()
-        outcome = usecases.work(claim)
+        outcome = work(claim)
         assert time.monotonic() - began < 2
     assert outcome == Refreshed(succeeded=180, changed=180, failed={}, busy=locked)
     assert names(told) == ["refreshed"]
@@ -62,7 +65,7 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     assert state["queue:v2"] == {f"{pk}:TEST" for pk in locked}
     assert not {"processing", "attempts"} & set(state)
     again = execution_queue().claim_batch("me", 1000).claim
-    assert usecases.work(again) == Refreshed(succeeded=20, changed=20)
+    assert work(again) == Refreshed(succeeded=20, changed=20)
     assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
@@ -74,7 +77,7 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
         other.execute("SELECT FROM execution FOR UPDATE")
         for _ in range(2 * refresh_settings().max_attempts):
             claim = execution_queue().claim_batch("me", 10).claim
-            assert usecases.work(claim) == Refreshed(busy={execution.pk})
+            assert work(claim) == Refreshed(busy={execution.pk})
     assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
 
 
@@ -88,7 +91,7 @@ def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
         told.clear()
-        usecases.work(claim)
+        work(claim)
     woken = [values for name, values in told if name == "woken"]
     assert woken == [{"delay": BUSY_SECONDS, "anyway": True}] * looks
 
@@ -96,12 +99,12 @@ def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
 def test_busy_is_only_who_could_be_refreshed_at_all(database: str) -> None:
     (busy, _), (held, _), (free, _), (gone, _) = made(1), made(1), made(1), made(1)
     Quarantine.objects.create(execution=held, reason="x", attempts=1)
-    usecases.delete([gone.pk])
+    delete([gone.pk])
     ids = [busy.pk, held.pk, free.pk, gone.pk]
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution WHERE id = ANY(%s) FOR UPDATE", [[busy.pk, held.pk]])
-        assert usecases.refresh(ids, wait=False) == Refreshed(succeeded=1, busy={busy.pk})
-    assert usecases.refresh(ids, wait=False) == Refreshed(succeeded=2)
+        assert refresh(ids, wait=False) == Refreshed(succeeded=1, busy={busy.pk})
+    assert refresh(ids, wait=False) == Refreshed(succeeded=2)
 
 
 def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
@@ -109,7 +112,7 @@ def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
     report([Report(tasks[0], "Success")])
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
-        with in_background(lambda: usecases.refresh([execution.pk])) as refreshed:
+        with in_background(lambda: refresh([execution.pk])) as refreshed:
             wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the row")
             assert status_of(execution) == "Running"
             other.rollback()
@@ -124,7 +127,7 @@ def test_a_refresh_locks_in_the_order_of_ids_and_not_in_that_of_the_table(databa
     rows_come_in_another_order(database, "execution", first.pk)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [first.pk])
-        with in_background(lambda: usecases.refresh([first.pk, second.pk])) as refreshed:
+        with in_background(lambda: refresh([first.pk, second.pk])) as refreshed:
             wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the first row")
             other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE NOWAIT", [second.pk])
             other.rollback()
@@ -136,4 +139,4 @@ def test_the_refresh_reads_its_locks_and_its_tasks_in_two_statements() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW transaction_isolation")
         assert cursor.fetchone()[0] == "read committed"
-    assert "FOR NO KEY UPDATE" in statement("lock_executions")
+    assert "FOR NO KEY UPDATE" in statement_of("executions", "lock_executions")

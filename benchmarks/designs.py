@@ -1,0 +1,62 @@
+"""Every design behind one face, the product among them, with a cycle that needs no Celery."""
+
+from collections.abc import Sequence
+
+from executions.rollup import Refreshed
+from tasks.conf import refresh_settings
+from tasks.pipeline.dispatcher import dispatch
+from tasks.pipeline.refresher import work
+from tasks.queue import execution_queue
+from tasks.queue.claim import Claim as Claimed
+from tasks.strategies import OLDER, Strategy, older_strategy
+
+STRATEGIES = ("claim", *OLDER)
+
+
+def strategy() -> Strategy:
+    """The one that the settings name."""
+    return older_strategy() or Claim()
+
+
+class Claim:
+    name = "claim"
+
+    def connect(self) -> None:
+        pass
+
+    def mark(self, members: Sequence[str]) -> None:
+        execution_queue().add(members)
+
+    def cycle(self) -> Refreshed:
+        """Claim and work here what otherwise goes to the workers, until nothing is left to claim.
+
+        Ends, too, when all that was claimed is locked by others: it would be claimed again at once. What if
+        the process dies: its claims are recovered like any worker's.
+        """
+        outcome = Refreshed()
+        while _claim_and_work(outcome):
+            pass
+        return outcome
+
+    def lost(self, members: Sequence[str]) -> list[str]:
+        return execution_queue().lost(members)
+
+    def backlog(self) -> int:
+        return execution_queue().stats().backlog
+
+
+def _claim_and_work(outcome: Refreshed) -> bool:
+    """True if something was claimed and was not locked by others.
+
+    Who works himself what he claims takes a node's share at a time, and leaves room for the others to work."""
+    progress = False
+
+    def publish(claims: Sequence[Claimed]) -> None:
+        nonlocal outcome, progress
+        for claim in claims:
+            done = work(claim)
+            outcome += done
+            progress = progress or len(done.busy) < len(claim)
+
+    dispatch(publish, waiting=0, together=refresh_settings().depth)
+    return progress

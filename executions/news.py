@@ -1,0 +1,37 @@
+"""News: what this app tells after a commit.
+
+    executions_changed  the tasks of these executions changed, or their status may be out of date for another
+                        reason: `members`, pairs of id and vendor type
+    executions_deleted  these executions are gone: `execution_ids`; `job_ids` of their tasks that had not ended
+
+Both are past events, and what listens may be missing: reconcile finds by itself what differs, and recovery
+finds jobs that run for nothing.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from django.db import transaction
+from django.dispatch import Signal
+
+executions_changed = Signal()
+executions_deleted = Signal()
+
+#: The id of an execution and its vendor type.
+Member = tuple[int, str]
+
+
+def tell_changed(members: Iterable[Member]) -> None:
+    """`tasks.pipeline.marks` listens, and puts them on the queue."""
+    if told := list(members):
+        executions_changed.send(sender=None, members=told)
+
+
+def tell_changed_after_commit(members: Iterable[Member]) -> None:
+    transaction.on_commit(partial(tell_changed, list(members)))
+
+
+def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[str]) -> None:
+    """`tasks.jobs.lifecycle.job_stops` listens, and asks the jobs that run to stop."""
+    news = {"execution_ids": list(execution_ids), "job_ids": list(job_ids)}
+    transaction.on_commit(partial(executions_deleted.send, sender=None, **news))

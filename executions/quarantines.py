@@ -1,0 +1,73 @@
+"""Quarantine: set aside what failed too often, and let it out again."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.db.models.functions import Now
+
+from executions import signals
+from executions.models import Execution, Quarantine, Release, Task
+from executions.news import tell_changed_after_commit
+
+LOST = "whoever began to refresh it died or never ended"
+
+
+def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int, str] | None = None) -> None:
+    """Set these executions aside, after so many attempts. The queue has let go of them already.
+
+    What if the process dies before the commit: they are in nobody's hands, reconcile finds their drift,
+    and they earn their quarantine again.
+    """
+    if not execution_ids:
+        return
+    for_each = dict.fromkeys(execution_ids, LOST) | dict(reasons or {})
+    with transaction.atomic():
+        locked = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
+        there = list(locked.values_list("pk", flat=True))
+        Quarantine.objects.bulk_create(
+            [Quarantine(execution_id=pk, reason=for_each[pk], attempts=attempts) for pk in there],
+            update_conflicts=True,
+            unique_fields=["execution"],
+            update_fields=["reason", "attempts"],
+        )
+    for pk in there:
+        signals.quarantined.send(sender=quarantine, execution_ids=[pk], reason=for_each[pk])
+
+
+def release(execution_ids: Iterable[int]) -> list[int]:
+    """Let these out, whatever the reason was, and mark them for another try. Returns who was in.
+
+    Their tasks may have changed long before the watermark. A row in execution_release makes the next pass of
+    reconcile look at those changes, so that even a mark that is lost again is made good. It commits together with
+    the release, so a pass that did not see the release does not see the row either.
+    """
+    with transaction.atomic():
+        inmates = Quarantine.objects.filter(execution_id__in=list(execution_ids)).order_by("pk")
+        return _let_out(inmates.select_for_update())
+
+
+def parole(after: timedelta, fence: Callable[[], None] = lambda: None) -> list[int]:
+    """Let out what has been in for so long, as release does: no failure is taken to be for ever.
+
+    `fence` raises if the caller has lost the right to do that. It is asked first, in the same transaction.
+    """
+    with transaction.atomic():
+        fence()
+        inmates = Quarantine.objects.filter(at__lt=Now() - after)
+        return _let_out(inmates.select_for_update(skip_locked=True))
+
+
+def _let_out(inmates: QuerySet[Quarantine]) -> list[int]:
+    ids = list(inmates.values_list("execution_id", flat=True))
+    if ids:
+        Quarantine.objects.filter(execution_id__in=ids).delete()
+        tasks = Task.objects.filter(execution_id__in=ids).order_by().values("execution_id")
+        changes = [one["last"] for one in tasks.annotate(last=Max("update_time"))]
+        if changes:
+            Release.objects.create(changed_at=min(changes))
+        free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
+        tell_changed_after_commit(free)
+        signals.paroled.send(sender=release, execution_ids=ids)
+    return ids

@@ -1,0 +1,137 @@
+"""Report the status of tasks, any number in one statement."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from executions import points, signals
+from executions.database import run
+from executions.news import Member, tell_changed
+from executions.rollup import refresh_at_once
+from executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
+from executions.text import storable
+
+
+@dataclass(frozen=True)
+class Report:
+    """A runner says: this task has this status in this revision (run). Checked when it is applied.
+
+    `earlier_runs`: before this one there were so many runs at least, for a runner that counts them. The report of
+    one of them may come later than this report, which is too late to be counted.
+    """
+
+    task_id: int
+    status: str
+    revision: int = 0
+    message: str | None = None
+    earlier_runs: int = 0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A report that cannot be used, and why. `position` counts from 0 in the batch."""
+
+    position: int
+    report: Report
+    reason: str
+
+
+@dataclass
+class Outcome:
+    """What became of a batch: applied + unchanged + refused = reports given."""
+
+    applied: int = 0
+    unchanged: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+    execution_ids: list[int] = field(default_factory=list)
+
+
+def report(reports: Iterable[Report]) -> Outcome:
+    """Apply reports as if they came one after the other; tell which executions changed.
+
+    1. Set aside what cannot be used: it is named in the outcome, and the rest goes on.
+    2. One statement applies the rest, each guarded by revision and code.
+    3. After the commit, and only then, tell of the executions, so that they are marked; one with a task that was
+       stopped is refreshed at once as well.
+
+    What if the process dies before the commit: nothing happened. After it, before the news: reconcile.
+    """
+    given = list(reports)
+    outcome = Outcome()
+    usable: list[tuple[int, Report]] = []
+    for position, one in enumerate(given):
+        reason = _why_unusable(one)
+        if reason:
+            outcome.refused.append(Refusal(position, one, reason))
+        else:
+            usable.append((position, one))
+    if usable:
+        with transaction.atomic():
+            _apply(usable, outcome)
+    outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
+    if outcome.refused:
+        outcome.refused.sort(key=lambda refusal: refusal.position)
+        signals.refused.send(sender=report, refusals=outcome.refused)
+    return outcome
+
+
+def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
+    reports = [one for _, one in usable]
+    rows = run(
+        "apply_reports",
+        task_ids=[one.task_id for one in reports],
+        statuses=[str(one.status) for one in reports],
+        codes=[CODES[one.status] for one in reports],
+        revisions=[one.revision for one in reports],
+        messages=[one.message for one in reports],
+        earlier_runs=[one.earlier_runs for one in reports],
+    )
+    changed: list[Member] = []
+    stopped: list[int] = []
+    for execution_id, vendor_type, applied, has_stop, unknown in rows:
+        if execution_id is None:
+            missing = set(unknown or ())
+            outcome.refused += [
+                Refusal(position, one, f"there is no task {one.task_id}")
+                for position, one in usable
+                if one.task_id in missing
+            ]
+            continue
+        outcome.applied += applied
+        outcome.execution_ids.append(execution_id)
+        changed.append((execution_id, vendor_type))
+        if has_stop:
+            stopped.append(execution_id)
+    transaction.on_commit(lambda: _after_commit(outcome.execution_ids, changed, stopped))
+
+
+def _after_commit(ids: Sequence[int], changed: Sequence[Member], stopped: Sequence[int]) -> None:
+    points.reach("reported", ids)
+    tell_changed(changed)
+    refresh_at_once(stopped)
+
+
+def _why_unusable(one: Report) -> str | None:
+    if not isinstance(one.status, str) or one.status not in CODES:
+        return f"unknown status {_short(one.status)}; takes {', '.join(CODES)}"
+    if not _whole(one.task_id) or not 0 < one.task_id <= MAX_ID:
+        return f"malformed task id {_short(one.task_id)}; takes a whole number from 1"
+    if not _whole(one.revision) or not 0 <= one.revision <= MAX_REVISION:
+        return f"malformed revision {_short(one.revision)}; takes a whole number from 0 to 2^61 - 1"
+    if not _whole(one.earlier_runs) or not 0 <= one.earlier_runs <= MAX_EARLIER_RUNS:
+        takes = f"takes a whole number from 0 to {MAX_EARLIER_RUNS:,}"
+        return f"malformed earlier runs {_short(one.earlier_runs)}; {takes}"
+    if one.message is not None and not storable(one.message):
+        return f"malformed message {_short(one.message)}; takes text without NUL"
+    return None
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

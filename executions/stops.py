@@ -1,0 +1,36 @@
+"""Stop an execution: its unfinished tasks become Stopped, and so its status follows at once."""
+
+from django.db import transaction
+
+from executions.by_hand import set_by_hand
+from executions.database import run
+from executions.errors import NoSuchExecution
+from executions.models import Execution
+from executions.news import tell_changed_after_commit
+from executions.quarantines import release
+from executions.rollup import refresh
+from executions.status import Status, is_final
+
+
+def stop(execution_id: int) -> int:
+    """Stop what is not final, and refresh in the same transaction. Returns how many tasks it stopped.
+
+    An execution without tasks that is not final becomes Stopped itself. Stopping what has ended changes
+    nothing. A runner that reports a stopped task afterwards changes it only with a newer revision. The
+    execution is locked before its tasks, as in `delete`. One that is in quarantine is released in the same
+    transaction, because nothing in quarantine is refreshed; if it fails again, it is marked as any other.
+    """
+    with transaction.atomic():
+        locked = Execution.objects.select_for_update(no_key=True)
+        execution = locked.filter(pk=execution_id).first()
+        if execution is None:
+            raise NoSuchExecution(f"there is no execution {execution_id}")
+        release([execution_id])
+        stopped: int = run("stop_tasks", execution_id=execution_id)[0][0]
+        if execution.tasks.exists():
+            outcome = refresh([execution_id])
+            if outcome.failed:
+                tell_changed_after_commit([(execution_id, execution.vendor_type)])
+        elif not is_final(execution.status):
+            set_by_hand(execution_id, Status.STOPPED, "")
+    return stopped

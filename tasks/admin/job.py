@@ -1,0 +1,116 @@
+"""The jobs: of all executions newest first, or of one; and over them what the reaper did."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from executions.admin.base import CappedChangeList, ReadOnlyAdmin
+from executions.admin.cells import OF_ONE_EXECUTION, execution_link, moment, status_label, task_url
+from executions.admin.legend import OF_TASKS, legend
+from executions.admin.looks import display
+from executions.admin.search import number
+from executions.models import Task
+from executions.status import Status
+from tasks.admin.job_cells import attempt, waits_for
+from tasks.admin.job_filters import ByName, ByStatus, is_narrow
+from tasks.admin.passes import passes
+from tasks.models.job import Job
+
+OF_JOBS = OF_TASKS | {
+    Status.PENDING: "waits for a worker",
+    Status.SCHEDULED: "will be tried again later",
+    Status.STOPPED: "stopped, or one before it failed",
+}
+
+
+class LeadsToTheTask(CappedChangeList):
+    """A job has no page of its own: all that is known of it is on that of its task."""
+
+    def url_for_result(self, result: Any) -> str:
+        return task_url(result.pk)
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    list_display = (
+        "number",
+        "name",
+        "execution_number",
+        "shown_status",
+        "attempt",
+        "waits_for",
+        "published",
+        "short_message",
+    )
+    list_select_related = ("task", "follows__task")
+    list_filter = (ByName, ByStatus)
+    list_before_template = "tasks/admin/job_list_head.html"
+    search_fields = ("pk",)
+    search_help_text = "Job id, task id or execution id"
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Few among many: the unfinished first, and no walk through all jobs in search of a page of them."""
+        return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:
+        return LeadsToTheTask
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup == OF_ONE_EXECUTION or super().lookup_allowed(lookup, value, request)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        context = {**(extra_context or {}), **legend(request, OF_JOBS), **passes()}
+        if found := number(request.GET.get(OF_ONE_EXECUTION, "")):
+            context |= {"execution_link": execution_link(found)}
+        return super().changelist_view(request, context)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        if request.method != "GET" or (found := number(object_id)) is None:
+            return super().change_view(request, object_id, *args, **options)
+        return HttpResponseRedirect(task_url(found))
+
+    def matching(self, rows: QuerySet[Job], text: str) -> QuerySet[Job]:
+        return rows.filter(matching(text))
+
+    @display(description="Task")
+    def number(self, job: Job) -> int:
+        return job.task_id
+
+    @display(description="Execution")
+    def execution_number(self, job: Job) -> SafeString:
+        return execution_link(job.task.execution_id)
+
+    @display(description="Status")
+    def shown_status(self, job: Job) -> SafeString:
+        return status_label(job.task.status)
+
+    @display(description="Attempt")
+    def attempt(self, job: Job) -> SafeString:
+        return attempt(job)
+
+    @display(description="Waits for")
+    def waits_for(self, job: Job) -> SafeString | str:
+        return waits_for(job)
+
+    @display(description="Message sent")
+    def published(self, job: Job) -> str | SafeString:
+        return moment(job.published_at)
+
+    @display(description="Message")
+    def short_message(self, job: Job) -> str:
+        return Truncator(job.task.status_message).chars(80)
+
+
+def matching(text: str) -> Q:
+    """Every word must match: the job's id, its task's, or its execution's. All three are indexed columns of one
+    table, so its tasks are found by three indexes at once."""
+    condition = Q()
+    for word in text.split():
+        found = number(word)
+        same_id = Q() if found is None else Q(pk=found) | Q(execution_id=found)
+        condition &= Q(pk__in=Task.objects.filter(Q(job_id=word) | same_id).values("pk"))
+    return condition

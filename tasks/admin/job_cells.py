@@ -1,0 +1,67 @@
+"""How a job looks: which attempt it is at, whom it waits for, what it was given, what Redis knows of it now."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from executions.admin.cells import NOTHING, OF_ONE_EXECUTION, duration, label, status_label, task_link
+from executions.status import Status, is_final
+from tasks.jobs.lifecycle.turn import RESULT
+from tasks.jobs.overview.inspection import Seen
+from tasks.models.job import Job
+
+#: JSON is shown in one line up to so many characters.
+LINE = 36
+
+
+def attempt(job: Job) -> SafeString:
+    """The one it is at: waits for, runs, or has ended with. A revision is one more."""
+    now = min(job.task.run_count - job.runs_before + 1, job.max_attempts)
+    return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
+
+
+def waits_for(job: Job) -> SafeString | str:
+    """The job before it in its chain, while that has not succeeded."""
+    before = job.follows.task if job.follows else None
+    if before is None or is_final(job.task.status) or before.status == Status.SUCCESS:
+        return NOTHING
+    return format_html(
+        '<span class="inline-flex gap-2 items-center">{} {}</span>',
+        task_link(before.pk),
+        status_label(before.status),
+    )
+
+
+def pretty(value: Any) -> SafeString | str:
+    if not value:
+        return NOTHING
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > LINE:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    return format_html('<pre class="text-sm whitespace-pre-wrap break-all">{}</pre>', text)
+
+
+def node_label(seen: Seen) -> SafeString | str:
+    record = seen.record
+    if not record.is_running:
+        return f"No node: it is {record.status}"
+    if seen.is_alive:
+        return record.node
+    silent = label("Silent", "danger", title="It is given back within seconds")
+    return format_html('<span class="inline-flex gap-2 items-center">{} {}</span>', record.node, silent)
+
+
+def heard(seen: Seen) -> str:
+    """When, and what it said. What it hands on in its chain is no message."""
+    message = "" if seen.record.message.startswith(RESULT) else seen.record.message
+    seconds = round(abs(seen.ago))
+    when = f"{duration(seconds)} ago" if seen.ago >= 0 else f"to run in {duration(seconds)}"
+    return f"{when}: {message}" if message else when
+
+
+def jobs_url(execution_id: int) -> str:
+    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({OF_ONE_EXECUTION: execution_id})}"

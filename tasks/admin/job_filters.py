@@ -1,0 +1,63 @@
+"""The filters of the jobs: by name and by status.
+
+No index answers them, so they look at the newest `NEWEST` jobs; or, where the list is that of one execution or
+of a search, at all of those.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from executions.admin.cells import OF_ONE_EXECUTION
+from executions.admin.legend import PARAMETER
+from executions.status import Status
+from tasks.models.job import Job
+
+NEWEST = 100_000
+MOST_NAMES = 200
+
+
+def is_narrow(request: HttpRequest) -> bool:
+    return bool(OF_ONE_EXECUTION in request.GET or request.GET.get("q"))
+
+
+def newest(request: HttpRequest, jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """Those of the jobs that are looked at. Where they begin is asked once a request."""
+    known: dict[str, int] = request.__dict__
+    if "before_the_newest" not in known:
+        pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
+        known["before_the_newest"] = next(iter(pks[NEWEST : NEWEST + 1]), 0)
+    return jobs.filter(pk__gt=known["before_the_newest"])
+
+
+class OfTheNewest(admin.SimpleListFilter):
+    lookup: str
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        value = self.value()
+        if not value:
+            return queryset
+        if not is_narrow(request):
+            queryset = newest(request, queryset)
+        return queryset.filter(**{self.lookup: value})
+
+
+class ByStatus(OfTheNewest):
+    title = "status"
+    parameter_name = PARAMETER
+    lookup = "task__status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return list(Status.choices)
+
+
+class ByName(OfTheNewest):
+    title = "name"
+    parameter_name = "name"
+    lookup = "name"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        names = newest(request, Job.objects.order_by()).values_list("name", flat=True).distinct()[:MOST_NAMES]
+        return [(name, name) for name in sorted(names)]

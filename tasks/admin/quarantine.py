@@ -1,0 +1,78 @@
+"""Quarantine: which executions are set aside, and why; and the way out."""
+
+from datetime import timedelta
+
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from executions import quarantines
+from executions.admin.base import ReadOnlyAdmin
+from executions.admin.cells import execution_link, moment, status_label
+from executions.admin.looks import display
+from executions.admin.search import number
+from executions.models import Quarantine
+from tasks.conf import refresh_settings
+
+
+@admin.register(Quarantine)
+class QuarantineAdmin(ReadOnlyAdmin):
+    list_display = (
+        "execution_number",
+        "vendor",
+        "status",
+        "attempts",
+        "reason",
+        "since",
+        "until",
+    )
+    list_display_links = None
+    list_select_related = ("execution",)
+    fields = (("execution_number", "vendor"), "status", "attempts", "reason", ("since", "until"))
+    readonly_fields = ("execution_number", "vendor", "status", "since", "until")
+    ordering = ("-at", "pk")
+    search_fields = ("reason",)
+    search_help_text = "Execution id, or words of the reason"
+    list_before_template = "tasks/admin/quarantine_head.html"
+    actions = ("release",)
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("harbor_executions.change_quarantine")
+
+    @admin.action(description="Release", permissions=["release"])
+    def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
+        released = quarantines.release(queryset.values_list("pk", flat=True))
+        many = "execution is" if len(released) == 1 else "executions are"
+        self.message_user(
+            request,
+            f"{len(released):,} {many} free again and will be refreshed soon.",
+            messages.SUCCESS,
+        )
+
+    def matching(self, rows: QuerySet[Quarantine], text: str) -> QuerySet[Quarantine]:
+        for word in text.split():
+            found = number(word)
+            same_id = Q() if found is None else Q(pk=found)
+            rows = rows.filter(Q(reason__icontains=word) | same_id)
+        return rows
+
+    @display(description="Execution")
+    def execution_number(self, row: Quarantine) -> SafeString:
+        return execution_link(row.execution_id)
+
+    @display(description="Vendor")
+    def vendor(self, row: Quarantine) -> str:
+        return row.execution.vendor_type
+
+    @display(description="Last known status")
+    def status(self, row: Quarantine) -> SafeString:
+        return status_label(row.execution.status)
+
+    @display(description="Since")
+    def since(self, row: Quarantine) -> str | SafeString:
+        return moment(row.at)
+
+    @display(description="Tried again after")
+    def until(self, row: Quarantine) -> str | SafeString:
+        return moment(row.at + timedelta(seconds=refresh_settings().quarantine))

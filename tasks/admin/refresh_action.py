@@ -1,0 +1,64 @@
+"""The action `Refresh now`: what it does, and what it tells the person who asked."""
+
+from collections.abc import Sequence
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from executions.errors import DatabaseAway
+from executions.models import Quarantine
+from executions.rollup import refresh
+from tasks.pipeline.marks import mark
+from tasks.queue.members import member
+
+MOST = 1_000
+SHOWN = 5
+
+
+def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None:
+    """Refresh these (id, vendor) within this request; mark them if the database goes away."""
+    if len(chosen) > MOST:
+        messages.error(
+            request,
+            f"Nothing was refreshed: {MOST:,} at once is the most. "
+            "`manage.py refresh_queue mark` marks any number for the workers.",
+        )
+        return
+    ids = [pk for pk, _ in chosen]
+    try:
+        held = list(Quarantine.objects.filter(pk__in=ids).values_list("pk", flat=True))
+        outcome = refresh(ids)
+    except DatabaseAway as exc:
+        _mark_instead(request, chosen, exc)
+        return
+    tried = len(ids) - len(held) - len(outcome.failed)
+    if tried > 0:
+        messages.success(request, f"{executions(tried)} refreshed, {outcome.changed:,} changed.")
+    if held:
+        messages.warning(
+            request,
+            f"In quarantine, so left alone: {some(held)}. Release from there for another try.",
+        )
+    for pk, reason in list(outcome.failed.items())[:SHOWN]:
+        messages.error(request, f"Execution {pk} could not be refreshed: {reason}")
+    if len(outcome.failed) > SHOWN:
+        messages.error(request, f"{len(outcome.failed) - SHOWN:,} more could not be refreshed.")
+
+
+def _mark_instead(request: HttpRequest, chosen: Sequence[tuple[int, str]], reason: DatabaseAway) -> None:
+    if mark(member(pk, vendor) for pk, vendor in chosen):
+        messages.warning(
+            request,
+            f"{reason}. {executions(len(chosen))} marked instead: the workers refresh them when it is back.",
+        )
+    else:
+        messages.error(request, f"{reason}, and Redis is away too. Reconcile finds what is not true.")
+
+
+def executions(count: int) -> str:
+    return "1 execution" if count == 1 else f"{count:,} executions"
+
+
+def some(ids: Sequence[int]) -> str:
+    more = len(ids) - SHOWN
+    return ", ".join(map(str, ids[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")

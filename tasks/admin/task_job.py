@@ -1,0 +1,119 @@
+"""The job of a task, on the task's page: what it has to do, and what Redis knows of it at this moment."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from executions.admin.cells import moment
+from executions.admin.looks import ModelAdmin, display
+from executions.errors import QueueUnavailable
+from executions.models import Task
+from executions.status import is_final
+from tasks.admin import job_cells
+from tasks.jobs.overview.inspection import Seen, look_at
+from tasks.models.job import Job
+
+OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
+OF_NOW = ("node", "runs_so_far", "heard", "landed", "not_seen")
+
+JOB = ("Job", {"fields": (OF_JOB[:2], OF_JOB[2:4], OF_JOB[4:6], OF_JOB[6])})
+NOW = ("At this moment", {"fields": (OF_NOW[:2], OF_NOW[2:4])})
+NOTHING_SEEN = ("At this moment", {"fields": (OF_NOW[4],)})
+
+
+def job_of(task: Task) -> Job | None:
+    """Asked once a page."""
+    known: dict[str, Any] = task.__dict__
+    if "its_job" not in known:
+        known["its_job"] = Job.objects.select_related("task", "follows__task").filter(pk=task.pk).first()
+    job: Job | None = known["its_job"]
+    return job
+
+
+def seen_of(task: Task) -> Seen | str:
+    """What Redis knows of it now, or why there is nothing to tell; empty if it is over. Asked once a page."""
+    known: dict[str, Any] = task.__dict__
+    if "seen" not in known:
+        nothing = "" if is_final(task.status) else "No worker has begun it."
+        try:
+            known["seen"] = look_at(task.job_id) or nothing
+        except QueueUnavailable as exc:
+            known["seen"] = f"Redis is away, and nobody else knows. {exc}"
+    seen: Seen | str = known["seen"]
+    return seen
+
+
+def _job(task: Task) -> Job:
+    """Of a page that shows one; else the field stays empty."""
+    if job := job_of(task):
+        return job
+    raise Job.DoesNotExist
+
+
+def _seen(task: Task) -> Seen:
+    seen = seen_of(task)
+    if isinstance(seen, Seen):
+        return seen
+    raise Job.DoesNotExist
+
+
+class WithJob(ModelAdmin):
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        shown = list(super().get_fieldsets(request, obj))
+        if obj is None or job_of(obj) is None:
+            return shown
+        seen = seen_of(obj)
+        now = [NOW] if isinstance(seen, Seen) else [NOTHING_SEEN] if seen else []
+        return [shown[0], *now, JOB, *shown[1:]]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return (*super().get_readonly_fields(request, obj), *OF_JOB, *OF_NOW)
+
+    @display(description="Name")
+    def name(self, task: Task) -> str:
+        return _job(task).name
+
+    @display(description="Attempt")
+    def attempt(self, task: Task) -> SafeString:
+        return job_cells.attempt(_job(task))
+
+    @display(description="Arguments")
+    def arguments(self, task: Task) -> SafeString | str:
+        return job_cells.pretty(_job(task).arguments)
+
+    @display(description="Named arguments")
+    def named_arguments(self, task: Task) -> SafeString | str:
+        return job_cells.pretty(_job(task).kwargs)
+
+    @display(description="Options")
+    def options(self, task: Task) -> SafeString | str:
+        return job_cells.pretty(_job(task).options)
+
+    @display(description="Message sent")
+    def published(self, task: Task) -> SafeString | str:
+        return moment(_job(task).published_at)
+
+    @display(description="Waits for")
+    def waits_for(self, task: Task) -> SafeString | str:
+        return job_cells.waits_for(_job(task))
+
+    @display(description="Runs on")
+    def node(self, task: Task) -> SafeString | str:
+        return job_cells.node_label(_seen(task))
+
+    @display(description="Runs so far")
+    def runs_so_far(self, task: Task) -> int:
+        return _seen(task).record.runs
+
+    @display(description="Last heard of")
+    def heard(self, task: Task) -> str:
+        return job_cells.heard(_seen(task))
+
+    @display(description="Its last turn")
+    def landed(self, task: Task) -> str:
+        return "has landed in the database" if _seen(task).record.has_landed else "is not in the database yet"
+
+    @display(description="Known to Redis")
+    def not_seen(self, task: Task) -> str:
+        return str(seen_of(task))

@@ -1,0 +1,49 @@
+"""The recorder: one thread in each process that records the ends of its runs, each at once.
+
+So the worker fetches its next message meanwhile. What if the process dies before: as if it had died a moment
+earlier, when the job had done its work and not said so. It is given back, and runs again.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from tasks.jobs.runtime.per_process import PerProcess
+from tasks.queue.node import this_node
+
+log = logging.getLogger("harbor_refresh")
+
+STOP_SECONDS = 5.0
+End = Callable[[], None]
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self._ends: SimpleQueue[End | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        self._thread.start()
+
+    def put(self, end: End) -> None:
+        self._ends.put(end)
+
+    def stop(self) -> None:
+        """After what is left, within a few seconds."""
+        self._ends.put(None)
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        for end in iter(self._ends.get, None):
+            try:
+                end()
+            except Exception:
+                # what the old life was running is given back
+                this_node.renew()
+                log.error("The end of a job cannot be recorded; it will run again", exc_info=True)
+
+
+recorder = PerProcess(Recorder)
+
+
+def put(end: End) -> None:
+    recorder.get().put(end)

@@ -1,0 +1,98 @@
+"""The reporter: one thread in each process that makes the reports of its jobs, many at once.
+
+Redis also has these reports, so recovery sends them if this process dies.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from django.db import connection
+
+from executions.errors import RefreshError
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.runtime.per_process import PerProcess
+
+log = logging.getLogger("harbor_refresh")
+
+#: After a transaction the reporter waits for so many seconds, and longer the more turns it had, while others keep
+#: coming: a transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
+MOMENT, EACH, LONGEST = 0.1, 0.005, 1.0
+TOGETHER = 500
+#: What is beyond it is left to recovery.
+MOST = 20_000
+PAUSE = 1.0
+STOP_SECONDS = 5.0
+
+
+class Reporter:
+    def __init__(self) -> None:
+        self._turns: deque[Turn] = deque(maxlen=MOST)
+        self._come = threading.Event()
+        self._ending = threading.Event()
+        self._is_told = False
+        self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
+        self._thread.start()
+
+    def put(self, turn: Turn) -> None:
+        self._turns.append(turn)
+        self._come.set()
+
+    def stop(self) -> None:
+        """Make what is left, within a few seconds."""
+        self._ending.set()
+        self._come.set()
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        """The first turn after a pause at once; those that come meanwhile, and a moment after it, together."""
+        while self._turns or not self._ending.is_set():
+            self._come.wait()
+            self._come.clear()
+            while self._turns:
+                batch = [self._turns.popleft() for _ in range(min(TOGETHER, len(self._turns)))]
+                is_made = self._make(batch)
+                if not is_made and self._ending.wait(PAUSE):
+                    return
+                if is_made:
+                    self._wait_for_more(min(MOMENT + EACH * len(batch), LONGEST))
+        connection.close()
+
+    def _wait_for_more(self, seconds: float) -> None:
+        """No longer than others keep coming, or than they fill a batch."""
+        until, before = time.monotonic() + seconds, -1
+        while before < len(self._turns) < TOGETHER and time.monotonic() < until:
+            before = len(self._turns)
+            if self._ending.wait(MOMENT):
+                return
+
+    def _make(self, batch: Sequence[Turn]) -> bool:
+        """False if some of them have to wait. A turn that the database refuses is left to recovery."""
+        try:
+            landed = deliver(batch)
+        except RefreshError as exc:
+            self._wait_with(batch, str(exc))
+            self._turns.extendleft(reversed(batch))
+            return False
+        except Exception:
+            log.error("%d turns of jobs cannot be reported; recovery will try", len(batch), exc_info=True)
+            return True
+        self._wait_with(landed.left, landed.why_left)
+        self._turns.extend(landed.left)
+        return not landed.left
+
+    def _wait_with(self, left: Sequence[Turn], why: str) -> None:
+        """Told once, until there is nothing to wait with."""
+        if left and not self._is_told:
+            log.warning("%d turns of jobs cannot be reported, trying again: %s", len(left), why)
+        self._is_told = bool(left)
+
+
+reporter = PerProcess(Reporter)
+
+
+def put(turn: Turn) -> None:
+    reporter.get().put(turn)

@@ -1,0 +1,92 @@
+"""Begin: a message has come to a worker; whether its job runs now, here, and in which revision."""
+
+import time
+from dataclasses import replace
+
+from executions.database import absence_translated
+from executions.errors import JobChanged
+from executions.status import Status
+from tasks.jobs.lifecycle.task_state import Stand, stand_of
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.record import JobRecord
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Begun, Offer, Verdict
+from tasks.models.job import Job
+
+TRIES = 3
+
+
+def begin(offer: Offer, node: str) -> Begun:
+    """Begin the run, if nothing is known against it.
+
+    1. Redis gives the job to one process at a time, and records the run.
+    2. Then, and not before, the database is asked whether the job has ended: what ended before step 1 is there, or
+       has a record; what ends later is not this job, for it is ours. So it does not matter which copy of a message
+       comes, how late, and what Redis has forgotten.
+    3. If the database objects, the run is undone.
+    4. A copy of an older message runs in the revision that the job is in, with the arguments of that revision.
+
+    What if the process dies between the steps: its lease is not renewed, and the job is given back. What if it
+    stands still so long that the job was given to another: the time is measured, and it begins anew. What if the
+    database is away: the run is undone, and DatabaseAway is raised.
+    """
+    records, told = job_records(), offer.revision
+    for _ in range(TRIES):
+        since = time.monotonic()
+        begun = records.begin(offer, node)
+        if begun.verdict != Verdict.GO:
+            return begun
+        try:
+            stand = stand_of(offer.task_id, offer.job)
+            begun = _with_later_arguments(begun, stand, told)
+        except BaseException:  # its code was not called, whatever kept the database from answering
+            records.undo(begun)
+            raise
+        if stand is None or stand.is_over or _is_foreign(offer, stand):
+            records.undo(begun, instead="")
+            return replace(begun, verdict=Verdict.FOREIGN if stand and not stand.is_over else Verdict.OVER)
+        if stand.is_running and stand.revision >= begun.run.revision:
+            # another run of it had begun, and Redis has forgotten it
+            records.undo(begun, instead=stand.looked_for(records.memory().now).text)
+            return replace(begun, verdict=Verdict.ALIVE)
+        took_too_long = time.monotonic() - since > records.conf.node_ttl / 2
+        if stand.revision <= begun.run.revision and not took_too_long:
+            return _counted(begun, stand)
+        records.undo(begun)
+        offer = replace(offer, revision=stand.revision, runs=stand.runs)
+    raise JobChanged
+
+
+def _counted(begun: Begun, stand: Stand) -> Begun:
+    """Redis may have counted fewer runs than the database, if it came back older."""
+    records, run = job_records(), begun.run
+    runs = max(run.runs - 1, stand.runs + stand.is_running)
+    if runs >= stand.may_begin:
+        often = "once" if stand.may_begin == 1 else f"{stand.may_begin} times"
+        why = f"it has begun {often}, which is as often as it may: see max_attempts"
+        is_ended = records.settle(run, Status.ERROR, why) is not None
+        return replace(begun, verdict=Verdict.EXHAUSTED if is_ended else Verdict.ALIVE, why=why)
+    if runs == run.runs - 1:
+        return begun
+    for record in records.of([run.job]).values():
+        records.replace([(record, replace(record, runs=runs + 1))])
+    return replace(begun, run=replace(run, runs=runs + 1))
+
+
+def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun:
+    """Those that a later message would have: of the try that the database knows of; or of a later one, of which it
+    has not heard yet and Redis has."""
+    if stand is None:
+        return begun
+    before = JobRecord.read(begun.run.job, begun.before)
+    if before and before.revision > max(told, stand.revision) and (arguments := Turn.of(before).arguments):
+        return replace(begun, arguments=arguments, are_unreported=True)
+    if stand.revision <= told:
+        return begun
+    with absence_translated():
+        job = Job.objects.get(pk=stand.task_id)
+    return replace(begun, arguments=(list(job.arguments), job.kwargs))
+
+
+def _is_foreign(offer: Offer, stand: Stand) -> bool:
+    return bool(offer.database and stand.database) and offer.database != stand.database

@@ -1,0 +1,74 @@
+"""Chains: what a run hands on to the jobs that follow it, and the end of jobs whose turn will never come."""
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from executions.status import Status
+from tasks.database import run
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.records import job_records
+from tasks.models.job import PARTS
+from tasks.pipeline.marks import mark_after_commit
+from tasks.queue.members import member
+
+#: A pass looks at so many waiting jobs, or at twice as many: what it costs does not grow with what waits.
+LOOKED_AT = 10_000
+
+
+def hand_on(turns: Iterable[Turn]) -> None:
+    """Write what these runs hand on into the jobs that follow them, before their success is reported or with it.
+
+    So a task that has succeeded has handed on, whatever applies the report, and whenever.
+
+    What if the process dies before the report: the record of the run still has the result, and recovery hands on
+    and reports again. What if the job was given to another node meanwhile: its next run hands on in a later
+    revision, which replaces this one. What if that run has handed on already: this one changes nothing.
+    """
+    successful = [turn for turn in turns if turn.is_followed and turn.status == Status.SUCCESS]
+    if successful:
+        run(
+            "hand_on",
+            task_ids=[turn.task_id for turn in successful],
+            revisions=[turn.revision for turn in successful],
+            results=[json.dumps(turn.result) for turn in successful],
+        )
+
+
+def stop_broken(task_ids: Sequence[int], *, are_lost: bool = False) -> None:
+    """Stop what waits behind those of these tasks that have ended without success. `are_lost`: a job that takes
+    the result of one that has succeeded, and has none, becomes Error. Twice, or two at once, is as once."""
+    if task_ids:
+        ended = run("stop_chains", task_ids=list(task_ids), are_lost=are_lost)
+        mark_after_commit(member(execution_id, vendor) for execution_id, vendor in ended)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job without a message, and the task before it, which is final."""
+
+    task_id: int
+    before_id: int
+    before_job: str
+    before_status: str
+
+    @property
+    def is_behind_success(self) -> bool:
+        return self.before_status == Status.SUCCESS
+
+
+def waiting_behind_ended() -> list[Waiting]:
+    """All of them if no more than LOOKED_AT jobs wait; else some, at random, and others with the next pass."""
+    part = random.randrange(PARTS)  # noqa: S311
+    return [Waiting(*row) for row in run("find_waiting_behind_ended", most=LOOKED_AT, part=part)]
+
+
+def without_record(waiting: Iterable[Waiting]) -> list[int]:
+    """The tasks before them that have no record in Redis. A run with a record may still write its result. After
+    Redis was emptied, live runs need one ttl to write their records again."""
+    waiting = list(waiting)
+    if not waiting or not job_records().memory().is_settled:
+        return []
+    in_progress = job_records().of([one.before_job for one in waiting])
+    return [one.before_id for one in waiting if one.before_job not in in_progress]

@@ -1,0 +1,144 @@
+"""Start: record an execution and its jobs, all or nothing, and ask for their messages after the commit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+
+from executions.by_hand import mark_done
+from executions.creation import BATCH, MAX_JOB_ID, NewExecution, NewTask, create
+from executions.errors import AlreadyUnderWay, Refused
+from executions.models import Execution
+from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
+from tasks.jobs.lifecycle import publication
+from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_let_go, retry_on_conflict
+from tasks.models.job import Job
+from tasks.queue.sets import sized_pages
+
+MAX_ATTEMPTS = 32_767
+MAX_NAME = Job._meta.get_field("name").max_length or 0
+#: Characters of JSON that are written by one statement: the database's driver has some five copies of it.
+BATCH_SIZE = 4_000_000
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """`takes_result`: of the job before it in its chain, as its first argument."""
+
+    name: str
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    max_attempts: int = 5
+    is_unique: bool = False
+    takes_result: bool = False
+    job_id: str = field(default_factory=lambda: str(uuid4()))
+
+    @property
+    def key(self) -> str | None:
+        return key_of(self.name, self.args, self.kwargs) if self.is_unique else None
+
+
+#: Jobs that run one after the other. A job by itself is a chain of one.
+Chain = Sequence[NewJob]
+
+
+@dataclass(frozen=True)
+class Started:
+    """`left_out`: chains with a unique job that is queued or running already."""
+
+    execution: Execution
+    left_out: Sequence[Chain]
+
+
+def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Started:
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
+
+    1. Leave out chains with a unique job that is queued or running. A key is held by its job until its task
+       is final; nothing has to free it, so no crash can leave it taken.
+    2. Write execution, tasks and jobs in one transaction.
+    3. After the commit, ask for the messages. Without any job there is nothing to wait for: it has succeeded.
+
+    What if the process dies before the commit: nothing happened. After it: whoever repairs publishes what was
+    recorded and has no message (publishing.py).
+    """
+    chains = [list(one) for one in chains if one]
+    sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
+    for one in chains:
+        keys = [job.key for job in one if job.key]
+        if len(keys) > len(set(keys)):
+            raise Refused("a chain has the same unique job twice: it would wait for itself")
+    return retry_on_conflict(partial(_record, vendor_type, chains, attributes, sizes))
+
+
+def _record(
+    vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any], sizes: dict[str, int]
+) -> Started:
+    _, held = lock_and_let_go(job.key for one in chains for job in one)
+    fresh: list[Chain] = []
+    left_out: list[Chain] = []
+    for one in chains:
+        keys = {job.key for job in one} - {None}
+        (left_out if keys & held else fresh).append(one)
+        held |= keys
+    if chains and not fresh:
+        raise AlreadyUnderWay
+    jobs = list(chain.from_iterable(fresh))
+    tasks_of_jobs = [NewTask(job_id=job.job_id) for job in jobs]
+    execution = create(NewExecution(vendor_type, **attributes, tasks=tasks_of_jobs))
+    tasks = iter(execution.tasks.order_by("pk"))
+    rows: list[Job] = []
+    for one in fresh:
+        before = None
+        for job in one:
+            row = Job(
+                task=next(tasks),
+                name=job.name,
+                args=list(job.args),
+                kwargs=job.kwargs,
+                options=job.options,
+                max_attempts=job.max_attempts,
+                unique_key=job.key,
+                holds_key=job.is_unique,
+                follows=before,
+                takes_result=job.takes_result and before is not None,
+            )
+            rows.append(row)
+            before = row
+    sized = ((row, sizes[job.job_id]) for row, job in zip(rows, jobs, strict=True))
+    for page in sized_pages(sized, BATCH_SIZE, count=BATCH):
+        Job.objects.bulk_create(page)
+    if rows:
+        transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution.pk))
+    else:
+        mark_done(execution.pk, "it had no jobs")
+    return Started(execution, left_out)
+
+
+def _size_of(job: NewJob) -> int:
+    """Of what is stored of it, in characters. Refused, if it cannot be stored or sent."""
+    if not is_text(job.name, MAX_NAME, at_least=1):
+        raise Refused(f"a job takes a name of 1 to {MAX_NAME} characters, and got {shown(job.name)}")
+    if not is_text(job.job_id, MAX_JOB_ID, at_least=1):
+        takes = f"takes an id of 1 to {MAX_JOB_ID} characters"
+        raise Refused(f"job {job.name}: {takes}, and got {shown(job.job_id)}")
+    if job.is_unique and job.takes_result:
+        raise Refused(
+            f"job {job.name}: is unique and takes what the one before it returns, which nobody knows yet"
+        )
+    if not is_whole(job.max_attempts, 1, MAX_ATTEMPTS):
+        takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"
+        raise Refused(f"job {job.name}: max_attempts takes {takes}, and got {shown(job.max_attempts)}")
+    takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
+    if not isinstance(job.args, list | tuple) or not isinstance(job.kwargs, dict):
+        raise Refused(f"job {job.name}: {takes}, in a list and a dict")
+    if names := [name for name in job.kwargs if not isinstance(name, str)]:
+        raise Refused(f"job {job.name}: takes names as keywords, and got {shown(names[0])}")
+    try:
+        return len(json_text([list(job.args), job.kwargs, job.options]))
+    except (TypeError, ValueError) as exc:
+        raise Refused(f"job {job.name}: {takes}: {exc}") from exc

@@ -1,0 +1,44 @@
+"""Stop the jobs of an execution: what waits is not begun any more, what runs is asked to stop."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from executions.errors import QueueUnavailable
+from executions.models import Task
+from executions.status import FINAL_CODE, Status
+from executions.stops import stop
+from tasks import signals
+from tasks.jobs.records.records import job_records
+
+
+def stop_jobs(execution_id: int) -> int:
+    """Returns how many run and were asked to stop; inside a transaction, which asks them after its commit, how
+    many the database knows to run. The execution is Stopped when this returns, and no report of a job opens it.
+
+    The database first: it is asked before each job begins, so none begins after the commit. After the commit, and
+    only then, those that run are asked to stop. What if the process dies in between, or Redis is away: recovery
+    finds jobs that run though they have ended, and asks them.
+    """
+    asked: list[int] = []
+    with transaction.atomic():
+        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).exclude(job_id="")
+        jobs = dict(unfinished.values_list("job_id", "status"))
+        stop(execution_id)
+        transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
+    return asked[0] if asked else sum(status == Status.RUNNING for status in jobs.values())
+
+
+def on_executions_deleted(job_ids: Sequence[str], **_: Any) -> None:
+    """The news that executions.news.tell_deleted_after_commit sends."""
+    ask_to_stop(job_ids)
+
+
+def ask_to_stop(jobs: Sequence[str]) -> int:
+    """Tasks of these jobs are stopped or gone, and that is committed. Returns how many run."""
+    try:
+        return job_records().stop(jobs)
+    except QueueUnavailable as exc:
+        signals.stops_lost.send(sender=ask_to_stop, count=len(jobs), error=str(exc))
+        return 0

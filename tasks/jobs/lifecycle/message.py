@@ -1,0 +1,48 @@
+"""The message of a job, as it is handed to the broker."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.models.job import Job
+
+#: The option of a message that is not for now. It is for the first run of a job.
+LATER = "countdown"
+
+
+@dataclass(frozen=True)
+class Message:
+    """Run this job. `database` is the name of the database that knows of it."""
+
+    job: str
+    task_id: int
+    name: str
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    options: dict[str, Any]
+    revision: int
+    runs: int
+    has_followers: bool
+    database: str
+
+    @classmethod
+    def of(cls, job: Job, database: str) -> "Message":
+        task = job.task
+        return cls(
+            job=task.job_id,
+            task_id=task.pk,
+            name=job.name,
+            args=job.arguments,
+            kwargs=job.kwargs,
+            options={
+                name: value for name, value in job.options.items() if name != LATER or not task.status_revision
+            },
+            revision=task.status_revision,
+            runs=task.run_count,
+            has_followers=job.has_followers,  # type: ignore[attr-defined]  # of `publishable`
+            database=database,
+        )
+
+
+#: Sends messages. Returns those that cannot be made, and why; the others are sent. Raises if the broker is away.
+Publish = Callable[[Sequence[Message]], Sequence[tuple[Message, str]]]

@@ -1,0 +1,162 @@
+"""Publish: a message for every job that was recorded and has none."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, TextField
+from django.db.models.functions import Cast, Coalesce, Now
+
+from executions.errors import RefreshError
+from executions.models import Task
+from executions.status import FINAL_CODE, Status
+from tasks.conf import refresh_settings
+from tasks.jobs.delivery.landing import land
+from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
+from tasks.jobs.lifecycle.message import LATER, Message, Publish
+from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.records import Memory, job_records
+from tasks.jobs.records.redis_memory import note, remember
+from tasks.jobs.repair.tally import in_halves
+from tasks.jobs.runtime import broker
+from tasks.models.job import Job
+from tasks.queue.clock import at
+from tasks.queue.sets import pages, sized_pages
+
+log = logging.getLogger("harbor_refresh")
+
+#: The most jobs in one page, and the most bytes of arguments. A job that has more is a page by itself.
+PAGE = 500
+PAGE_BYTES = 8_000_000
+
+
+def publish_after_commit(*, execution_id: int | None = None, after: Sequence[int] | None = None) -> None:
+    """For a caller whose own work is done: a broker that is away is told, not raised. Recovery publishes what has
+    no message, a few seconds later."""
+    try:
+        publish_recorded(execution_id=execution_id, after=after)
+    except RefreshError as exc:
+        log.warning("Could not publish jobs, they will be a few seconds later: %s", exc)
+    except Exception as exc:  # whatever the broker's client raises
+        log.warning("Could not publish jobs, they will be a few seconds later: %s: %s", type(exc).__name__, exc)
+
+
+def publish_recorded(
+    publish: Publish = broker.publish,
+    *,
+    execution_id: int | None = None,
+    after: Sequence[int] | None = None,
+) -> int:
+    """Publish what has no message: of one execution, of those that follow these tasks, or all there is, but for
+    jobs younger than the node's ttl, because the process that recorded them is still publishing them.
+
+    Page by page: lock, publish, note that it was, commit. Those that somebody else is publishing are passed over.
+
+    What if the process dies after it has published and before the commit: the page is published again, and the
+    second message of a job finds that it runs or has ended. Returns how many messages went out.
+    """
+    if after is not None:
+        which = [Q(follows__in=page) for page in pages(after, PAGE)]
+    elif execution_id is not None:
+        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).order_by("pk")
+        which = [Q(pk__in=page) for page in pages(unfinished.values_list("pk", flat=True), PAGE)]
+    else:
+        return _publish_all(publish)
+    return sum(_publish_these(publish, jobs) for jobs in which)
+
+
+def _publish_all(publish: Publish) -> int:
+    """What is known to have its turn, page by page; before it, chains that have ended in another way."""
+    a_moment_ago = Q(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
+    behind = _behind_success_with_the_rest_ended()
+    count, last = _publish_these(publish, Q(pk__in=behind) & a_moment_ago), 0
+    while True:
+        ready = unpublished().filter(MAY_HAVE_ITS_TURN, ITS_TURN, a_moment_ago, pk__gt=last)[:PAGE]
+        pages = list(in_pages(ready))
+        if not pages:
+            return count
+        count += sum(_publish_page(publish, page) for page in pages)
+        last = pages[-1][-1]
+
+
+def _behind_success_with_the_rest_ended() -> list[int]:
+    """Jobs that wait behind a task that has succeeded. Those whose turn will never come are ended: the task before
+    them has not succeeded, or its result was lost."""
+    waiting = waiting_behind_ended()
+    broken = [one.before_id for one in waiting if not one.is_behind_success]
+    in_halves(stop_broken, broken)
+    behind = [one for one in waiting if one.is_behind_success]
+    in_halves(partial(stop_broken, are_lost=True), without_record(behind))
+    return [one.task_id for one in behind]
+
+
+def _publish_these(publish: Publish, which: Q) -> int:
+    found = unpublished().filter(which, ITS_TURN)
+    return sum(_publish_page(publish, page) for page in in_pages(found))
+
+
+def _publish_page(publish: Publish, page: Sequence[int]) -> int:
+    with transaction.atomic():
+        found = unpublished().filter(ITS_TURN, pk__in=page)
+        jobs = list(found.select_for_update(of=("self",), skip_locked=True))
+        if not jobs:
+            return 0
+        memory, turns = send(publish, jobs)
+        Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(memory.now))
+        note(memory)  # last: other publishers wait for this row
+    land(turns)
+    return len(jobs)
+
+
+def in_pages(jobs: Any) -> Iterator[list[int]]:
+    """The keys of these jobs, in pages whose arguments may be loaded and published together."""
+    return sized_pages(jobs.values_list("pk", BYTES), PAGE_BYTES)
+
+
+def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
+    """The messages of these jobs, which are `publishable`. Returns the moment, which the caller notes, and the
+    turns that follow: a job whose message says "later" is Scheduled, and one that can have no message has failed.
+    """
+    remembered = remember()
+    before = remembered.memory
+    messages = [Message.of(job, remembered.database) for job in jobs]
+    turns = [
+        Turn(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
+    ]
+    turns += [
+        Turn(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
+        for one, why in publish(messages) or ()
+    ]
+    # advanced once more: a Redis that came back as it was before these were sent is older than what is noted
+    return replace(job_records().memory(), now=before.now), turns
+
+
+def publishable() -> Any:
+    """Jobs with what a message needs."""
+    followers = Job.objects.filter(follows=OuterRef("pk"))
+    return Job.objects.select_related("task").annotate(has_followers=Exists(followers)).order_by("pk")
+
+
+def unpublished() -> Any:
+    """What has no message and is not over."""
+    return publishable().filter(published_at=None, task__status_code__lt=FINAL_CODE)
+
+
+def _bytes_of(column: str) -> Any:
+    return Func(Cast(column, TextField()), function="octet_length", output_field=IntegerField())
+
+
+BYTES = _bytes_of("args") + _bytes_of("kwargs") + Coalesce(_bytes_of("handed_on"), 0)
+
+#: Of a chain only the job whose turn it is: the task before it has succeeded, and what it takes was handed on by
+#: the run that stands, or by a later one.
+ITS_TURN = Q(follows=None) | (
+    Q(follows__task__status=Status.SUCCESS)
+    & (Q(takes_result=False) | Q(handed_on_revision__gte=F("follows__task__status_revision")))
+)
+#: What an index knows of that.
+MAY_HAVE_ITS_TURN = Q(follows=None) | Q(handed_on_revision__isnull=False)

@@ -1,0 +1,70 @@
+"""The keys of unique jobs. A key is held by its job until its task is final and another job wants it. Nothing has
+to free it, so no crash can leave it taken."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, OperationalError, transaction
+
+from executions.errors import Contended
+from tasks.database import run
+from tasks.models.job import Job
+
+#: How often a transaction that takes keys is tried.
+TRIES = 3
+UNIQUE_VIOLATION, DEADLOCK = "23505", "40P01"
+
+Result = TypeVar("Result")
+
+
+def key_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """What a unique job has in common with another that does the same."""
+    text = json.dumps([name, list(args), kwargs], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def lock_and_let_go(keys: Iterable[str | None], task_ids: Sequence[int] = ()) -> tuple[list[int], set[str | None]]:
+    """Lock what is final of these tasks and of the jobs that hold one of the keys; let go of the keys of those.
+
+    Returns the tasks that are locked, and the keys that are held all the same: their jobs are queued or running.
+
+    1. One statement locks the tasks, in id order.
+    2. The next one lets go. Its snapshot is newer than the locks, and nothing can run these tasks again before
+       the transaction ends.
+    3. A last look tells which keys are held. A key that another job has taken meanwhile counts as held.
+
+    What if two do it at once: the second waits for the tasks, finds that they are no longer final or that their
+    jobs have lost the keys, and sees the new holders in 3. If no job held a key, there was nothing to wait for:
+    the constraint lets one of the two write, see `retry_on_conflict`.
+    """
+    wanted = sorted({key for key in keys if key})
+    if not wanted and not task_ids:
+        return [], set()
+    locked = [pk for (pk,) in run("lock_final_tasks", task_ids=list(task_ids), keys=wanted)]
+    if not wanted:
+        return locked, set()
+    run("let_go_of_keys", task_ids=locked, keys=wanted)
+    holders = Job.objects.filter(unique_key__in=wanted, holds_key=True)
+    return locked, set(holders.values_list("unique_key", flat=True))
+
+
+def retry_on_conflict(work: Callable[[], Result]) -> Result:
+    """Do this work in a transaction of its own, and do it again if another transaction has taken one of its keys
+    at the same moment, or if the two have waited for each other. Raises Contended if that happens each time."""
+    for _ in range(TRIES):
+        try:
+            with transaction.atomic():
+                return work()
+        except (IntegrityError, OperationalError) as exc:
+            if not _is_conflict(exc):
+                raise
+            conflict = exc
+    raise Contended from conflict
+
+
+def _is_conflict(exc: Exception) -> bool:
+    cause: Any = exc.__cause__
+    state = getattr(cause, "sqlstate", None)
+    return state == DEADLOCK or (state == UNIQUE_VIOLATION and cause.diag.constraint_name == "job_unique")

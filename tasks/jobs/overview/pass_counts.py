@@ -1,0 +1,82 @@
+"""Count: what the passes over the jobs do is added up, from what they say at their end.
+
+The counts are in Redis, for operators. If Redis is away, a count is lost and the pass goes on; the log has it.
+"""
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from executions.errors import QueueUnavailable
+from tasks import signals
+from tasks.jobs.records.counts import Count, counts
+from tasks.jobs.repair.tally import Tally
+from tasks.queue.clock import at
+
+#: What is counted, by the kind of pass, and what each number means: the fields of Reaped and of Recovered.
+MEANINGS = {
+    "reaper": {
+        "reported": "ahead of what had landed, or nothing had: reported again",
+        "forgotten": "ended and landed: no longer in progress",
+        "failed": "silent for too long: Error",
+        "taken": "behind what had landed: brought to it",
+        "lost": "had begun, and Redis knew nothing of it: looked for",
+        "unsent": "its message was lost with Redis: to be sent again",
+        "unreadable": "records nobody could read: dropped",
+        "troubled": "pages the database refused: left to the next pass",
+    },
+    "recovery": {
+        "given_back": "its node had died: waits again, in a new revision",
+        "landed": "its report was late: made again",
+        "sent": "had no message, or none that came: sent",
+        "unreadable": "records nobody could read: dropped",
+        "troubled": "pages the database refused: left to the next pass",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What all passes of one kind did, in the order of MEANINGS."""
+
+    passes: int
+    last: datetime | None
+    done: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Counted:
+    since: datetime | None
+    reaper: Passes
+    recovery: Passes
+
+
+def counted() -> Counted:
+    """Since when it is counted, and what. Raises QueueUnavailable."""
+    since, found = counts().all()
+    kinds = {kind: _passes(kind, found.get(kind, Count())) for kind in MEANINGS}
+    return Counted(at(since) if since else None, **kinds)
+
+
+def _passes(kind: str, count: Count) -> Passes:
+    done = {what: count.done.get(what, 0) for what in MEANINGS[kind]}
+    return Passes(count.passes, at(count.last) if count.last else None, done)
+
+
+def on_reaped(outcome: Tally, **_: Any) -> None:
+    _add("reaper", outcome)
+
+
+def on_jobs_recovered(outcome: Tally, **_: Any) -> None:
+    _add("recovery", outcome)
+
+
+def _add(kind: str, outcome: Tally) -> None:
+    with suppress(QueueUnavailable):
+        counts().add(kind, asdict(outcome))
+
+
+def begin() -> None:
+    signals.reaped.connect(on_reaped, dispatch_uid="counting.reaped")
+    signals.jobs_recovered.connect(on_jobs_recovered, dispatch_uid="counting.jobs_recovered")

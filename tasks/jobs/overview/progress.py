@@ -1,0 +1,36 @@
+"""Progress: how far an execution is, by one indexed query."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from executions.errors import NoSuchExecution
+from executions.status import is_final
+from tasks.database import run
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`eta` is the time it still takes if it goes on as it has gone; None if nothing has ended yet."""
+
+    status: str
+    counts: dict[str, int]
+    total: int
+    done: int
+    eta: timedelta | None
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1. An execution without tasks is as far as its own status."""
+        return self.done / self.total if self.total else float(is_final(self.status))
+
+
+def progress(execution_id: int) -> Progress:
+    rows = run("progress", execution_id=execution_id)
+    if not rows:
+        raise NoSuchExecution(f"there is no execution {execution_id}")
+    counts = {status: count for _, _, status, count in rows if status is not None}
+    total = sum(counts.values())
+    done = sum(count for status, count in counts.items() if is_final(status))
+    own, seconds = rows[0][0], rows[0][1]
+    eta = timedelta(seconds=seconds / done * (total - done)) if done else None
+    return Progress(own, counts, total, done, eta)

@@ -1,0 +1,51 @@
+"""Choose: which of the executions that somebody named have jobs, for those who stop jobs or try them again."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef
+
+from executions.errors import NoSuchExecution
+from executions.models import Execution
+from executions.status import is_final
+from tasks.models.job import Job
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Executions that somebody named, by what can be done with their jobs. Each list is in order."""
+
+    going: Sequence[int]
+    ended: Sequence[int]
+    without_jobs: Sequence[int]
+    unknown: Sequence[int]
+
+
+def choose(execution_ids: Sequence[int]) -> Chosen:
+    ids = sorted(set(execution_ids))
+    statuses = dict(Execution.objects.filter(pk__in=ids).values_list("pk", "status"))
+    with_jobs = set(executions_with_jobs(ids))
+    return Chosen(
+        [pk for pk in ids if pk in with_jobs and not is_final(statuses[pk])],
+        [pk for pk in ids if pk in with_jobs and is_final(statuses[pk])],
+        [pk for pk in ids if pk in statuses and pk not in with_jobs],
+        [pk for pk in ids if pk not in statuses],
+    )
+
+
+def for_each(execution_ids: Iterable[int], act: Callable[[int], int]) -> Iterator[tuple[int, int]]:
+    """Act on these, one after the other, and tell what that returned. An execution that was deleted since it was
+    chosen is left out."""
+    for pk in execution_ids:
+        try:
+            result = act(pk)
+        except NoSuchExecution:
+            continue
+        yield pk, result
+
+
+def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:
+    """One probe each: an execution is asked for one job only."""
+    first = Job.objects.filter(task__execution_id=OuterRef("pk"))
+    there = Execution.objects.filter(Exists(first), pk__in=execution_ids)
+    return list(there.values_list("pk", flat=True))

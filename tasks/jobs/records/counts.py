@@ -1,0 +1,50 @@
+"""Counts: what passes over the jobs have done, added up in one hash of as many fields as there are things to do.
+
+Lost with Redis, like all of it: `since` tells since when it counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import cast
+
+from tasks.conf import refresh_settings
+from tasks.jobs.records.scripts import COUNTS
+from tasks.queue.connection import patient, redis_errors_translated, single
+from tasks.queue.verbs import Verbs
+
+
+@dataclass(frozen=True)
+class Count:
+    """All passes of one kind. `last` is when the last one ended, in microseconds; 0 if there was none."""
+
+    passes: int = 0
+    last: int = 0
+    done: dict[str, int] = field(default_factory=dict)
+
+
+class Counts(Verbs):
+    scripts = COUNTS
+
+    def add(self, kind: str, done: Mapping[str, int]) -> None:
+        """A pass of this kind has ended. Sent once: twice, it would count twice."""
+        parts = [part for what, count in done.items() if count for part in (what, count)]
+        self._run("count", kind, *parts, once=True)
+
+    def all(self) -> tuple[int, dict[str, Count]]:
+        """Since when it is counted, in microseconds (0: nothing was), and what, by kind."""
+        with redis_errors_translated():
+            found = cast("dict[bytes, bytes]", self._redis.hgetall(self.keys.counts))
+        kinds: dict[str, dict[str, int]] = {}
+        for name, count in found.items():
+            kind, _, what = name.decode().partition(".")
+            kinds.setdefault(kind, {})[what] = int(count)
+        since = kinds.pop("since", {}).get("", 0)
+        return since, {
+            kind: Count(done.pop("passes", 0), done.pop("last", 0), done) for kind, done in kinds.items()
+        }
+
+
+@cache
+def counts() -> Counts:
+    return Counts(refresh_settings(), patient(), single())

@@ -1,0 +1,144 @@
+"""JobRecords: the verbs over the records of jobs in progress, each one Lua script, each atomic.
+
+Owns what a run means: a job runs once at a time, under a lease that its process renews; only that run can end it;
+a run that was given to another can change nothing. Knows nothing of the database.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from executions.status import is_final
+from tasks.conf import refresh_settings
+from tasks.jobs.records.record import MAX_MESSAGE, JobRecord
+from tasks.jobs.records.run import Begun, Lease, Offer, Run, Verdict
+from tasks.jobs.records.scripts import RECORDS
+from tasks.queue.connection import patient, redis_errors_translated, single
+from tasks.queue.sets import pages
+from tasks.queue.verbs import Verbs
+
+PAGE = 500
+#: The field among the records that is no job, for no job has an empty id: what this Redis remembers.
+MEMORY = b""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What Redis remembers, see lua/job_memory-2.lua. `epoch` is when it began, `now` is its clock, in
+    microseconds. If it `is_settled`, a run that is silent is dead."""
+
+    now: int
+    epoch: int
+    sequence: int
+    is_settled: bool
+
+
+class JobRecords(Verbs):
+    scripts = RECORDS
+
+    def begin(self, offer: Offer, node: str) -> Begun:
+        """Whether it runs now, and as what. Sent once: twice, it would find itself alive."""
+        verdict, revision, runs, before = self._run(
+            "job_begin",
+            *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs),
+            once=True,
+        )
+        run = Run(offer.job, offer.task_id, node, int(revision), runs)
+        return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"))
+
+    def undo(self, begun: Begun, *, instead: str | None = None) -> bool:
+        """The code of this run was never called: its job is as it was before, or as told. False if the job belongs
+        to another run by now."""
+        run = begun.run
+        text = begun.before if instead is None else instead
+        return bool(self._run("job_undo", run.job, run.node, run.revision, text))
+
+    def check_in(self, run: Run, message: str = "") -> bool:
+        """The run says something; True if it should stop."""
+        return bool(self._run("job_check_in", run.job, run.node, run.revision, message[:MAX_MESSAGE]))
+
+    def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[Lease]:
+        """Renew the leases of runs that are under way; tell of each how it was found. `forgotten_too`: record
+        those that Redis has forgotten."""
+        found: list[Lease] = []
+        for page in pages(runs, PAGE):
+            parts = [part for run in page for part in run.args]
+            answers = self._run("job_renew", int(forgotten_too), *parts)
+            found += [Lease(answer.decode()) for answer in answers]
+        return found
+
+    def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
+        """The run has ended. The revision it has now, or None if the job belonged to another run by then."""
+        args = (*run.args, status, round(delay * 1_000_000), message)
+        now = self._run("job_settle", *args, once=not is_final(status))
+        return int(now) if now else None
+
+    def acknowledge(self, landed: Iterable[tuple[str, int, str]]) -> int:
+        """These (job, revision, status) are in the database. Returns how many are over and forgotten."""
+        return sum(
+            self._run("job_acknowledge", *(part for one in page for part in one)) for page in pages(landed, PAGE)
+        )
+
+    def stop(self, jobs: Iterable[str]) -> int:
+        """Their tasks have been stopped. Returns how many run, and were asked to stop."""
+        return sum(self._run("job_stop", *page) for page in pages(jobs, PAGE))
+
+    def add(self, records: Sequence[JobRecord]) -> list[bool]:
+        """Of jobs that have none; False for one that has."""
+        with redis_errors_translated():
+            return [bool(self._redis.hsetnx(self.keys.jobs, one.job, one.text)) for one in records]
+
+    def replace(self, changes: Sequence[tuple[JobRecord, JobRecord | None]]) -> list[bool]:
+        """Each record by another, or by none, if it is still what was read."""
+        done: list[bool] = []
+        for page in pages(changes, PAGE):
+            args = [part for old, new in page for part in (old.job, old.text, new.text if new else "")]
+            done += map(bool, self._run("job_replace", *args))
+        return done
+
+    def all(self) -> Iterator[Sequence[tuple[str, JobRecord | None]]]:
+        """Every record there is, in pages; None for one that cannot be read. One may come twice."""
+        cursor = 0
+        while True:
+            with redis_errors_translated():
+                cursor, found = cast(
+                    "tuple[int, dict[bytes, bytes]]", self._redis.hscan(self.keys.jobs, cursor, count=PAGE)
+                )
+            found.pop(MEMORY, None)
+            if found:
+                texts = {job.decode(errors="replace"): raw.decode(errors="replace") for job, raw in found.items()}
+                yield [(job, JobRecord.read(job, text)) for job, text in texts.items()]
+            if not cursor:
+                return
+
+    def of(self, jobs: Sequence[str]) -> dict[str, JobRecord]:
+        """The records of these jobs, of those that have one."""
+        records = {}
+        for page in pages(jobs, PAGE):
+            with redis_errors_translated():
+                raws = cast("list[bytes | None]", self._redis.hmget(self.keys.jobs, page))
+            for job, raw in zip(page, raws, strict=True):
+                if raw and (record := JobRecord.read(job, raw.decode(errors="replace"))):
+                    records[job] = record
+        return records
+
+    def forget(self, jobs: Sequence[str]) -> None:
+        """Records that cannot be read."""
+        with redis_errors_translated():
+            self._redis.hdel(self.keys.jobs, *jobs)
+
+    def memory(self, noted_epoch: int | None = None, noted_sequence: int = 0) -> Memory:
+        """What Redis remembers; if it is older than what was noted of it, a new epoch begins."""
+        noted = "" if noted_epoch is None else noted_epoch
+        now, epoch, sequence, is_settled = self._run("job_memory", self._ttl_us, noted, noted_sequence)
+        return Memory(int(now), int(epoch), sequence, bool(is_settled))
+
+    def is_alive(self, record: JobRecord, now: int) -> bool:
+        """Whether the lease of this run is in force. One from the future is of a clock that has gone back."""
+        return abs(now - record.renewed) <= self._ttl_us
+
+
+@cache
+def job_records() -> JobRecords:
+    return JobRecords(refresh_settings(), patient(), single())

@@ -1,0 +1,151 @@
+"""Recover jobs: give back what dead processes had begun, and see to what has not landed or was not sent."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from executions.database import absence_translated
+from executions.errors import DatabaseAway
+from executions.status import FINAL_CODE
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.landing import land
+from tasks.jobs.lifecycle.message import Publish
+from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
+from tasks.jobs.lifecycle.task_state import Stand, stands
+from tasks.jobs.lifecycle.turn import Turn, shuffled
+from tasks.jobs.records.pages import Page, readable
+from tasks.jobs.records.record import JobRecord
+from tasks.jobs.records.records import Memory, job_records
+from tasks.jobs.records.redis_memory import note, note_looked_up, remember
+from tasks.jobs.repair.reaper import MayWait, all_may_wait, reap
+from tasks.jobs.repair.tally import Tally, guarded
+
+
+@dataclass
+class Recovered(Tally):
+    given_back: int = 0
+    landed: int = 0
+    sent: int = 0
+
+
+def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovered:
+    """One pass over the jobs in progress, page by page. A database that is away ends it.
+
+    1. A job whose run is dead is given back, by the record that was seen: it waits again, in a new revision. A
+       run whose lease is renewed is never touched; passes that give back the same job at once do it once. The
+       database is asked first: a job that has ended is forgotten, or asked to stop if it runs on.
+    2. What has not landed for longer than a lease lasts is reported again.
+    3. What waits and was not sent, or should have run by now, is published again. Once: the pass that has given it
+       back, or has checked it in, sends it, and notes that. It waits in a backlog for as long as that is.
+    4. What was recorded and never published is published. Of a chain, that is the job whose turn it is; jobs whose
+       turn will never come are ended.
+    5. A Redis that was emptied, or that came back older, is compared with the database at once, and not with the
+       reaper's next pass: as soon as each process that is alive has renewed its leases.
+
+    What if the process dies on any line: the next pass sees what is left, and does it.
+    """
+    total = Recovered()
+    try:
+        remembered = remember()
+        memory = remembered.memory
+        with absence_translated():
+            note(memory)
+        for page in job_records().all():
+            guarded(total, _recover, page, memory, publish)
+        if memory.is_settled and not remembered.is_complete:
+            reap(may_wait)
+            with absence_translated():
+                note_looked_up(memory)
+        with absence_translated():
+            total.sent += publish_recorded(publish)
+    except DatabaseAway as exc:
+        signals.database_away.send(sender=recover_jobs, count=0, error=str(exc))
+    finally:
+        signals.jobs_recovered.send(sender=recover_jobs, outcome=total)
+    return total
+
+
+def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> None:
+    known, unreadable = readable(page)
+    total.unreadable += unreadable
+    running = [one for one in known if one.is_running]
+    overdue = [one for one in known if _is_overdue(one, memory.now)]
+    found = stands([one.task_id for one in (*running, *overdue)])
+    over = {one.job: one for one in (*running, *overdue) if _is_over(one, found)}
+    _end(over.values(), memory)
+    dead = [one for one in running if one.job not in over and _is_dead(one, memory)]
+    returned = _replaced([(one, _given_back(one, found[one.task_id], memory.now)) for one in dead])
+    total.given_back += len(returned)
+    others = [one for one in known if one not in dead and one.job not in over]
+    landed = deliver(shuffled(Turn.of(one) for one in (*returned, *_late(others, memory.now))))
+    total.landed += landed.count
+    total.troubled += len(landed.refused)
+    mine = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])
+    total.sent += _send_again([*returned, *mine], publish)
+
+
+def _end(over: Iterable[JobRecord], memory: Memory) -> None:
+    """Their jobs have ended. A run that is alive is asked to stop, the others are forgotten."""
+    alive = {one.job for one in over if one.is_running and job_records().is_alive(one, memory.now)}
+    job_records().stop([one.job for one in over if one.job in alive and not one.asked])
+    job_records().replace([(one, None) for one in over if one.job not in alive])
+
+
+def _is_over(record: JobRecord, found: dict[int, Stand]) -> bool:
+    """Its job has ended, or its task was deleted."""
+    stand = found.get(record.task_id)
+    return stand is None or stand.job != record.job or stand.is_over
+
+
+def _is_dead(record: JobRecord, memory: Memory) -> bool:
+    return memory.is_settled and not job_records().is_alive(record, memory.now)
+
+
+def _given_back(record: JobRecord, stand: Stand, now: int) -> JobRecord:
+    """It waits in a new revision; or, if the database is ahead of the record, as the database says."""
+    if stand.revision > record.revision and not stand.is_running:
+        return record.waiting(now, stand.revision, stand.status)
+    return record.waiting(now, max(record.revision, stand.revision) + 1)
+
+
+def _silent_for_long(record: JobRecord, now: int) -> bool:
+    return now - record.checked_in > refresh_settings().node_ttl * 1_000_000
+
+
+def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:
+    """Their workers would have reported them by now, or cannot."""
+    return [one for one in records if not one.has_landed and _silent_for_long(one, now)]
+
+
+def _is_overdue(record: JobRecord, now: int) -> bool:
+    """Its message should have been sent, and the process that was to send it is gone. The pass that checks it in
+    sends it."""
+    waits = not record.is_final and not record.is_running
+    return waits and not record.sent and _silent_for_long(record, now)
+
+
+def _replaced(changes: Sequence[tuple[JobRecord, JobRecord]]) -> list[JobRecord]:
+    done = job_records().replace(changes)
+    return [new for (_, new), is_done in zip(changes, done, strict=True) if is_done]
+
+
+def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
+    if not waiting:
+        return 0
+    unfinished = publishable().filter(task__status_code__lt=FINAL_CODE)
+    jobs = {one.task_id: one for one in waiting}
+    count = 0
+    for page in in_pages(unfinished.filter(pk__in=list(jobs))):
+        land(send(publish, list(unfinished.filter(pk__in=page)))[1])
+        _note_sent([jobs.pop(pk) for pk in page])
+        count += len(page)
+    _note_sent(list(jobs.values()))
+    return count
+
+
+def _note_sent(waiting: Sequence[JobRecord]) -> None:
+    """A job that waits in a later revision by now was not sent in that."""
+    sent = {one.job: one.revision for one in waiting}
+    now = {job: one for job, one in job_records().of(list(sent)).items() if one.revision == sent[job]}
+    job_records().replace([(one, replace(one, sent=True)) for one in now.values() if not one.sent])

@@ -1,0 +1,169 @@
+"""Reap: compare what Redis knows of jobs in progress with what the database has acknowledged, and settle it."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from executions.status import FINAL_CODE, Status
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.message import LATER
+from tasks.jobs.lifecycle.task_state import stands
+from tasks.jobs.lifecycle.turn import Turn, shuffled
+from tasks.jobs.records.pages import Page, readable
+from tasks.jobs.records.record import JobRecord
+from tasks.jobs.records.records import Memory, job_records
+from tasks.jobs.repair.tally import Tally, guarded
+from tasks.models.job import Job
+from tasks.queue.clock import at
+
+PAGE = 500
+LONGEST_SECONDS = 366 * 24 * 3600
+PATIENCE_TTLS = 30
+
+#: Of these jobs, the keys of those whose message may still wait in the broker.
+MayWait = Callable[[Sequence[Job]], Collection[int]]
+
+
+def all_may_wait(jobs: Sequence[Job]) -> Collection[int]:
+    """For a caller that cannot ask the broker: one that is not served for days gets no more messages."""
+    return [job.pk for job in jobs]
+
+
+@dataclass
+class Reaped(Tally):
+    """What a pass did, by what it found."""
+
+    reported: int = 0
+    forgotten: int = 0
+    failed: int = 0
+    taken: int = 0
+    lost: int = 0
+    unsent: int = 0
+
+
+def reap(may_wait: MayWait = all_may_wait) -> Reaped:
+    """One pass over all jobs in progress, in pages; a page that cannot be settled is told, and the next goes on.
+
+    | its record is                                             | then                                       |
+    | --------------------------------------------------------- | ------------------------------------------ |
+    | ahead of what has landed, or nothing has                  | it is reported again                       |
+    | as it has landed, and final                               | it is forgotten                            |
+    | as it has landed, not final, and silent for too long      | it fails, with that reason                 |
+    | behind what has landed                                    | it is brought to what has landed           |
+    | gone, and the job was running                             | it is looked for: a record says that it    |
+    |                                                           | runs on an unknown node. The process that  |
+    |                                                           | runs it says so, or it is given back       |
+    | gone, and its message was sent before Redis was emptied   | the message is sent again (recovering.py)  |
+    | waits, and its message was sent long ago and waits nowhere| the same                                   |
+
+    "Ahead" and "behind" are by revision, then status code, then check-in. Every change is made only to the
+    record that was seen, so a job that moves on meanwhile is left alone.
+    """
+    total = Reaped()
+    records = job_records()
+    memory = records.memory()
+    try:
+        for page in records.all():
+            guarded(total, _settle, page, memory.now, may_wait)
+        for jobs in _published():
+            guarded(total, _look_for, jobs, memory, may_wait)
+    finally:
+        signals.reaped.send(sender=reap, outcome=total)
+    return total
+
+
+def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
+    changes: list[tuple[JobRecord, JobRecord | None]] = []
+    ahead: list[JobRecord] = []
+    known, unreadable = readable(page)
+    total.unreadable += unreadable
+    for record in known:
+        landed = record.acknowledged
+        if landed is None or record.progress > landed.progress:
+            ahead.append(record)
+        elif record.progress < landed.progress and not record.has_landed:
+            taken = replace(record, revision=landed.revision, status=landed.status, node="")
+            changes.append((record, None if taken.is_final else taken))
+            total.taken += 1
+        elif record.is_final:
+            changes.append((record, None))
+            total.forgotten += 1
+        elif record.is_running and now - record.checked_in > _silence():
+            reason = f"nothing was heard of it for {refresh_settings().job_hours:g} hours"
+            failed = replace(record, status=Status.ERROR, message=reason)
+            changes.append((record, failed))
+            ahead.append(failed)
+            total.failed += 1
+    unsent = _whose_message_waits_nowhere(known, now, may_wait)
+    changes += [(one, replace(one, sent=False, checked_in=now)) for one in unsent]
+    total.unsent += len(unsent)
+    done = job_records().replace(changes)
+    outdone = {old.job for (old, _), is_done in zip(changes, done, strict=True) if not is_done}
+    turns = [Turn.of(one) for one in ahead if one.job not in outdone]
+    made = deliver(shuffled(turns))
+    total.reported += made.count
+    total.troubled += len(made.refused)
+
+
+def _whose_message_waits_nowhere(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
+    """Jobs that wait for a message that was sent long ago, and whose queue is empty."""
+    waits = [one for one in records if one.has_landed and not one.is_final and not one.is_running and one.sent]
+    old = {one.task_id: one for one in waits if now - one.checked_in > _patience()}
+    if not old:
+        return []
+    there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
+    return [one for pk, one in old.items() if pk not in there]
+
+
+def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
+    """Jobs that must have a record, if they run, or a message, if they wait."""
+    records = job_records()
+    known = records.of([job.task.job_id for job in jobs])
+    gone = [job for job in jobs if job.task.job_id not in known]
+    running = [job.pk for job in gone if job.task.status == Status.RUNNING]
+    # asked after Redis: what has ended since is not looked for
+    still_running = [stand for stand in stands(running).values() if stand.is_running]
+    total.lost += sum(records.add([stand.looked_for(memory.now) for stand in still_running]))
+    waiting = [job for job in gone if job.task.status != Status.RUNNING]
+    forgotten = {job.pk for job in waiting if _published_at(job) < at(memory.epoch)}
+    old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < at(memory.now - _patience())]
+    unsent = forgotten | {job.pk for job in old} - set(may_wait(old) if old else ())
+    still = Job.objects.filter(pk__in=unsent, task__status_code__lt=Status.RUNNING.code)
+    total.unsent += still.update(published_at=None)
+
+
+def _published_at(job: Job) -> datetime:
+    assert job.published_at  # noqa: S101  # of `_published`
+    return job.published_at
+
+
+def _due_at(job: Job) -> datetime:
+    """When its message should have come to a worker, if it had to wait for nothing else."""
+    later = job.options.get(LATER)
+    is_later = isinstance(later, int | float) and 0 < later < LONGEST_SECONDS
+    return _published_at(job) + timedelta(seconds=later if is_later else 0)
+
+
+def _patience() -> int:
+    """For so long a message may be with a worker that has not begun it, in microseconds. Another is harmless."""
+    return round(refresh_settings().node_ttl * PATIENCE_TTLS * 1_000_000)
+
+
+def _silence() -> int:
+    """For so long a job in progress may be silent, in microseconds."""
+    return round(refresh_settings().job_hours * 3600 * 1_000_000)
+
+
+def _published() -> Iterator[Sequence[Job]]:
+    """Jobs whose task is not final and that have had a message, in pages."""
+    last = 0
+    while True:
+        jobs = Job.objects.select_related("task").defer("args", "kwargs", "handed_on")
+        jobs = jobs.filter(pk__gt=last, published_at__isnull=False)
+        page = list(jobs.filter(task__status_code__lt=FINAL_CODE).order_by("pk")[:PAGE])
+        if not page:
+            return
+        last = page[-1].pk
+        yield page

@@ -1,0 +1,48 @@
+"""The broker, as far as jobs go: their messages, and which of them may still wait there."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+from tasks.celery_queues import waiting_in_all
+from tasks.jobs import header
+from tasks.jobs.lifecycle.message import Message
+from tasks.models.job import Job
+
+#: What a broker that is away raises, besides what its connection names.
+AWAY = (OperationalError, OSError)
+
+
+def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
+    """In one go to the broker. Whatever is raised that does not speak of the broker speaks of the message."""
+    impossible: list[tuple[Message, str]] = []
+    with current_app.producer_or_acquire() as producer, producer.batch():
+        for message in messages:
+            try:
+                current_app.send_task(
+                    message.name,
+                    args=message.args,
+                    kwargs=message.kwargs,
+                    task_id=message.job,
+                    headers=header.of(message),
+                    producer=producer,
+                    retry=False,
+                    **message.options,
+                )
+            except (*producer.connection.connection_errors, *producer.connection.channel_errors, *AWAY):
+                raise
+            except Exception as exc:
+                impossible.append((message, f"{type(exc).__name__}: {exc}"))
+    return impossible
+
+
+def may_wait(jobs: Sequence[Job]) -> set[int]:
+    """Of these jobs, those whose message may wait in the broker: their queue is not empty. A job whose queue is
+    not served for days is sent no more messages."""
+    queues: dict[str, set[int]] = defaultdict(set)
+    for job in jobs:
+        route = current_app.amqp.router.route(dict(job.options), job.name)
+        queues[route["queue"].name].add(job.pk)
+    return {pk for queue, keys in queues.items() if waiting_in_all(queue) for pk in keys}

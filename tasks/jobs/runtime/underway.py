@@ -1,0 +1,70 @@
+"""The runs that this process has under way. Its heartbeat renews their leases."""
+
+import logging
+from contextlib import suppress
+
+from django.db import DatabaseError, connection
+
+from executions.errors import DatabaseAway, QueueUnavailable
+from tasks.jobs.lifecycle.task_state import stands
+from tasks.jobs.records.records import job_records
+from tasks.jobs.records.run import Lease, Run
+
+log = logging.getLogger("harbor_refresh")
+
+_runs: dict[str, Run] = {}
+_lost: set[Run] = set()
+
+
+def begin(run: Run) -> None:
+    _runs[run.job] = run
+
+
+def end(run: Run) -> None:
+    if _runs.get(run.job) == run:
+        del _runs[run.job]
+    _lost.discard(run)
+
+
+def is_lost(run: Run) -> bool:
+    """Its job has ended, or was given to another run, while this one goes on."""
+    return run in _lost
+
+
+def nodes() -> set[str]:
+    """Under which names. This process may have started a new life since."""
+    return {run.node for run in list(_runs.values())}
+
+
+def renew() -> list[Run]:
+    """Renew the leases of what is under way. Returns runs that Redis has forgotten. Raises QueueUnavailable."""
+    runs = list(_runs.values())
+    _lost.intersection_update(runs)
+    found = dict(zip(runs, job_records().renew(runs), strict=True))
+    _lost.update(run for run, lease in found.items() if lease == Lease.OTHER)
+    return [run for run, lease in found.items() if lease == Lease.FORGOTTEN]
+
+
+def record_anew(forgotten: list[Run]) -> None:
+    """Ask the database about runs that Redis has forgotten.
+
+    If its job goes on, the record of a run is written anew; if the job has ended, or is in a later revision, the
+    run is lost, and told so when it asks. What if a server is away: the next heartbeat finds them forgotten again.
+    """
+    try:
+        known = stands([run.task_id for run in forgotten])
+    except (DatabaseAway, DatabaseError) as exc:
+        log.warning("Cannot ask whether %d runs that Redis has forgotten go on: %s", len(forgotten), exc)
+        return
+    finally:
+        connection.close()  # its thread ends
+    standing: list[Run] = []
+    for run in forgotten:
+        stand = known.get(run.task_id)
+        goes_on = stand and stand.job == run.job and not stand.is_over and stand.revision <= run.revision
+        if not goes_on:
+            _lost.add(run)
+        elif _runs.get(run.job) == run:
+            standing.append(run)
+    with suppress(QueueUnavailable):
+        job_records().renew(standing, forgotten_too=True)

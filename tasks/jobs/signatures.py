@@ -1,0 +1,116 @@
+"""Start: signatures of tracked jobs become an execution."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from celery import group
+from celery.canvas import Signature, _chain
+from celery.exceptions import NotRegistered
+
+from executions.errors import Refused
+from executions.text import shown
+from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.lifecycle.job_creation import NewJob
+from tasks.jobs.lifecycle.job_creation import start as record
+from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task
+from tasks.jobs.plain import refuse_unplain
+from tasks.jobs.tracked import TrackedJob
+
+TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
+#: Of Celery's ways to put signatures together, those that are no chain.
+TOGETHER = ("celery.group", "celery.chord", "celery.map", "celery.starmap", "celery.chunks")
+
+
+def start(
+    vendor_type: str,
+    *,
+    jobs: "Iterable[Signature[Any]] | group",
+    vendor_id: int = 0,
+    trigger: str = "MANUAL",
+    extra_attrs: dict[str, Any] | None = None,
+) -> TrackedExecution:
+    """Start an execution of these jobs: signatures, chains of them, or a group.
+
+    Jobs and execution are recorded in one transaction, and published after its commit. Refused, and nothing is
+    written, if something of it could not be stored, sent or run.
+    """
+    chains = list(_chains_of(jobs))
+    attributes = {} if extra_attrs is None else extra_attrs
+    started = record(vendor_type, chains, vendor_id=vendor_id, trigger=trigger, extra_attrs=attributes)
+    return TrackedExecution.objects.get(pk=started.execution.pk)
+
+
+def _chains_of(jobs: Any) -> Iterator[Sequence[NewJob]]:
+    if isinstance(jobs, group):
+        jobs = _without_options(jobs).tasks
+    elif isinstance(jobs, Signature) or not isinstance(jobs, Iterable):
+        raise Refused(f"{TAKES}, and got {shown(jobs)}" + " by itself" * isinstance(jobs, Signature))
+    checked: set[str] = set()
+    for one in jobs:
+        yield _chain_of(one, checked)
+
+
+def _chain_of(signature: Any, checked: set[str]) -> Sequence[NewJob]:
+    steps = _without_options(signature).tasks if isinstance(signature, _chain) else [signature]
+    return [_job_of(step, checked, is_first=number == 0) for number, step in enumerate(steps)]
+
+
+def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
+    """`checked` are the names of tasks that have been looked at."""
+    if not isinstance(signature, Signature):
+        raise Refused(f"{TAKES}, and got {shown(signature)} among them")
+    if signature.task in TOGETHER:
+        kind = signature.task.removeprefix("celery.")
+        raise Refused(f"{TAKES}, chains of them, or one group of all; {kind} cannot be among them")
+    task = _task_of(signature)
+    if task.name not in checked:
+        refuse_unplain(task)
+        refuse_options_of_task(task)
+        checked.add(task.name)
+    return NewJob(
+        name=task.name,
+        args=signature.args,
+        kwargs=signature.kwargs,
+        options=_options_of(signature, task),
+        max_attempts=task.max_attempts,
+        is_unique=task.unique,
+        takes_result=not is_first and not signature.immutable,
+    )
+
+
+def _task_of(signature: "Signature[Any]") -> TrackedJob:
+    try:
+        task = signature.type
+    except NotRegistered:
+        raise Refused(
+            f"no task {shown(signature.task)} is registered here: import the module that has it"
+        ) from None
+    if not isinstance(task, TrackedJob):
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
+    return task
+
+
+def _options_of(signature: "Signature[Any]", task: TrackedJob) -> dict[str, Any]:
+    """As JSON. A countdown of None is none."""
+    if others := signature.options.keys() - {*OPTIONS, "task_id"}:
+        raise Refused(f"{task.name}: takes the options {', '.join(OPTIONS)}; got {', '.join(sorted(others))}")
+    options = {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in signature.options.items()
+        if name in OPTIONS and (name, value) != ("countdown", None)
+    }
+    refuse_options(task.name, options)
+    hard, soft = (options.get(name) or getattr(task, name) for name in ("time_limit", "soft_time_limit"))
+    if hard and soft and soft > hard:
+        raise Refused(
+            f"{task.name}: soft_time_limit takes at most the time_limit, {shown(hard)}, and got {shown(soft)}"
+        )
+    return options
+
+
+def _without_options(several: Any) -> Any:
+    """What is said of a chain or a group would be said of none of its jobs."""
+    if options := several.options.keys() - {"task_id"}:
+        raise Refused(f"{several}: takes options on each of its jobs; got {', '.join(sorted(options))} on all")
+    return several

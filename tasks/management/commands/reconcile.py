@@ -1,0 +1,104 @@
+"""`manage.py reconcile`: find executions whose status is not what their tasks say; mark them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from executions.management.output import Answer, Failed, absences_told, plural, table, tell
+from tasks.pipeline.reconciliation import Drift, Progress, Reconciled, reconcile
+
+SHOWN = 20
+
+
+class Command(BaseCommand):
+    help = "Find executions whose status differs from their tasks, and mark them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--full",
+            action="store_true",
+            help="look at every execution, not at what changed lately",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="find and tell, mark nothing")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with absences_told(), progress_shown() as progress:
+            outcome = reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
+        if outcome.held:
+            raise Failed(
+                f"another reconcile is running, so this one did nothing. Repeat it in a moment. "
+                f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
+            )
+        if outcome.overtaken:
+            raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
+        tell(answer(outcome, options), self.stdout, as_json=options["json"])
+
+
+@contextmanager
+def progress_shown() -> Iterator[Progress]:
+    """On stderr, and only if a person looks at it."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda looked_at: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} looked at"), TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reconcile", total=None)
+        yield lambda looked_at: bar.update(task, completed=looked_at)
+
+
+def answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
+    data = {
+        "full": options["full"],
+        "dry_run": options["dry_run"],
+        "doubt": outcome.doubt,
+        "looked_at": outcome.looked_at,
+        "drifted": outcome.drifted,
+        "waiting": outcome.waiting,
+        "marked": outcome.marked,
+        "paroled": outcome.paroled,
+        "first_drifts": [_as_data(drift) for drift in outcome.examples[:SHOWN]],
+    }
+    what = "execution" if options["full"] or outcome.doubt else "changed task"
+    done = "dry run: nothing marked" if options["dry_run"] else f"{outcome.marked:,} marked"
+    summary = (
+        f"Looked at {plural(outcome.looked_at, what)}: {outcome.drifted:,} drifted, "
+        f"{outcome.waiting:,} of them waiting already, {done}, "
+        f"{outcome.paroled:,} released from quarantine."
+    )
+    why = [f"The watermark could not be trusted: {outcome.doubt}."] if outcome.doubt else []
+    return Answer(data, [summary, *why, *_first(outcome.examples, outcome.drifted)])
+
+
+def _as_data(drift: Drift) -> dict[str, Any]:
+    return {
+        "execution_id": drift.execution_id,
+        "vendor": drift.vendor_type,
+        "stored": drift.stored,
+        "true": drift.true,
+        "changed_at": drift.changed_at.isoformat(),
+    }
+
+
+def _first(drifts: Sequence[Drift], count: int) -> list[Any]:
+    if not drifts:
+        return []
+    rows = [
+        (
+            str(one.execution_id),
+            one.vendor_type,
+            one.stored,
+            one.true if one.true != one.stored else f"{one.true}, with another end",
+        )
+        for one in drifts[:SHOWN]
+    ]
+    shown: list[Any] = [table(("execution", "vendor", "stored", "true"), rows)]
+    if count > SHOWN:
+        shown.append(f"… and {count - SHOWN:,} more.")
+    return shown

@@ -1,0 +1,73 @@
+"""Mark executions: put them on the queue, whatever their status."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.errors import QueueUnavailable
+from executions.management.output import Answer, Misused, plural
+from executions.models import Execution
+from executions.status import Status
+from tasks.conf import refresh_settings
+from tasks.management.verbs.numbers import at_least_one, some, vendor
+from tasks.pipeline.marks import mark
+from tasks.queue import execution_queue
+from tasks.queue.members import member
+from tasks.queue.sets import pages
+
+HELP = "put executions on the queue, by id or by what they are"
+
+PAGE = 10_000
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument("ids", nargs="*", type=at_least_one, metavar="ID", help="these executions")
+    parser.add_argument("--vendor", type=vendor, metavar="X", help="those of this vendor type")
+    parser.add_argument("--status", choices=Status.values, help="those with this stored status")
+    parser.add_argument("--all-unfinished", action="store_true", help="those without an end")
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    ids: list[int] = sorted(set(options["ids"]))
+    by_kind = options["vendor"] or options["status"] or options["all_unfinished"]
+    if bool(ids) == bool(by_kind):
+        raise Misused(
+            "name executions by their ids, or by --vendor, --status, --all-unfinished "
+            "(together they narrow), and not by both"
+        )
+    if not refresh_settings().in_process:
+        execution_queue().stats()  # Redis being away is told here, once, before anything is done
+    found, unknown = _mark_ids(ids) if ids else (_mark_all(_chosen(options)), [])
+    shown = [f"Marked {plural(found, 'execution')}."]
+    failure = f"there is no execution {some(unknown)}" if unknown else ""
+    return Answer({"marked": found, "unknown": unknown}, shown, failure)
+
+
+def _mark_ids(ids: Sequence[int]) -> tuple[int, list[int]]:
+    known = dict(Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type"))
+    _mark([member(pk, vendor) for pk, vendor in sorted(known.items())])
+    return len(known), [pk for pk in ids if pk not in known]
+
+
+def _chosen(options: dict[str, Any]) -> Iterator[str]:
+    chosen = Execution.objects.unfinished() if options["all_unfinished"] else Execution.objects.all()
+    if options["vendor"]:
+        chosen = chosen.filter(vendor_type=options["vendor"])
+    if options["status"]:
+        chosen = chosen.filter(status=options["status"])
+    rows = chosen.values_list("pk", "vendor_type").iterator(chunk_size=PAGE)
+    return (member(pk, vendor) for pk, vendor in rows)
+
+
+def _mark_all(members: Iterator[str]) -> int:
+    count = 0
+    for page in pages(members, PAGE):
+        _mark(page)
+        count += len(page)
+    return count
+
+
+def _mark(members: Sequence[str]) -> None:
+    if not mark(members):
+        raise QueueUnavailable("Redis went away meanwhile, some executions are not marked")

@@ -1,0 +1,78 @@
+"""What the queue looks like at this moment; cheap at any size."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.management.output import Answer, table
+from executions.models import Quarantine
+from tasks.conf import refresh_settings
+from tasks.queue import execution_queue
+from tasks.strategies import older_strategy
+from tasks.strategies.hash import announcements
+
+HELP = "how many executions wait, are in flight, failed before, and who is alive"
+
+
+def arguments(parser: CommandParser) -> None:
+    pass
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    stats, older = execution_queue().stats(), older_strategy()
+    quarantined = Quarantine.objects.count()
+    backlog = older.backlog() if older else stats.backlog
+    data = {
+        "strategy": refresh_settings().strategy,
+        "backlog": backlog,
+        "in_flight": stats.in_flight,
+        "failed_before": stats.failed_before,
+        "quarantined": quarantined,
+        "paused_ms": stats.pause_ms,
+        "nodes": list(stats.nodes),
+        "in_process": refresh_settings().in_process,
+    }
+    rows = [
+        ("backlog", backlog, "wait to be claimed"),
+        ("in flight", stats.in_flight, "claimed and not finished"),
+        ("failed before", stats.failed_before, "of these two, failed at least once"),
+        ("quarantined", quarantined, "set aside: refresh_queue quarantine"),
+        (
+            "live nodes",
+            len(stats.nodes),
+            ", ".join(stats.nodes) or "no worker gives a sign of life",
+        ),
+    ]
+    shown = [table(("", "count", ""), rows)]
+    notes = []
+    if stats.pause_ms:
+        notes.append(f"Nobody claims for {stats.pause_ms} ms more: the database was away.")
+    if refresh_settings().in_process:
+        notes.append("The interval is 0 or less: whoever reports refreshes, the queue is not used.")
+    if older:
+        notes.append(f"The strategy is {refresh_settings().strategy}.")
+    if refresh_settings().strategy == "hash":
+        data["instances"], told = _instances()
+        notes += told
+    return Answer(data, [*shown, *notes])
+
+
+def _instances() -> tuple[dict[str, Any], list[str]]:
+    """Who announces which CORE_INSTANCE_ID, and what is wrong with that. The total is that of this
+    command's environment; without one there is no telling who is missing."""
+    seen = announcements.announced()
+    total = refresh_settings().instance_total
+    doubled = announcements.doubled(seen)
+    missing = announcements.unannounced(seen, total or 0)
+    notes = [f"Instance {number} of {total or '?'}: {', '.join(nodes)}" for number, nodes in sorted(seen.items())]
+    notes += [f"CORE_INSTANCE_ID {one} is announced twice: what it does is done twice." for one in doubled]
+    if missing:
+        numbers = ", ".join(map(str, missing))
+        notes.append(f"Nobody announces CORE_INSTANCE_ID {numbers}: the executions that fall to it wait.")
+    data = {
+        "total": total,
+        "announced": {str(number): nodes for number, nodes in sorted(seen.items())},
+        "doubled": list(doubled),
+        "missing": missing,
+    }
+    return data, notes

@@ -1,0 +1,154 @@
+import uuid
+
+import django.db.models.deletion
+import django.db.models.expressions
+from django.db import migrations, models
+
+from executions.sql import text
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("harbor_executions", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="TrackedExecution",
+            fields=[],
+            options={
+                "proxy": True,
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("harbor_executions.execution",),
+        ),
+        migrations.CreateModel(
+            name="RedisMemory",
+            fields=[
+                ("id", models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("epoch", models.BigIntegerField(default=0)),
+                ("sequence", models.BigIntegerField(default=0)),
+                ("looked_up", models.BigIntegerField(default=0)),
+                ("database", models.UUIDField(default=uuid.uuid4)),
+            ],
+            options={
+                "db_table": "execution_redis_memory",
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("id", 1)), name="redis_memory_is_one_row")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Watermark",
+            fields=[
+                ("id", models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("settled_before", models.DateTimeField()),
+                ("last_pass_at", models.DateTimeField(null=True)),
+                ("timeline", models.CharField(db_default="", max_length=8)),
+                ("holder", models.TextField(null=True)),
+                ("held_until", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_watermark",
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("id", 1)), name="watermark_is_one_row"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("held_until__isnull", True), ("holder__isnull", True)),
+                            models.Q(("held_until__isnull", False), ("holder__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="watermark_lease_is_whole",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Job",
+            fields=[
+                (
+                    "task",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="job",
+                        serialize=False,
+                        to="harbor_executions.task",
+                    ),
+                ),
+                ("name", models.CharField(max_length=255)),
+                ("args", models.JSONField(default=list)),
+                ("kwargs", models.JSONField(default=dict)),
+                ("options", models.JSONField(default=dict)),
+                ("max_attempts", models.PositiveSmallIntegerField()),
+                ("runs_before", models.PositiveIntegerField(default=0)),
+                ("unique_key", models.CharField(max_length=64, null=True)),
+                ("holds_key", models.BooleanField(default=False)),
+                ("takes_result", models.BooleanField(default=False)),
+                ("handed_on", models.JSONField(null=True)),
+                ("handed_on_revision", models.BigIntegerField(null=True)),
+                ("published_at", models.DateTimeField(null=True)),
+                (
+                    "follows",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.RESTRICT,
+                        related_name="followers",
+                        to="harbor_tasks.job",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "execution_job",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(
+                            ("published_at__isnull", True),
+                            models.Q(
+                                ("follows__isnull", True), ("handed_on_revision__isnull", False), _connector="OR"
+                            ),
+                        ),
+                        fields=["task"],
+                        name="job_unpublished",
+                    ),
+                    models.Index(
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("task_id"), "%%", models.Value(1009)
+                        ),
+                        models.F("task_id"),
+                        condition=models.Q(("follows__isnull", False), ("published_at__isnull", True)),
+                        include=("follows",),
+                        name="job_waits",
+                    ),
+                    models.Index(
+                        condition=models.Q(("follows__isnull", False)), fields=["follows"], name="job_follows"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("holds_key", True)), fields=("unique_key",), name="job_unique"
+                    ),
+                    models.CheckConstraint(condition=models.Q(("max_attempts__gte", 1)), name="job_may_run"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("handed_on__isnull", True), ("handed_on_revision__isnull", True)),
+                            models.Q(
+                                ("follows__isnull", False),
+                                ("handed_on_revision__gte", 0),
+                                ("handed_on_revision__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="job_handed_on_by_a_run",
+                    ),
+                ],
+            },
+        ),
+        migrations.RunSQL(text("tasks", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
+    ]

@@ -1,0 +1,111 @@
+"""Signals of the pipeline and of jobs in, log lines out.
+
+Operators grep for these lines; docs/operations.md lists them. Their words do not change.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from executions.narrator import SHOWN, listen
+from tasks import signals
+
+if TYPE_CHECKING:
+    from tasks.jobs.repair.job_recovery import Recovered
+    from tasks.jobs.repair.reaper import Reaped
+    from tasks.pipeline.reconciliation import Reconciled
+    from tasks.queue.claim import Claim
+
+log = logging.getLogger("harbor_refresh")
+
+
+def on_claimed(count: int, **_: Any) -> None:
+    log.info("Claimed %d executions for processing", count)
+
+
+def on_outlived(claim: "Claim", count: int, **_: Any) -> None:
+    log.info("%d of a claim of %s had been recovered meanwhile: left alone", count, claim.node)
+
+
+def on_recovered(count: int, **_: Any) -> None:
+    log.warning("Recovered %d stale executions from crashed instances", count)
+
+
+def on_discarded(members: Sequence[bytes], **_: Any) -> None:
+    for raw in members[:SHOWN]:
+        log.warning("Dropped a member that cannot be read: %r", raw[:120])
+    if len(members) > SHOWN:
+        log.warning("Dropped %d more members that cannot be read", len(members) - SHOWN)
+
+
+def on_marks_lost(count: int, error: str, **_: Any) -> None:
+    log.warning("Could not mark %d executions, reconcile will find them: %s", count, error)
+
+
+def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
+    if outcome.held:
+        log.info(
+            "Reconcile is running already, left alone: %s has the lease until %s",
+            outcome.held.holder,
+            outcome.held.until.isoformat(),
+        )
+    if outcome.overtaken:
+        log.warning("Reconcile lost its lease to another pass and ended: it had stood still for too long")
+    if outcome.postponed:
+        log.info("Reconcile postponed: the queue is long, and its workers need the database")
+    if outcome.marked:
+        log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
+
+
+def on_lease_taken_over(holder: str, until: datetime, **_: Any) -> None:
+    log.warning(
+        "Reconcile took over the lease of %s, which expired at %s: that pass died or stands still",
+        holder,
+        until.isoformat(),
+    )
+
+
+def on_watermark_doubted(doubt: str, **_: Any) -> None:
+    log.warning("Reconcile cannot trust its watermark and looks at everything: %s", doubt)
+
+
+def on_reaped(outcome: "Reaped", **_: Any) -> None:
+    if not outcome:
+        return
+    log.warning(
+        "Reaped jobs: %d reported again, %d forgotten, %d failed for silence, %d brought to what has landed, "
+        "%d lost, %d to be sent again",
+        outcome.reported,
+        outcome.forgotten,
+        outcome.failed,
+        outcome.taken,
+        outcome.lost,
+        outcome.unsent,
+    )
+
+
+def on_jobs_recovered(outcome: "Recovered", **_: Any) -> None:
+    if outcome:
+        log.warning(
+            "Recovered jobs: %d given back by dead nodes, %d reported again, %d sent",
+            outcome.given_back,
+            outcome.landed,
+            outcome.sent,
+        )
+
+
+def on_troubled(error: str, **_: Any) -> None:
+    log.warning("Some jobs could not be settled, the next pass tries again: %s", error)
+
+
+def on_stops_lost(count: int, error: str, **_: Any) -> None:
+    log.warning("Could not ask %d jobs to stop, recovery will: %s", count, error)
+
+
+def on_lock_lost(**_: Any) -> None:
+    log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
+
+
+def begin() -> None:
+    listen(globals().items(), vars(signals), "tasks")

@@ -1,0 +1,63 @@
+"""The lease of reconcile: one pass at a time.
+
+The lease is a holder and a moment in the watermark's row, by the database's clock. It is no lock of a session: a
+process that is frozen or a host that vanished holds it for LEASE at most, and a connection pooler does not matter.
+"""
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import Error
+
+from executions.errors import Overtaken
+from tasks import signals
+from tasks.database import run
+from tasks.queue.node import this_node
+
+LEASE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The pass that has the lease, and until when."""
+
+    holder: str
+    until: datetime
+
+
+class Lease:
+    """The right of one pass to reconcile. Each write of the pass goes through it.
+
+    What if two take it at once: the row's lock lets one of them. What if the process dies: it expires. What if
+    the process stands still and goes on: its next write changes nothing if another pass took the lease over
+    meanwhile, and raises Overtaken; if no pass did, it goes on.
+    """
+
+    def __init__(self) -> None:
+        self.holder = f"{this_node.name}-{secrets.token_hex(2)}"
+
+    def take(self) -> Held | None:
+        """Take the lease, and return None; or return which pass has it."""
+        run("make_watermark")
+        taken, holder, until = run("take_lease", holder=self.holder, lease=LEASE)[0]
+        if not taken:
+            return Held(holder, until)
+        if holder is not None:
+            signals.lease_taken_over.send(sender=Lease, holder=holder, until=until)
+        return None
+
+    def extend(self) -> None:
+        self.write("extend_lease", lease=LEASE)
+
+    def write(self, name: str, **values: Any) -> None:
+        """Run a statement that writes, and returns a row, only while the lease is ours."""
+        if not run(name, holder=self.holder, **values):
+            raise Overtaken
+
+    def give_back(self) -> None:
+        """If the database cannot be reached any more, the lease expires by itself."""
+        with suppress(Error):
+            run("give_back_lease", holder=self.holder)

@@ -1,0 +1,75 @@
+"""Mark executions as possibly out of date, after the commit of what changed them.
+
+A mark that cannot be sent is told and not raised: the change is committed, the caller's work is done, and
+reconcile finds the execution in the database.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from executions.errors import QueueUnavailable
+from executions.news import Member
+from executions.rollup import refresh_at_once
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.pipeline import wakeup
+from tasks.queue import execution_queue
+from tasks.queue import members as names
+from tasks.strategies import older_strategy
+
+
+def mark(members: Iterable[str]) -> bool:
+    """Put members (`ID:VENDOR`) on the queue, now; or where an older design keeps its marks. False if Redis could
+    not be reached.
+
+    With an interval ≤ 0 there is no queue: they are refreshed here and at once.
+
+    What if two do it at once: twice is once. What if the process dies before: reconcile. What if it
+    dies between the mark and the wake-up: the next tick of the schedule.
+    """
+    members = list(members)
+    if not members:
+        return True
+    if refresh_settings().in_process:
+        refresh_at_once(names.ids(members))
+        return True
+    try:
+        must_wake = _put(members)
+    except QueueUnavailable as exc:
+        signals.marks_lost.send(sender=mark, count=len(members), error=str(exc))
+        return False
+    if must_wake:
+        wakeup.send_tick()
+    return True
+
+
+def on_executions_changed(members: Iterable[Member], **_: Any) -> None:
+    """The news that executions.news.tell_changed sends, after a commit."""
+    mark(names.member(*one) for one in members)
+
+
+def mark_after_commit(members: Iterable[str]) -> None:
+    transaction.on_commit(partial(mark, list(members)))
+
+
+def _put(members: Sequence[str]) -> bool:
+    """True if a tick must be sent, because no other process will send one."""
+    if older := older_strategy():
+        older.mark(members)
+        return False
+    return execution_queue().add(members).wake
+
+
+def lost(members: Sequence[str]) -> list[str]:
+    """Those of the members that are marked nowhere, and in no worker's hands as far as that is known."""
+    older = older_strategy()
+    return older.lost(members) if older else execution_queue().lost(members)
+
+
+def backlog() -> int:
+    """How many are marked, and no worker has begun with them."""
+    older = older_strategy()
+    return older.backlog() if older else execution_queue().stats().backlog

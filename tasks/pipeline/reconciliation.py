@@ -1,0 +1,179 @@
+"""Reconcile: find executions whose stored status differs from the rollup of their tasks, and mark them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from executions.errors import Overtaken, QueueUnavailable
+from executions.models import Execution
+from executions.quarantines import parole
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.database import run
+from tasks.pipeline.lease import Held, Lease
+from tasks.pipeline.marks import backlog, lost, mark
+from tasks.queue.members import member
+
+PAGE = 5_000
+BUSY = 10 * PAGE
+EXAMPLES = 20
+BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Drift:
+    execution_id: int
+    vendor_type: str
+    stored: str
+    true: str
+    changed_at: datetime
+
+
+@dataclass
+class Reconciled:
+    """`drifted` differ from their tasks; `waiting` of them are on the queue or in flight, as they should
+    be; the others were lost and are `marked`, unless it is a dry run.
+
+    `held`: another pass has the lease, so this one did nothing. `overtaken`: this one lost its lease and ended
+    early. `doubt`: why the watermark could not be trusted and everything was looked at.
+    """
+
+    looked_at: int = 0
+    drifted: int = 0
+    waiting: int = 0
+    marked: int = 0
+    paroled: int = 0
+    held: Held | None = None
+    overtaken: bool = False
+    postponed: bool = False
+    doubt: str | None = None
+    examples: list[Drift] = field(default_factory=list)
+    oldest: datetime | None = None
+
+
+Progress = Callable[[int], None]
+
+
+def reconcile(
+    *,
+    full: bool = False,
+    dry_run: bool = False,
+    yielding: bool = False,
+    progress: Progress = lambda looked_at: None,
+) -> Reconciled:
+    """Compare what changed since the watermark (or everything, if `full`) and mark what differs.
+
+    1. Take the lease. Let out of quarantine the executions whose time is up. Move the watermark back to the
+       changes of all that were let out.
+    2. Ask which changes are ready to be looked at (they had time to be refreshed), and before which moment
+       they are settled (no open transaction can bring an older one).
+    3. Go through the changes since the watermark that are ready, in pages; mark what drifted and is neither
+       on the queue nor in flight. If the watermark's times cannot be trusted, go through everything.
+    4. Move the watermark to the settled moment, or only to the oldest drift. So a drift that was marked, and
+       whose mark is lost again, is found by the next pass, and by each one until it is healed.
+
+    `yielding` postpones the pass while the queue is long: it would take the database from those who drain
+    it, to find little but what waits there. A dry run writes nothing and takes no lease.
+
+    What if the process dies: the lease expires, the watermark has not moved on, the next pass does it again.
+    What if Redis is away: QueueUnavailable, and the watermark has not moved on. What if two do it at once: the
+    second says that one is running, and returns. What if the process stands still until its lease has expired
+    and another pass has taken it over: it ends without a further write. What if a release commits during the
+    pass: the pass may have gone past its changes, so its row stays for the next one.
+    """
+    outcome = Reconciled()
+    if yielding and not refresh_settings().in_process and backlog() > BUSY:
+        outcome.postponed = True
+    elif dry_run:
+        _look(outcome, full, progress, None)
+    else:
+        lease = Lease()
+        outcome.held = lease.take()
+        if not outcome.held:
+            try:
+                _look(outcome, full, progress, lease)
+            except Overtaken:
+                outcome.overtaken = True
+            finally:
+                lease.give_back()
+    signals.reconciled.send(sender=reconcile, outcome=outcome)
+    return outcome
+
+
+def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | None) -> None:
+    """A pass. Without a lease it is a dry run."""
+    if lease:
+        after = timedelta(seconds=refresh_settings().quarantine)
+        outcome.paroled = len(parole(after, lease.extend))
+        lease.write("notice_releases")
+    since, outcome.doubt, last_pass_at, timeline = run("read_watermark")[0]
+    if outcome.doubt:
+        signals.watermark_doubted.send(sender=reconcile, doubt=outcome.doubt)
+        since = BEGINNING
+    ready, settled = run("settled_moment", grace=timedelta(seconds=refresh_settings().reconcile_grace))[0]
+    pages = _all_executions() if full or outcome.doubt else _changed_between(since, ready)
+    for ids, looked_at in pages:
+        if lease:
+            lease.extend()
+        outcome.looked_at += looked_at
+        _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, lease)
+        progress(outcome.looked_at)
+    if lease:
+        settled = settled or since
+        lease.write(
+            "move_watermark",
+            settled_before=min(settled, outcome.oldest or settled),
+            last_pass_at=last_pass_at,
+            timeline=timeline,
+        )
+
+
+def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) -> None:
+    if not drifts:
+        return
+    names = [member(one.execution_id, one.vendor_type) for one in drifts]
+    lost = _lost(drifts, names)
+    if lease and lost:
+        lease.extend()
+        if not mark(lost):
+            raise QueueUnavailable("Redis is away: the drift that was found will be found again")
+        outcome.marked += len(lost)
+    outcome.drifted += len(drifts)
+    outcome.waiting += len(drifts) - len(lost)
+    outcome.examples += drifts[: EXAMPLES - len(outcome.examples)]
+    outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]))
+
+
+def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
+    """Those that nobody has on a queue or in hand, looked at once more: a claim may have been completed
+    between the look at the database and the look at the queue."""
+    if refresh_settings().in_process:
+        return list(names)
+    missing = set(lost(names))
+    ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
+    still = [Drift(*row) for row in run("find_drift", ids=ids)] if ids else []
+    return [member(one.execution_id, one.vendor_type) for one in still]
+
+
+def _changed_between(begin: datetime, end: datetime) -> Iterator[tuple[list[int], int]]:
+    """Pages of executions with a task that changed between the two."""
+    time, last_id = begin, 0
+    while True:
+        ids, time_of_last, id_of_last, looked_at = run(
+            "changed_since", after_time=time, after_id=last_id, before=end, page=PAGE
+        )[0]
+        if not looked_at:
+            return
+        yield ids, looked_at
+        time, last_id = time_of_last, id_of_last
+
+
+def _all_executions() -> Iterator[tuple[list[int], int]]:
+    last_id = 0
+    while True:
+        page = Execution.objects.filter(pk__gt=last_id).order_by("pk")
+        ids = list(page.values_list("pk", flat=True)[:PAGE])
+        if not ids:
+            return
+        yield ids, len(ids)
+        last_id = ids[-1]

@@ -1,0 +1,67 @@
+"""The wake-up: work that waits gets a tick before the schedule sends one.
+
+    a mark on an empty queue, a completion while more waits    send_tick
+    little waits, a member rests, rows are locked              check_later
+    recovery                                                   check
+
+A tick that cannot be sent is made up for by the schedule.
+"""
+
+import logging
+import threading
+from time import monotonic
+
+from executions.errors import QueueUnavailable
+from tasks import tick
+from tasks.pipeline.pacing import MERGED_SECONDS
+from tasks.queue import execution_queue
+from tasks.strategies import older_strategy
+
+log = logging.getLogger("harbor_refresh")
+
+_lock = threading.Lock()
+_due: set[tuple[float, bool]] = set()  # when this process will check, by its monotonic clock, and how
+
+
+def send_tick() -> None:
+    try:
+        tick.send("tasks.claim_batch")
+    except Exception as exc:  # a hint never fails the code that gives it, whatever the broker's client raises
+        log.warning("Could not wake a tick, the next one of the schedule will do: %s", exc)
+
+
+def check(*, ignore_pending_wake: bool = False) -> bool:
+    """Send a tick if members wait and none is on its way. With `ignore_pending_wake`, send one although one seems
+    to be on its way, because it may have been lost. True if a tick was sent.
+
+    The older designs wait for their schedule.
+    """
+    is_needed = not older_strategy() and execution_queue().wake(anyway=ignore_pending_wake)
+    if is_needed:
+        send_tick()
+    return is_needed
+
+
+def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
+    """Check after so many seconds. Checks that are due close together are one.
+
+    The process waits here, and not the message, because a countdown compares the clocks of two machines. What if
+    the process dies meanwhile: recovery checks every few seconds.
+    """
+    due = monotonic() + seconds
+    with _lock:
+        if any(abs(due - other) < MERGED_SECONDS and how == ignore_pending_wake for other, how in _due):
+            return
+        _due.add((due, ignore_pending_wake))
+    timer = threading.Timer(seconds, _check_now, [due, ignore_pending_wake])
+    timer.daemon = True
+    timer.start()
+
+
+def _check_now(due: float, ignore_pending_wake: bool) -> None:
+    with _lock:
+        _due.discard((due, ignore_pending_wake))
+    try:
+        check(ignore_pending_wake=ignore_pending_wake)
+    except QueueUnavailable as exc:
+        log.warning("Could not look whether work waits, the next tick of the schedule will do: %s", exc)

@@ -1,0 +1,55 @@
+"""Reading a set of any size, in pages: what is in it, and who is not."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar, cast
+
+from redis import Redis
+
+from tasks.queue.connection import redis_errors_translated
+
+T = TypeVar("T")
+
+#: Members in one command. Larger pages are fewer commands, smaller ones keep others waiting less: see
+#: docs/decisions/0012-short-scripts.md.
+PAGE = 1_500
+
+
+def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while page := list(islice(iterator, size)):
+        yield page
+
+
+def sized_pages(items: Iterable[tuple[T, int]], most: int, *, count: int | None = None) -> Iterator[list[T]]:
+    """Items with sizes, in pages of at most so much in all, and of so many. A larger item is a page by itself."""
+    page: list[T] = []
+    total = 0
+    for item, size in items:
+        if page and (len(page) == count or total + size > most):
+            yield page
+            page, total = [], 0
+        page.append(item)
+        total += size
+    if page:
+        yield page
+
+
+def scan(redis: Redis, key: str, count: int) -> Iterator[Sequence[bytes]]:
+    """Everything in the set, in pages. Whoever is in it all the while is seen, perhaps twice."""
+    cursor = 0
+    while True:
+        with redis_errors_translated():
+            cursor, page = cast("tuple[int, list[bytes]]", redis.sscan(key, cursor, count=count))
+        if page:
+            yield page
+        if not cursor:
+            return
+
+
+def missing(redis: Redis, key: str, members: Iterable[str]) -> Iterator[str]:
+    """Those of the members that are not in the set."""
+    for page in pages(members):
+        with redis_errors_translated():
+            there = cast("list[int]", redis.smismember(key, page))
+        yield from (member for member, is_there in zip(page, there, strict=True) if not is_there)

@@ -1,0 +1,32 @@
+"""What ExecutionQueue, JobRecords and Counts are made of: scripts over keys, run by one of two clients."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from redis import Redis
+
+from tasks.conf import Refresh
+from tasks.queue.connection import redis_errors_translated
+from tasks.queue.keys import Keys
+from tasks.queue.scripts import Scripts
+
+
+class Verbs:
+    scripts: ClassVar[Scripts]
+
+    def __init__(
+        self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """`edited` may change the text of each script: a test puts its clock in."""
+        self.conf = conf
+        self.keys = Keys(conf.key_prefix)
+        self._redis = patient
+        texts = {name: edited(self.scripts.source(name)) for name in self.scripts.keys}
+        self._patient = {name: patient.register_script(text) for name, text in texts.items()}
+        self._single = {name: single.register_script(text) for name, text in texts.items()}
+        self._ttl_us = round(conf.node_ttl * 1_000_000)
+
+    def _run(self, name: str, *args: Any, once: bool = False) -> Any:
+        script = (self._single if once else self._patient)[name]
+        with redis_errors_translated():
+            return script(keys=self.keys.named(*self.scripts.keys[name]), args=args)

@@ -1,0 +1,37 @@
+"""Which instance of the hash design this worker is: CORE_INSTANCE_ID of CORE_INSTANCE_TOTAL."""
+
+import re
+import socket
+from dataclasses import dataclass
+
+from executions.errors import NoInstance
+from tasks.conf import refresh_settings
+
+
+@dataclass(frozen=True)
+class Instance:
+    number: int
+    total: int
+
+
+def this_instance() -> Instance:
+    """By the settings; without CORE_INSTANCE_ID, the ordinal of a StatefulSet's host name (`harbor-core-3`).
+
+    Raises NoInstance, in one line, if that is no number from 0 to the total - 1.
+    """
+    conf = refresh_settings()
+    host = socket.gethostname()
+    total = conf.instance_total
+    if total is None:
+        raise NoInstance(
+            "CORE_INSTANCE_TOTAL: got nothing, takes how many instances there are. REFRESH_STRATEGY=hash needs it."
+        )
+    ordinal = re.search(r"-([0-9]{1,9})$", host)
+    number = conf.instance_id if conf.instance_id is not None else ordinal and int(ordinal[1])
+    takes = f"takes a whole number from 0 to {total - 1}, CORE_INSTANCE_TOTAL being {total}"
+    if number is None:
+        raise NoInstance(f"CORE_INSTANCE_ID: got nothing, and the host name {host!r} ends in no ordinal; {takes}.")
+    if number >= total:
+        origin = "" if conf.instance_id is not None else f" from the host name {host!r}"
+        raise NoInstance(f"CORE_INSTANCE_ID: got '{number}'{origin}, {takes}.")
+    return Instance(number, total)

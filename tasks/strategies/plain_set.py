@@ -1,0 +1,45 @@
+"""The set `queue:v2` without claims: plain SADD, SSCAN, SREM and SPOP, for the designs that know no more."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from tasks.conf import refresh_settings
+from tasks.queue import sets
+from tasks.queue.connection import patient, redis_errors_translated, single
+from tasks.queue.keys import Keys
+from tasks.queue.sets import PAGE, pages
+
+
+def _key() -> str:
+    return Keys(refresh_settings().key_prefix).queue
+
+
+def add(members: Iterable[str]) -> None:
+    for page in pages(members):
+        with redis_errors_translated():
+            patient().sadd(_key(), *page)
+
+
+def remove(members: Iterable[str | bytes]) -> None:
+    for page in pages(members):
+        with redis_errors_translated():
+            patient().srem(_key(), *page)
+
+
+def pop(count: int) -> list[bytes]:
+    """Take some out. Never sent twice: what was popped for an answer that got lost is lost with it."""
+    with redis_errors_translated():
+        return cast("list[bytes]", single().spop(_key(), count)) or []
+
+
+def size() -> int:
+    with redis_errors_translated():
+        return patient().scard(_key())
+
+
+def missing(members: Iterable[str]) -> Iterator[str]:
+    return sets.missing(patient(), _key(), members)
+
+
+def scan() -> Iterator[Sequence[bytes]]:
+    return sets.scan(patient(), _key(), PAGE)
