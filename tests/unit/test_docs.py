@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from django.dispatch import Signal
 
-from executions import signals
-from executions.management.commands import refresh_jobs, refresh_queue
-from executions.queue import keys
-from executions.usecases.quarantining import LOST
+from executions import news
+from executions import signals as of_executions
+from executions.quarantines import LOST
+from tasks import signals
+from tasks.management.commands import refresh_jobs, refresh_queue
+from tasks.queue import keys
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -131,19 +133,24 @@ def test_every_key_is_documented() -> None:
 
 
 def test_every_signal_is_documented() -> None:
-    sent = {name for name, one in vars(signals).items() if isinstance(one, Signal)}
+    sent = {
+        name
+        for page in (news, of_executions, signals)
+        for name, one in vars(page).items()
+        if isinstance(one, Signal)
+    }
     assert set(first_cells(section("Signals"))) == sent
 
 
 def test_every_check_is_documented() -> None:
-    code = (ROOT / "executions/checks.py").read_text(encoding="utf-8")
+    code = (ROOT / "tasks/checks.py").read_text(encoding="utf-8")
     documented = first_cells(section("Environment variables"))
     ids = {name for name in documented if name.startswith("executions.")}
     assert ids == set(re.findall(r'id="([^"]+)"', code))
 
 
 def test_every_command_is_documented() -> None:
-    packages = ("executions", "benchmarks", "examples/simulation")
+    packages = ("tasks", "benchmarks", "examples/simulation")
     folders = [ROOT / package / "management/commands" for package in packages]
     families = {"refresh_queue": refresh_queue.VERBS, "refresh_jobs": refresh_jobs.VERBS}
     there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}
@@ -182,8 +189,28 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(there), target
 
 
+FOLDERS = ("executions", "tasks", "harbor_refresh", "settings", "benchmarks", "examples", "tests")
+
+
+def files() -> set[str]:
+    """The names of our modules, statements and scripts."""
+    folders = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
+    return {path.name for path in [*folders, *ROOT.glob("*.py")]}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    """A path from the root, or the name of a file alone; NAME stands for a name to choose. Rows of faults.md name
+    tests, which test_faults_page.py looks up."""
+    for named in re.findall(r"`([\w./-]+)`", page.read_text(encoding="utf-8")):
+        if named.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
+            assert (ROOT / named).exists(), named
+        elif re.fullmatch(r"[\w-]+\.(py|sql|lua)", named) and not named.startswith("NAME"):
+            assert named in files(), named
+
+
 def test_pages_that_the_code_names_exist() -> None:
-    for folder in ("executions", "tasks", "settings", "harbor_refresh", "benchmarks", "examples", "tests"):
+    for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
             for named in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
                 assert (ROOT / named).exists(), f"{path} names {named}"
