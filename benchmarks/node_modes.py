@@ -19,6 +19,7 @@ from redis import Redis
 from benchmarks.designs import strategy
 from executions.rollup import Refreshed, refresh
 from tasks import heartbeat
+from tasks.conf import refresh_settings
 from tasks.pipeline import recovery
 from tasks.queue.connection import patient, single
 
@@ -59,8 +60,9 @@ def _counts(outcome: Refreshed) -> dict[str, int]:
 
 def _bare_loop(first: int, last: int) -> Refreshed:
     total = Refreshed()
-    for start in range(first, last + 1, settings.REFRESH_CHUNK):
-        total += refresh(range(start, min(start + settings.REFRESH_CHUNK, last + 1)))
+    chunk = refresh_settings().chunk
+    for start in range(first, last + 1, chunk):
+        total += refresh(range(start, min(start + chunk, last + 1)))
     return total
 
 

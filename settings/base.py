@@ -8,6 +8,7 @@ from django.urls import reverse_lazy
 from psycopg import IsolationLevel
 
 from settings import env
+from tasks.conf import DECLARED
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -91,6 +92,12 @@ DATABASES["default"]["OPTIONS"] = {
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
 CELERY_BROKER_URL = env.redis_url("CELERY_BROKER_URL", default=REDIS_URL)
 
+# The refresh. tasks/conf.py declares each setting, with its default and its range.
+declared = {one.name: env.declared(one) for one in DECLARED.values()}
+globals().update(declared)
+# The intervals the environment names; the others are the administrator's, in the admin.
+SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))
+
 # Celery. Each line that looks like a taste was once an outage; docs/decisions tells which.
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -107,7 +114,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": env.seconds("REFRESH_VISIBILITY_TIMEOUT_SECONDS", 300, at_least=1),
+    "visibility_timeout": declared["REFRESH_VISIBILITY_TIMEOUT_SECONDS"],
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
     # a worker that dies while it puts messages back leaves this lock behind, and so does a snapshot of Redis
@@ -124,36 +131,6 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_BEAT_SCHEDULER = "tasks.beat:PatientScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
-
-# The refresh. Every tunable of docs/operations.md has its one line here; tasks.conf gives them types.
-EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = env.seconds(
-    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS", 30, at_least=-1
-)
-REFRESH_KEY_PREFIX = env.text("REFRESH_KEY_PREFIX", "cache:execution:refresh:")
-STRATEGIES = ("claim", "scan", "lock", "hash", "upstream")
-REFRESH_STRATEGY = env.one_of("REFRESH_STRATEGY", "claim", *STRATEGIES)
-CORE_INSTANCE_ID = env.optional_integer("CORE_INSTANCE_ID", at_least=0, at_most=9_999)
-CORE_INSTANCE_TOTAL = env.optional_integer("CORE_INSTANCE_TOTAL", at_least=1, at_most=10_000)
-REFRESH_CHUNK = env.integer("REFRESH_CHUNK", 6000, at_least=1, at_most=10_000)
-REFRESH_FANOUT = env.auto_or_integer("REFRESH_FANOUT", at_least=1, at_most=10_000)
-REFRESH_DEPTH = env.integer("REFRESH_DEPTH", 3, at_least=1, at_most=100)
-REFRESH_REST_SECONDS = env.seconds("REFRESH_REST_SECONDS", 2, at_least=0, at_most=60)
-REFRESH_MAX_ATTEMPTS = env.integer("REFRESH_MAX_ATTEMPTS", 5, at_least=1, at_most=100)
-REFRESH_HEARTBEAT_SECONDS = env.seconds("REFRESH_HEARTBEAT_SECONDS", 2, at_least=0.05)
-REFRESH_NODE_TTL_SECONDS = env.seconds("REFRESH_NODE_TTL_SECONDS", 10, at_least=0.1)
-REFRESH_STALE_SECONDS = env.seconds("REFRESH_STALE_SECONDS", 300, at_least=0.1)
-REFRESH_PAUSE_SECONDS = env.seconds("REFRESH_PAUSE_SECONDS", 2, at_least=0)
-REFRESH_QUARANTINE_SECONDS = env.seconds("REFRESH_QUARANTINE_SECONDS", 3600, at_least=1)
-REFRESH_RECOVER_INTERVAL_SECONDS = env.seconds("REFRESH_RECOVER_INTERVAL_SECONDS", 5, at_least=0.1)
-REFRESH_RECONCILE_INTERVAL_SECONDS = env.seconds("REFRESH_RECONCILE_INTERVAL_SECONDS", 60, at_least=0.1)
-REFRESH_RECONCILE_GRACE_SECONDS = env.seconds("REFRESH_RECONCILE_GRACE_SECONDS", 30, at_least=0)
-REFRESH_JOB_HOURS = env.seconds("REFRESH_JOB_HOURS", 24, at_least=0.01)
-REFRESH_REAP_INTERVAL_SECONDS = env.seconds("REFRESH_REAP_INTERVAL_SECONDS", 3600, at_least=0.1)
-REFRESH_REAP_DELAY_SECONDS = env.seconds("REFRESH_REAP_DELAY_SECONDS", 300, at_least=0)
-REFRESH_REPORT_URL = env.http_url("REFRESH_REPORT_URL")
-REFRESH_REPORT_AUTHORIZATION = env.secret("REFRESH_REPORT_AUTHORIZATION", "")
-REFRESH_REPORT_TIMEOUT_SECONDS = env.seconds("REFRESH_REPORT_TIMEOUT_SECONDS", 5, at_least=0.05, at_most=60)
-REFRESH_REDIS_TIMEOUT_SECONDS = env.seconds("REFRESH_REDIS_TIMEOUT_SECONDS", 2, at_least=0.05)
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
@@ -239,15 +216,3 @@ UNFOLD = {
         ],
     },
 }
-
-# The intervals the environment names; the others are the administrator's, in the admin.
-SET_IN_ENVIRONMENT = frozenset(
-    name
-    for name in (
-        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
-        "REFRESH_RECOVER_INTERVAL_SECONDS",
-        "REFRESH_RECONCILE_INTERVAL_SECONDS",
-        "REFRESH_REAP_INTERVAL_SECONDS",
-    )
-    if env.text(name)
-)

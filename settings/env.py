@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from psycopg import ProgrammingError
@@ -196,3 +196,41 @@ def _without_password(url: str) -> str:
     scheme = head.split("://", 1)[0] if "://" in head else ""
     shown = f"{scheme}://***@{tail}" if at else url
     return re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^&\s]*)", r"\1***", shown)
+
+
+class Declaration(Protocol):
+    """A setting that an app declares (tasks/conf.py)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def at_least(self) -> float | None: ...
+    @property
+    def at_most(self) -> float | None: ...
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+
+
+READERS: dict[str, Callable[..., Any]] = {
+    "integer": integer,
+    "optional_integer": optional_integer,
+    "auto_or_integer": auto_or_integer,
+    "seconds": seconds,
+    "one_of": one_of,
+    "text": text,
+    "secret": secret,
+    "http_url": http_url,
+}
+#: These have no default that could be told.
+WITHOUT_DEFAULT = {"optional_integer", "auto_or_integer", "http_url"}
+
+
+def declared(one: Declaration) -> Any:
+    """Read it by the reader of its kind, within its range."""
+    default = () if one.kind in WITHOUT_DEFAULT else (one.default,)
+    limits = {name: getattr(one, name) for name in ("at_least", "at_most") if getattr(one, name) is not None}
+    return READERS[one.kind](one.name, *default, *one.choices, **limits)

@@ -1,34 +1,244 @@
-"""The tunables of the refresh, as one typed value read from Django's settings."""
+"""The settings of this app: name, default, range and meaning of each stand here, and nowhere else.
 
-from dataclasses import dataclass
+A project need set none of them. The service reads them from its environment (settings/base.py). The table in
+docs/operations.md is compared with this one.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from django.conf import settings
 
+STRATEGIES = ("claim", "scan", "lock", "hash", "upstream")
+
 
 @dataclass(frozen=True)
+class Declared:
+    """One setting. `kind` is the reader of settings/env.py. `takes` and `shown` are the range and the default as
+    the documentation tells them, where that says more than the values."""
+
+    name: str
+    kind: str
+    default: Any
+    meaning: str
+    at_least: float | None = None
+    at_most: float | None = None
+    choices: tuple[str, ...] = ()
+    takes: str = ""
+    shown: str = ""
+
+
+def declared(name: str, kind: str, default: Any, meaning: str, **more: Any) -> Any:
+    return field(metadata={"declared": Declared(name, kind, default, meaning, **more)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Refresh:
-    interval: float
-    key_prefix: str
-    chunk: int
-    fanout: int | None
-    depth: int
-    rest: float
-    max_attempts: int
-    heartbeat: float
-    node_ttl: float
-    stale: float
-    pause: float
-    quarantine: float
-    reconcile_grace: float
+    """The settings as one value."""
+
     redis_url: str
-    redis_timeout: float
-    job_hours: float
-    report_url: str
-    report_authorization: str
-    report_timeout: float
-    strategy: str
-    instance_id: int | None
-    instance_total: int | None
+    interval: float = declared(
+        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
+        "seconds",
+        30,
+        "beat's tick, the net beneath the wake-ups. 0 or less: no queue, whoever reports refreshes at once",
+        at_least=-1,
+    )
+    strategy: str = declared(
+        "REFRESH_STRATEGY",
+        "one_of",
+        "claim",
+        "by which [design](strategies.md) marks are kept and worked. The same for all processes",
+        choices=STRATEGIES,
+        takes="one of five: `claim`, `scan`, `lock`, `hash` or `upstream`",
+    )
+    instance_id: int | None = declared(
+        "CORE_INSTANCE_ID",
+        "optional_integer",
+        None,
+        "only with `hash`: which instance this worker is; required if its host name does not end like `-3`",
+        at_least=0,
+        at_most=9999,
+        takes="0 to 9,999, less than the total",
+        shown="the ordinal of the host name",
+    )
+    instance_total: int | None = declared(
+        "CORE_INSTANCE_TOTAL",
+        "optional_integer",
+        None,
+        "only with `hash`: how many instances there are; required for workers",
+        at_least=1,
+        at_most=10_000,
+    )
+    key_prefix: str = declared(
+        "REFRESH_KEY_PREFIX",
+        "text",
+        "cache:execution:refresh:",
+        "what all keys begin with; may be a hash tag, `{cache:execution:refresh:}`",
+        takes="text",
+    )
+    chunk: int = declared(
+        "REFRESH_CHUNK",
+        "integer",
+        6000,
+        "executions in a subtask at most, and in a claim",
+        at_least=1,
+        at_most=10_000,
+    )
+    fanout: int | None = declared(
+        "REFRESH_FANOUT",
+        "auto_or_integer",
+        None,
+        "executions in a subtask. `auto`: one while 16 or fewer wait; beyond it what waits is shared out, two"
+        " to each live node, from 1,000 to a chunk in each",
+        at_least=1,
+        at_most=10_000,
+        takes="`auto`, or 1 to 10,000",
+        shown="`auto`",
+    )
+    depth: int = declared(
+        "REFRESH_DEPTH",
+        "integer",
+        3,
+        "subtasks a node may have at hand, the one it works on included",
+        at_least=1,
+        at_most=100,
+    )
+    rest: float = declared(
+        "REFRESH_REST_SECONDS",
+        "seconds",
+        2,
+        "the longest rest between two refreshes of an execution whose reports keep coming, while 16 or fewer "
+        "wait. The first is 50 ms; each next one is twice as long if it was marked five times more meanwhile,"
+        " else half. 0: no rests",
+        at_least=0,
+        at_most=60,
+    )
+    max_attempts: int = declared(
+        "REFRESH_MAX_ATTEMPTS",
+        "integer",
+        5,
+        "failures in a row until quarantine. At 3 or less, neighbours of a member that kills its process may "
+        "be set aside with it",
+        at_least=1,
+        at_most=100,
+    )
+    heartbeat: float = declared(
+        "REFRESH_HEARTBEAT_SECONDS",
+        "seconds",
+        2,
+        "how often a node gives a sign of life",
+        at_least=0.05,
+    )
+    node_ttl: float = declared(
+        "REFRESH_NODE_TTL_SECONDS",
+        "seconds",
+        10,
+        "after how long a silent node is dead; at least three heartbeats",
+        at_least=0.1,
+    )
+    stale: float = declared(
+        "REFRESH_STALE_SECONDS",
+        "seconds",
+        300,
+        "after how long a claim that is worked on goes back whatever its node says; more than the node's ttl."
+        " One that waits for a process goes back after the node's ttl, if nothing waits with the broker",
+        at_least=0.1,
+    )
+    pause: float = declared(
+        "REFRESH_PAUSE_SECONDS",
+        "seconds",
+        2,
+        "how long nobody claims after the database was found away",
+        at_least=0,
+    )
+    quarantine: float = declared(
+        "REFRESH_QUARANTINE_SECONDS",
+        "seconds",
+        3600,
+        "how long until a quarantined execution is tried again",
+        at_least=1,
+    )
+    recover_interval: float = declared(
+        "REFRESH_RECOVER_INTERVAL_SECONDS",
+        "seconds",
+        5,
+        "how often claims of dead nodes are looked for",
+        at_least=0.1,
+    )
+    reconcile_interval: float = declared(
+        "REFRESH_RECONCILE_INTERVAL_SECONDS",
+        "seconds",
+        60,
+        "how often drift is looked for",
+        at_least=0.1,
+    )
+    reconcile_grace: float = declared(
+        "REFRESH_RECONCILE_GRACE_SECONDS",
+        "seconds",
+        30,
+        "how long a change may take in the ordinary way before reconcile looks at it",
+        at_least=0,
+    )
+    reap_interval: float = declared(
+        "REFRESH_REAP_INTERVAL_SECONDS",
+        "seconds",
+        3600,
+        "how often jobs in progress are compared with what has landed",
+        at_least=0.1,
+    )
+    reap_delay: float = declared(
+        "REFRESH_REAP_DELAY_SECONDS",
+        "seconds",
+        300,
+        "how long after a worker has started that is done for the first time",
+        at_least=0,
+    )
+    job_hours: float = declared(
+        "REFRESH_JOB_HOURS",
+        "seconds",
+        24,
+        "after so many hours of silence a job in progress fails",
+        at_least=0.01,
+    )
+    report_url: str = declared(
+        "REFRESH_REPORT_URL",
+        "http_url",
+        "",
+        "where the turns of jobs are reported by HTTP, see [jobs](jobs.md#reports-over-http); unset: to the "
+        "database",
+        takes="an http or https address",
+    )
+    report_authorization: str = declared(
+        "REFRESH_REPORT_AUTHORIZATION",
+        "secret",
+        "",
+        "the `Authorization` header of those reports, in full",
+        takes="a secret",
+    )
+    report_timeout: float = declared(
+        "REFRESH_REPORT_TIMEOUT_SECONDS",
+        "seconds",
+        5,
+        "how long one answer to a report may take",
+        at_least=0.05,
+        at_most=60,
+        takes="from 0.05 to 60",
+    )
+    redis_timeout: float = declared(
+        "REFRESH_REDIS_TIMEOUT_SECONDS",
+        "seconds",
+        2,
+        "how long one answer of Redis may take",
+        at_least=0.05,
+    )
+    visibility_timeout: float = declared(
+        "REFRESH_VISIBILITY_TIMEOUT_SECONDS",
+        "seconds",
+        300,
+        "after how long the broker delivers an unacknowledged message again",
+        at_least=1,
+    )
 
     @property
     def in_process(self) -> bool:
@@ -46,28 +256,13 @@ class Refresh:
         return self.depth * self.size
 
 
+#: By the name of the field in Refresh.
+DECLARED: dict[str, Declared] = {
+    one.name: one.metadata["declared"] for one in fields(Refresh) if "declared" in one.metadata
+}
+
+
 def refresh_settings() -> Refresh:
-    return Refresh(
-        interval=settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS,
-        key_prefix=settings.REFRESH_KEY_PREFIX,
-        chunk=settings.REFRESH_CHUNK,
-        fanout=settings.REFRESH_FANOUT,
-        depth=settings.REFRESH_DEPTH,
-        rest=settings.REFRESH_REST_SECONDS,
-        max_attempts=settings.REFRESH_MAX_ATTEMPTS,
-        heartbeat=settings.REFRESH_HEARTBEAT_SECONDS,
-        node_ttl=settings.REFRESH_NODE_TTL_SECONDS,
-        stale=settings.REFRESH_STALE_SECONDS,
-        pause=settings.REFRESH_PAUSE_SECONDS,
-        quarantine=settings.REFRESH_QUARANTINE_SECONDS,
-        reconcile_grace=settings.REFRESH_RECONCILE_GRACE_SECONDS,
-        job_hours=settings.REFRESH_JOB_HOURS,
-        report_url=settings.REFRESH_REPORT_URL,
-        report_authorization=settings.REFRESH_REPORT_AUTHORIZATION,
-        report_timeout=settings.REFRESH_REPORT_TIMEOUT_SECONDS,
-        redis_url=settings.REDIS_URL,
-        redis_timeout=settings.REFRESH_REDIS_TIMEOUT_SECONDS,
-        strategy=settings.REFRESH_STRATEGY,
-        instance_id=settings.CORE_INSTANCE_ID,
-        instance_total=settings.CORE_INSTANCE_TOTAL,
-    )
+    """What Django's settings say, and the default of each that they do not name."""
+    told = {name: getattr(settings, one.name, one.default) for name, one in DECLARED.items()}
+    return Refresh(redis_url=getattr(settings, "REDIS_URL", "redis://localhost:6379/0"), **told)

@@ -13,7 +13,6 @@ import threading
 from typing import Any
 
 from celery import signals
-from django.conf import settings
 
 from executions.errors import QueueUnavailable
 from tasks import tick
@@ -86,7 +85,7 @@ def greet(sender: Any, **_: Any) -> None:
     """A worker that starts looks at once for what its predecessor left, and for what waits; and later for what
     is left of its jobs. The wait is spent here: a message that waits would come back from the broker."""
     tick.send("tasks.recover_stale")
-    later = threading.Timer(settings.REFRESH_REAP_DELAY_SECONDS, tick.send, ["tasks.reap"])
+    later = threading.Timer(refresh_settings().reap_delay, tick.send, ["tasks.reap"])
     later.daemon = True
     later.start()
 

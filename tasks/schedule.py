@@ -9,6 +9,10 @@ from typing import Any
 
 from django.conf import settings
 
+from tasks.conf import DECLARED
+
+DEFAULTS = {one.name: one.default for one in DECLARED.values()}
+
 
 @dataclass(frozen=True)
 class Scheduled:
@@ -16,6 +20,10 @@ class Scheduled:
     task: str
     setting: str
     description: str
+
+    @property
+    def seconds(self) -> float:
+        return float(getattr(settings, self.setting, DEFAULTS[self.setting]))
 
 
 ROWS = (
@@ -64,7 +72,7 @@ def create_rows(interval_model: Any, task_model: Any, *names: str) -> None:
     for row in ROWS:
         if names and row.name not in names:
             continue
-        seconds = getattr(settings, row.setting)
+        seconds = row.seconds
         interval = _interval(interval_model, seconds if seconds > 0 else 30)
         task_model.objects.get_or_create(
             name=row.name,
@@ -76,8 +84,8 @@ def follow_environment(**_: Any) -> None:
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
     for row in ROWS:
-        seconds = getattr(settings, row.setting)
-        if row.setting not in settings.SET_IN_ENVIRONMENT or seconds <= 0:
+        seconds = row.seconds
+        if row.setting not in getattr(settings, "SET_IN_ENVIRONMENT", ()) or seconds <= 0:
             continue
         interval = _interval(IntervalSchedule, seconds)
         for task in PeriodicTask.objects.filter(name=row.name).exclude(interval=interval):

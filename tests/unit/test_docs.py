@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from django.dispatch import Signal
+from pytest_django import Settings
 
 from executions import news
 from executions import signals as of_executions
 from executions.quarantines import LOST
 from tasks import signals
+from tasks.conf import DECLARED, Declared, refresh_settings
 from tasks.management.commands import refresh_jobs, refresh_queue
 from tasks.queue import keys
 
@@ -64,7 +66,30 @@ def variables() -> dict[str, dict[str, Any]]:
                 if name.isupper():
                     first = literals if number == 0 else {}
                     found.setdefault(name, {"reader": call.func.attr, **first})
-    return found
+    return found | {one.name: {"reader": one.kind} for one in DECLARED.values()}
+
+
+def row(one: Declared) -> str:
+    """How the documentation tells a setting that an app declares."""
+    default = "" if one.default in (None, "") else f"`{one.default}`"
+    low = f"{one.at_least:g}" if one.at_least is not None else ""
+    limits = f"{low} to {one.at_most:,}" if one.at_most is not None else f"from {low}"
+    cells = (f"`{one.name}`", one.shown or default, one.takes or limits, one.meaning)
+    return "| " + " | ".join(cells).replace("|  |", "| |") + " |"
+
+
+def test_the_table_of_the_refresh_is_made_from_the_declarations() -> None:
+    """Copy the rows that this expects into docs/operations.md."""
+    table = re.findall(r"^\| `.*\|$", OPERATIONS.split("\n### The refresh\n")[1].split("\n## ")[0], re.MULTILINE)
+    names = {one.name for one in DECLARED.values()}
+    assert [one for one in table if one.split("`")[1] in names] == [row(one) for one in DECLARED.values()]
+
+
+@pytest.mark.parametrize("field", DECLARED)
+def test_a_project_that_sets_nothing_has_every_default(field: str, settings: Settings) -> None:
+    one = DECLARED[field]
+    delattr(settings, one.name)
+    assert getattr(refresh_settings(), field) == one.default
 
 
 def takes(read: dict[str, Any]) -> str:
