@@ -53,6 +53,11 @@ def ticked_until_true(ids: list[int]) -> Callable[[], bool]:
     return are_true_now
 
 
+def hears_cycles(worker: Member) -> bool:
+    broadcast()
+    return "tasks.run_cycle" in worker.text().partition(" ready.")[2]
+
+
 def leftovers(redis: Redis) -> list[bytes]:
     """What is neither a mark, nor an announcement, nor the bindings every worker has."""
     known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode())
@@ -120,9 +125,9 @@ def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages
     for turn in range(3):
         worker = hashing.worker(f"turn{turn}", concurrency=1, CORE_INSTANCE_ID="0")
         before = before or bindings(redis)
+        wait_for(lambda worker=worker: hears_cycles(worker), "a cycle", log=worker.log)
         for _ in range(5):  # more than it can begin with before it dies
             broadcast()
-        wait_for(lambda worker=worker: "tasks.run_cycle" in worker.text(), "a cycle", log=worker.log)
         worker.kill()
     hashing.worker("last", CORE_INSTANCE_ID="0")
     time.sleep(4)  # longer than the timeout and the sweep of what is unacknowledged
@@ -141,6 +146,7 @@ def test_a_cycle_longer_than_the_visibility_timeout_is_run_once_and_ticks_meanwh
     ids = many(3)
     succeed(ids)
     redis.set("cache:execution:refresh:lock", "somebody's", px=5_000)  # the cycle waits for it
+    wait_for(lambda: redis.pubsub_numpat() == len(["remote control", "cycles"]), "the worker to listen")
     broadcast()
     wait_for(lambda: "received" in worker.text(), "the cycle to be received", log=worker.log)
     time.sleep(2.5)

@@ -156,15 +156,22 @@ def running(environment: dict[str, str]) -> bool:
     return rows(environment, "SELECT count(*) > 0 FROM task WHERE status = 'Running'") == [(True,)]
 
 
+def seconds_to_start_python() -> float:
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import django.db"], check=True)
+    return time.monotonic() - began
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_demo_makes_traffic_and_ends_within_a_second(
     environment: dict[str, str], demo: "subprocess.Popen[str]", number: signal.Signals
 ) -> None:
     wait_for(lambda: running(environment), "a task that runs")
+    slow = seconds_to_start_python() / 0.2  # that takes 0.2 s on a machine that has nothing else to do
     asked = time.monotonic()
     demo.send_signal(number)
-    out, err = demo.communicate(timeout=10)
-    assert time.monotonic() - asked < 1.5
+    out, err = demo.communicate(timeout=60)
+    assert time.monotonic() - asked < 1.5 * max(1.0, slow)
     assert demo.returncode == 0, out + err
     assert "Demo traffic ended" in out
 
@@ -182,7 +189,7 @@ def test_the_demo_goes_on_after_both_servers_have_restarted(
     ((before,),) = rows(environment, query)
     wait_for(lambda: rows(environment, query)[0][0] > before, "more executions")
     demo.send_signal(signal.SIGTERM)
-    _, err = demo.communicate(timeout=10)
+    _, err = demo.communicate(timeout=60)
     assert demo.returncode == 0, err
     assert "The database is back" in err
     assert "Traceback" not in err

@@ -57,7 +57,7 @@ def holds(redis: Redis) -> Callable[..., None]:
     def broker() -> int:
         return redis.llen(WORK) + redis.llen(JOBS) + redis.hlen("unacked")
 
-    def check(seconds: float = 40, *, expect_quarantine: bool = False) -> None:
+    def check(seconds: float = 150, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []
 
         def all_hold() -> bool:

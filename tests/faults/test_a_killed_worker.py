@@ -94,7 +94,7 @@ def test_a_worker_stopped_with_its_rows_locked_does_not_hold_the_others_up(
     wait_for((tmp_path / "acted").exists, "the worker to fall asleep", log=sleeper.log)
     cluster.worker("heir")
     cluster.beat()
-    wait_for(lambda: statuses() == {"Success": 20}, "the others to go on", seconds=50)
+    wait_for(lambda: statuses() == {"Success": 20}, "the others to go on")
     sleeper.signal(signal.SIGCONT)
     holds()
 
@@ -127,7 +127,7 @@ def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_o
     )
     cluster.beat()
     succeed(ids)
-    wait_for(Quarantine.objects.exists, "the poison to be quarantined", seconds=60, log=worker.log)
+    wait_for(Quarantine.objects.exists, "the poison to be quarantined", log=worker.log)
     holds(expect_quarantine=True)
     assert list(Quarantine.objects.values_list("execution_id", "attempts")) == [(poison, 4)]
     assert statuses() == {"Success": 199, "Running": 1}
@@ -161,8 +161,8 @@ def test_messages_that_a_killed_worker_had_taken_and_not_begun_do_not_wait_for_t
     victim.kill()
     succeed(list(left))
     cluster.beat(**patience)
-    wait_for(lambda: statuses() == {"Success": 200}, "the heir to do them all", seconds=15)
-    wait_for(lambda: not violations(broker=lambda: 0, at_most=5), "K1 to K4 to hold", seconds=15)
+    wait_for(lambda: statuses() == {"Success": 200}, "the heir to do them all")
+    wait_for(lambda: not violations(broker=lambda: 0, at_most=5), "K1 to K4 to hold")
     assert redis.hlen("unacked") >= 2, "the broker gave them back itself"
     assert StatusChange.objects.count() == 200
     assert not Quarantine.objects.exists()

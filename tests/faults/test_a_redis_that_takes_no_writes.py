@@ -98,7 +98,7 @@ def test_workers_wait_until_redis_takes_writes_again(
     assert Execution.objects.filter(status="Running").exists()
     assert not any(member.died() for member in cluster.members)
     refusal.end()
-    holds(seconds=60)
+    holds()
     assert statuses() == {"Success": 302}
     assert set(log.read_text().splitlines()) == {f"copy {number}" for number in range(50)}
     assert not any(member.died() for member in cluster.members)

@@ -96,7 +96,7 @@ def test_whatever_is_killed_every_job_is_done_and_none_after_its_end(  # noqa: P
         before = log.begun()
         app.control.add_consumer(JOBS, destination=[f"heir{number}@{socket.gethostname()}"])
         current = heir
-        wait_for(lambda: _status(execution) == "Success", seed, seconds=90, log=current.log)  # noqa: B023
+        wait_for(lambda: _status(execution) == "Success", seed, log=current.log)  # noqa: B023
         costs += [
             runs[len(before[name])] - killed
             for name, runs in log.begun().items()

@@ -217,7 +217,7 @@ def test_a_worker_ends_the_job_of_a_message_it_cannot_use_and_goes_on(
         is_drained = not redis.llen(JOBS) and not redis.hlen("unacked")
         return member.died() or (ended == len(ENDED) + len(DONE) + 3 and is_drained)
 
-    wait_for(is_over, "each job to end whose message names it, and each message", seconds=60, log=member.log)
+    wait_for(is_over, "each job to end whose message names it, and each message", log=member.log)
     assert not member.died()
     assert "exited with" not in member.text(), "a process of the pool has ended"
     found = {

@@ -143,11 +143,11 @@ def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
     monkeypatch.setattr(heartbeat, "beat_until_stopped", lambda: begun.append(1))
     for _ in range(3):
         heartbeat.start()
-    wait_for(lambda: begun, "the heartbeat", seconds=10)
+    wait_for(lambda: begun, "the heartbeat")
     assert begun == [1]
     monkeypatch.setattr(os, "getpid", lambda: -1)
     heartbeat.start()
-    wait_for(lambda: len(begun) == 2, "that of a child", seconds=10)
+    wait_for(lambda: len(begun) == 2, "that of a child")
 
 
 def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later(
@@ -159,4 +159,4 @@ def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later
     settings.REFRESH_REAP_DELAY_SECONDS = 0.05
     heartbeat.greet(sender=None)
     assert calls[0] == "recover"
-    wait_for(lambda: calls == ["recover", "reap"], "the reaper to be asked for", seconds=10)
+    wait_for(lambda: calls == ["recover", "reap"], "the reaper to be asked for")

@@ -42,7 +42,7 @@ def test_with_a_delay_the_process_looks_after_it_and_not_before(sent: list[float
     began = monotonic()
     wakeup.check_later(0.1)
     assert looks == []
-    wait_for(lambda: looks, "the look", seconds=10)
+    wait_for(lambda: looks, "the look")
     assert looks[0] - began >= 0.1
     assert sent == [], "whether a tick is needed is for the look to say"
 
@@ -82,7 +82,7 @@ def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypat
     plan = {(False, 0.3), (True, 0.1), (False, 0.2)}
     for anyway, delay in plan:
         wakeup.check_later(delay, ignore_pending_wake=anyway)
-    wait_for(lambda: not timers(), "every look", seconds=10)
+    wait_for(lambda: not timers(), "every look")
     assert sorted(anyway for anyway, _ in made) == [False, False, True]
     assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
 
@@ -90,8 +90,8 @@ def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypat
 def test_after_a_look_another_may_come(looks: list[float]) -> None:
     for number in (1, 2, 3):
         wakeup.check_later(0.01)
-        wait_for(lambda number=number: len(looks) == number, "the look", seconds=10)
-        wait_for(lambda: not timers(), "its timer to end", seconds=10)
+        wait_for(lambda number=number: len(looks) == number, "the look")
+        wait_for(lambda: not timers(), "its timer to end")
 
 
 def test_a_look_to_come_keeps_no_tick_from_being_sent_at_once(sent: list[float]) -> None:
@@ -132,8 +132,8 @@ def test_a_look_that_finds_no_redis_raises_nothing_and_is_told(
         patched.setattr(wakeup, "check", fail)
         wakeup.check_later(0.01)
         line = "Could not look whether work waits, the next tick of the schedule will do: no Redis"
-        wait_for(lambda: line in caplog.messages, "the failure to be told", seconds=10)
-        wait_for(lambda: not timers(), "its timer to end", seconds=10)
+        wait_for(lambda: line in caplog.messages, "the failure to be told")
+        wait_for(lambda: not timers(), "its timer to end")
     assert raised == []
     wakeup.check_later(0.01)
-    wait_for(lambda: looks, "the next look", seconds=10)
+    wait_for(lambda: looks, "the next look")
