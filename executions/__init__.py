@@ -1,3 +1,3 @@
-"""The truth, on PostgreSQL alone: executions, their tasks, and the rule by which the status of the one follows
-from the others. One use case a module. What other apps are told stands in `news`; this one imports none of them.
+"""The truth, on PostgreSQL alone: executions, their tasks, and the rule that derives the status of an execution
+from its tasks. Each module is one use case. `news` tells other apps what changed; this app imports none of them.
 """

@@ -17,7 +17,7 @@ def mark_error(execution_id: int, message: str = "") -> None:
 
 
 def set_by_hand(execution_id: int, status: Status, message: str) -> None:
-    """Under the execution's lock, so that two who do it at once make one final status, the first."""
+    """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
     with transaction.atomic():
         execution = Execution.objects.select_for_update().filter(pk=execution_id).first()
         if execution is None:

@@ -33,15 +33,15 @@ class NewExecution:
 
 
 def create(new: NewExecution) -> Execution:
-    """One execution and its tasks; the bulk of one."""
+    """Create one execution and its tasks."""
     return create_many([new])[0]
 
 
 def create_many(news: Iterable[NewExecution]) -> list[Execution]:
-    """All of them in one transaction, or none. Each begins as Running, its tasks as Pending. Refused, and nothing
-    is written, if one of them holds what the database or the queue cannot store.
+    """Create all of them in one transaction, or none. An execution begins as Running, its tasks as Pending.
 
-    The tasks of each are at `execution.tasks`, in the order given.
+    Raises Refused, and writes nothing, if one of them holds a value that the database or the queue cannot store.
+    The tasks of each execution are at `execution.tasks`, in the order given.
     """
     news = [replace(new, tasks=list(new.tasks)) for new in news]
     for new in news:

@@ -1,4 +1,4 @@
-"""How the use cases run a statement, and the one place where the database's errors become ours."""
+"""Run the statements of the use cases; the one place that translates the database's errors into ours."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,18 +10,18 @@ from django.db.models import Model
 from executions import sql
 from executions.errors import DatabaseAway
 
-#: SQLSTATEs that speak of the server and not of a row: 08 connection, 53100 disk full, 53300 too many
+#: SQLSTATEs that describe the server and not a row: 08 connection, 53100 disk full, 53300 too many
 #: connections, 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction
-#: that slept too long. An error without a SQLSTATE is a connection that broke. Not the rest of class 53:
-#: one execution can run out of memory or of temporary files all by itself.
+#: that was idle too long. An error without a SQLSTATE is a broken connection. The rest of class 53 is not
+#: in the list, because a single execution can exhaust memory or temporary files.
 AWAY = ("08", "53100", "53300", "57P", "25006", "25P03")
 
 
 class WriterOnly:
-    """Sends each read and write of the models of one app to the database that the statements use.
+    """Route each read and write of one app's models to the database that the statements use.
 
-    A use case decides by what it reads, and a replica lags. So this router stands before those of the project
-    (apps.py of either app), and answers for our models alone.
+    A use case decides by what it reads, and a replica lags. So each app (apps.py) puts this router before the
+    routers of the project. It answers only for the models of its app.
     """
 
     def __init__(self, app_label: str) -> None:
@@ -35,13 +35,13 @@ class WriterOnly:
 
 
 class Statements:
-    """The statements of a package: `NAME.sql` in its folder `sql`. Called, it runs the one of that name."""
+    """The statements of a package: `NAME.sql` in its folder `sql`. A call with a name runs that statement."""
 
     def __init__(self, package: str) -> None:
         self.package = package
 
     def __call__(self, name: str, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows, if it has any."""
+        """Run the statement; return its rows, if it has any."""
         with connection.cursor() as cursor:
             cursor.execute(sql.text(self.package, name), {key: _bound(value) for key, value in values.items()})
             return cursor.fetchall() if cursor.description else []
@@ -51,14 +51,14 @@ run = Statements(__package__)
 
 
 def _bound(value: Any) -> Any:
-    """Whole numbers in a list go as one array literal: psycopg would adapt each of a thousand ids alone."""
+    """Bind a list of whole numbers as one array literal, because psycopg would adapt each number separately."""
     if isinstance(value, list) and set(map(type, value)) == {int}:
         return "{" + ",".join(map(str, value)) + "}"
     return value
 
 
 def raise_if_away() -> None:
-    """One look at the database before work is begun for it. One that takes no writes is away, too."""
+    """Check the database before work for it begins. A database that takes no writes counts as away, too."""
     with absence_translated(), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('transaction_read_only')")
         (read_only,) = cursor.fetchone()
@@ -69,7 +69,7 @@ def raise_if_away() -> None:
 
 @contextmanager
 def absence_translated() -> Iterator[None]:
-    """A database that is away becomes DatabaseAway; an error about the work itself passes as it is.
+    """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """
@@ -85,5 +85,5 @@ def absence_translated() -> Iterator[None]:
 
 
 def first_line(exc: Exception) -> str:
-    """What the database says; what is behind it quotes the statement."""
+    """The first line of a database error is its message; the lines after it quote the statement."""
     return str(exc).strip().splitlines()[0]

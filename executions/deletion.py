@@ -10,13 +10,13 @@ from executions.status import FINAL_CODE
 
 
 def delete(execution_ids: Iterable[int]) -> int:
-    """Delete them, set by set; returns how many there were. Jobs of their tasks go with them (a constraint of the
-    table of jobs): they are not begun any more, and, after the commit, asked to stop.
+    """Delete executions, table by table; return how many existed. A constraint of the table of jobs deletes the
+    jobs of their tasks, so none of these jobs begins any more. After the commit, running jobs are asked to stop.
 
-    Rows are locked as everywhere: executions before tasks, each in id order.
+    Rows are locked in the usual order: executions before tasks, each in id order.
 
-    A mark or a claim that is left of them is completed silently by the worker that meets it. A refresh that holds
-    the row's lock ends first; one that comes later finds nothing.
+    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently. A refresh
+    that holds the row's lock ends first; a later refresh finds nothing.
     """
     ids = list(execution_ids)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The one who tells: signals of executions in, log lines out. Nothing else in this app writes a log.
+"""Turn the signals of executions into log lines. No other module of this app writes a log.
 
 Operators grep for these lines; docs/operations.md lists them. Their words do not change.
 """

@@ -1,11 +1,11 @@
-"""News: what this app tells after a commit.
+"""News: the signals that this app sends after a commit.
 
     executions_changed  the tasks of these executions changed, or their status may be out of date for another
                         reason: `members`, pairs of id and vendor type
     executions_deleted  these executions are gone: `execution_ids`; `job_ids` of their tasks that had not ended
 
-Both are past events, and what listens may be missing: reconcile finds by itself what differs, and recovery
-finds jobs that run for nothing.
+Both tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
+and recovery finds the jobs that run for a deleted execution.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ Member = tuple[int, str]
 
 
 def tell_changed(members: Iterable[Member]) -> None:
-    """`tasks.pipeline.marks` listens, and puts them on the queue."""
+    """Tell that these executions changed: `tasks.pipeline.marks` listens and puts them on the queue."""
     if told := list(members):
         executions_changed.send(sender=None, members=told)
 
@@ -32,6 +32,6 @@ def tell_changed_after_commit(members: Iterable[Member]) -> None:
 
 
 def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[str]) -> None:
-    """`tasks.jobs.lifecycle.job_stops` listens, and asks the jobs that run to stop."""
+    """Tell of the deletion: `tasks.jobs.lifecycle.job_stops` listens and asks the running jobs to stop."""
     news = {"execution_ids": list(execution_ids), "job_ids": list(job_ids)}
     transaction.on_commit(partial(executions_deleted.send, sender=None, **news))

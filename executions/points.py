@@ -1,6 +1,6 @@
 """Named points in the life of a change, where a fault test may end the process.
 
-In production nobody listens and a point costs one look into an empty list.
+In production there is no visitor, so a point costs one look into an empty list.
 
 | point       | where                                                                  |
 | ----------- | ---------------------------------------------------------------------- |
@@ -8,9 +8,9 @@ In production nobody listens and a point costs one look into an empty list.
 | `claimed`   | the members are claimed, nothing is published yet                      |
 | `deciding`  | the refresh has written its rows and has not committed                 |
 | `committed` | the refresh is committed, its claim is not completed yet               |
-| `one`       | one execution is about to be refreshed in the way of the original      |
-| `counted`   | its tasks have been counted in that way, its status is not written yet |
-| `written`   | its status is written in that way, its end is not corrected yet        |
+| `one`       | one execution is about to be refreshed as the original does it         |
+| `counted`   | as the original does it: tasks are counted, the status not yet written |
+| `written`   | as the original does it: status is written, the end not yet corrected  |
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +26,6 @@ class HasIds(Protocol):
 
 
 def reach(point: str, whom: Sequence[int] | HasIds) -> None:
-    """Whoever has ids is asked for them only if somebody listens: a claim has to read them first."""
+    """Call the visitors. `ids` are read only if there is a visitor, because a claim has to parse its ids first."""
     for visit in visitors:
         visit(point, whom if isinstance(whom, Sequence) else whom.ids)

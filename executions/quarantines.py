@@ -1,4 +1,4 @@
-"""Quarantine: set aside what failed too often, and let it out again."""
+"""Quarantine executions that failed too often, and release them again."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -15,10 +15,10 @@ LOST = "whoever began to refresh it died or never ended"
 
 
 def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int, str] | None = None) -> None:
-    """Set these executions aside, after so many attempts. The queue has let go of them already.
+    """Quarantine these executions after so many attempts. They have left the queue already.
 
-    What if the process dies before the commit: they are in nobody's hands, reconcile finds their drift,
-    and they earn their quarantine again.
+    What if the process dies before the commit: no claim holds them, reconcile finds their drift and marks them,
+    and they fail until they are quarantined again.
     """
     if not execution_ids:
         return
@@ -37,11 +37,12 @@ def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int
 
 
 def release(execution_ids: Iterable[int]) -> list[int]:
-    """Let these out, whatever the reason was, and mark them for another try. Returns who was in.
+    """Release these executions, whatever the reason was, and mark them for another try. Return those that were in
+    quarantine.
 
     Their tasks may have changed long before the watermark. A row in execution_release makes the next pass of
-    reconcile look at those changes, so that even a mark that is lost again is made good. It commits together with
-    the release, so a pass that did not see the release does not see the row either.
+    reconcile look at those changes, so that it finds the executions even if this mark is lost. The row commits
+    together with the release, so a pass that did not see the release does not see the row either.
     """
     with transaction.atomic():
         inmates = Quarantine.objects.filter(execution_id__in=list(execution_ids)).order_by("pk")
@@ -49,9 +50,9 @@ def release(execution_ids: Iterable[int]) -> list[int]:
 
 
 def parole(after: timedelta, fence: Callable[[], None] = lambda: None) -> list[int]:
-    """Let out what has been in for so long, as release does: no failure is taken to be for ever.
+    """Release executions that have been in quarantine for longer than `after`, because a failure may be temporary.
 
-    `fence` raises if the caller has lost the right to do that. It is asked first, in the same transaction.
+    `fence` raises if the caller has lost the right to release. It is called first, in the same transaction.
     """
     with transaction.atomic():
         fence()

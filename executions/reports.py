@@ -1,4 +1,4 @@
-"""Report the status of tasks, any number in one statement."""
+"""Report the status of any number of tasks in one statement."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from executions.text import storable
 
 @dataclass(frozen=True)
 class Report:
-    """A runner says: this task has this status in this revision (run). Checked when it is applied.
+    """A runner's statement that a task has this status in this revision (run). It is checked when it is applied.
 
-    `earlier_runs`: before this one there were so many runs at least, for a runner that counts them. The report of
-    one of them may come later than this report, which is too late to be counted.
+    `earlier_runs`: how many runs there were at least before this one, if the runner counts them. The report of an
+    earlier run may come after this report, which is too late to be counted.
     """
 
     task_id: int
@@ -31,7 +31,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A report that cannot be used, and why. `position` counts from 0 in the batch."""
+    """A report that cannot be used, and the reason. `position` is its index in the batch, from 0."""
 
     position: int
     report: Report
@@ -40,7 +40,7 @@ class Refusal:
 
 @dataclass
 class Outcome:
-    """What became of a batch: applied + unchanged + refused = reports given."""
+    """The result of a batch: applied + unchanged + refused = reports given."""
 
     applied: int = 0
     unchanged: int = 0
@@ -51,12 +51,12 @@ class Outcome:
 def report(reports: Iterable[Report]) -> Outcome:
     """Apply reports as if they came one after the other; tell which executions changed.
 
-    1. Set aside what cannot be used: it is named in the outcome, and the rest goes on.
-    2. One statement applies the rest, each guarded by revision and code.
-    3. After the commit, and only then, tell of the executions, so that they are marked; one with a task that was
-       stopped is refreshed at once as well.
+    1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.
+    2. Apply the rest in one statement. Revision and code guard each report.
+    3. After the commit, and only then, send the news of the changed executions, so that they are marked. An
+       execution with a task that was stopped is also refreshed at once.
 
-    What if the process dies before the commit: nothing happened. After it, before the news: reconcile.
+    What if the process dies before the commit: nothing happened. After it, before the news: reconcile finds them.
     """
     given = list(reports)
     outcome = Outcome()

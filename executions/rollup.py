@@ -12,7 +12,7 @@ from executions.errors import DatabaseAway
 
 @dataclass
 class Refreshed:
-    """What a refresh did. Executions that are gone or in quarantine are in none of these."""
+    """What a refresh did. Executions that are deleted or in quarantine are in no field."""
 
     succeeded: int = 0
     changed: int = 0
@@ -30,13 +30,13 @@ class Refreshed:
 def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     """Refresh these executions, all in one transaction if that is possible.
 
-    1. Lock their rows in id order. Wait for those that somebody else has locked, or, if told not to, leave
-       them out as `busy`: for a caller that comes back to them.
+    1. Lock their rows in id order. If another transaction holds a row, wait for it. With `wait=False`, skip the
+       row and return it as `busy`, for a caller that retries it later.
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history.
-    3. If the database refuses, halve and try each half, until the row that cannot be refreshed stands
-       alone and fails alone.
+    3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
+       isolated and is the only one that fails.
 
-    Raises DatabaseAway if there is no database to refuse anything.
+    Raises DatabaseAway if the database is away, which is no fault of a row.
     """
     ids = sorted(set(execution_ids))
     if not ids:
@@ -58,7 +58,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 
 
 def _read(array: str) -> set[int]:
-    """The ids in the text of a bigint[]. It is read only when it must be: mostly it just goes back."""
+    """Parse the text of a bigint[] into ids. Mostly this is not needed, because the text is only passed on."""
     return {int(one) for one in array.strip("{}").split(",") if one}
 
 
@@ -68,8 +68,8 @@ def _refreshable(ids: list[int]) -> set[int]:
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:
-    """Refresh after a commit, for a caller whose own work is done: a database that is away is told, not
-    raised. Reconcile finds what was missed."""
+    """Refresh after a commit, for a caller whose own work is done. A database that is away is signalled and not
+    raised; reconcile finds what was missed."""
     try:
         outcome = refresh(execution_ids)
     except DatabaseAway as exc:

@@ -1,11 +1,11 @@
-"""What happens to executions, said once. `narrator` turns it into log lines. For other apps there is `news`.
+"""Signals of what happens to executions. `narrator` turns them into log lines; `news` holds those for other apps.
 
 | signal              | sent when                                            | with                               |
 | ------------------- | ---------------------------------------------------- | ---------------------------------- |
-| `refreshed`         | a claim has been worked                              | `outcome`                          |
-| `database_away`     | PostgreSQL was away; the claim went back, uncounted  | `count`, `error`                   |
-| `refused`           | reports that could not be used                       | `refusals`                         |
-| `quarantined`       | executions failed too often and were set aside       | `execution_ids`, `reason`          |
+| `refreshed`         | the executions of a claim were refreshed             | `outcome`                          |
+| `database_away`     | PostgreSQL was away; the claim is released uncounted | `count`, `error`                   |
+| `refused`           | reports could not be used                            | `refusals`                         |
+| `quarantined`       | executions failed too often and were quarantined     | `execution_ids`, `reason`          |
 | `paroled`           | executions left quarantine for another try           | `execution_ids`                    |
 """
 

@@ -1,4 +1,4 @@
-"""The statuses, their codes, and which of them are final. The one table everything else reads."""
+"""The statuses, their codes, and which of them are final. All other code reads this one table."""
 
 from django.db import models
 
@@ -33,13 +33,13 @@ FINAL = tuple(status for status in Status if status.is_final)
 
 
 def is_final(status: str) -> bool:
-    """A status this release does not know (an older one wrote 'Succeed') is final."""
+    """Whether a status is final. A status this release does not know (an older one wrote 'Succeed') is final."""
     return CODES.get(status, FINAL_CODE) == FINAL_CODE
 
 
 #: (revision, code) are compared as the one number `revision * 4 + code`, which must fit a bigint.
 MAX_REVISION = 2**61 - 1
 MAX_ID = 2**63 - 1
-#: What a report may say of earlier runs: far from where the column that counts them ends.
+#: The most earlier runs that a report may state: far below the limit of the column that counts them.
 MAX_EARLIER_RUNS = 1_000_000
 MAX_VENDOR = 64

@@ -1,4 +1,4 @@
-"""Stop an execution: its unfinished tasks become Stopped, and so its status follows at once."""
+"""Stop an execution: its unfinished tasks become Stopped, and its status is refreshed at once."""
 
 from django.db import transaction
 
@@ -13,12 +13,12 @@ from executions.status import Status, is_final
 
 
 def stop(execution_id: int) -> int:
-    """Stop what is not final, and refresh in the same transaction. Returns how many tasks it stopped.
+    """Stop the tasks that are not final, and refresh in the same transaction. Return how many tasks it stopped.
 
-    An execution without tasks that is not final becomes Stopped itself. Stopping what has ended changes
-    nothing. A runner that reports a stopped task afterwards changes it only with a newer revision. The
-    execution is locked before its tasks, as in `delete`. One that is in quarantine is released in the same
-    transaction, because nothing in quarantine is refreshed; if it fails again, it is marked as any other.
+    An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
+    changes nothing. A later report changes a stopped task only if its revision is newer. The execution is locked
+    before its tasks, as in `delete`. An execution in quarantine is released in the same transaction, because
+    nothing in quarantine is refreshed. If its refresh fails again, it is marked like any other.
     """
     with transaction.atomic():
         locked = Execution.objects.select_for_update(no_key=True)

@@ -1,4 +1,4 @@
-"""What PostgreSQL and Redis can store as text, and as JSON."""
+"""Check what PostgreSQL and Redis can store as text, and as JSON."""
 
 import json
 import re
@@ -6,18 +6,18 @@ import reprlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-#: As JSON writes it; not the word that a text may have for it, where the backslash is one of a pair.
+#: NUL as JSON escapes it. If the backslash is the second of a pair, the text spells the escape and has no NUL.
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
-#: Python's pickle, on the way to a worker's child, breaks at some 500.
+#: Python's pickle, which passes a job to a worker's child process, breaks at about 500 levels.
 MAX_DEPTH = 100
-#: Bytes. A job's arguments are in memory several times on their way: as a row, as a message, in two processes.
+#: In bytes. A job's arguments are in memory several times: as a row, as a message, in two processes.
 MAX_JSON = 2_000_000
 MAX_SHOWN = 80
 
 
 def storable(value: Any) -> bool:
-    """Text without NUL and without half a surrogate pair, which JSON can bring and UTF-8 cannot say."""
+    """Whether it is text without NUL and without half a surrogate pair, which JSON can hold and UTF-8 cannot."""
     try:
         return isinstance(value, str) and b"\x00" not in value.encode()
     except UnicodeEncodeError:
@@ -25,22 +25,22 @@ def storable(value: Any) -> bool:
 
 
 def is_text(value: Any, at_most: int, at_least: int = 0) -> bool:
-    """Storable text of so many characters."""
+    """Whether it is storable text whose length is in this range."""
     return storable(value) and at_least <= len(value) <= at_most
 
 
 def is_whole(value: Any, at_least: int, at_most: int) -> bool:
-    """A whole number in this range. True and False are none."""
+    """Whether it is a whole number in this range. True and False are not numbers here."""
     return isinstance(value, int) and not isinstance(value, bool) and at_least <= value <= at_most
 
 
 def made_storable(text: str) -> str:
-    """The same, with a question mark for what cannot be stored."""
+    """Replace each character that cannot be stored by a question mark."""
     return text.encode("utf-8", "replace").decode().replace("\x00", "?")
 
 
 def shown(value: Any) -> str:
-    """Any value, shortened, as an error names it."""
+    """Shorten any value, for an error message that names it."""
     try:
         return reprlib.repr(value)[:MAX_SHOWN]
     except Exception:  # a number of 5,000 digits, a class of the caller
@@ -48,8 +48,8 @@ def shown(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """As JSON that can be stored, and passed on: what is nested without an end breaks whatever copies it.
-    ValueError or TypeError, with what is wrong, if it cannot be."""
+    """Write a value as JSON that can be stored and passed on; nesting is limited, because deep nesting breaks the
+    code that copies the value. Raises ValueError or TypeError with what is wrong."""
     refuse_nesting(value, at_most=MAX_JSON)
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     size = len(text.encode())
@@ -61,8 +61,8 @@ def json_text(value: Any) -> str:
 
 
 def refuse_nesting(value: Any, at_most: int | None = None) -> None:
-    """ValueError for more than MAX_DEPTH levels, one in the other, or more than so many values in all. A list that
-    holds itself has no end of the one or the other."""
+    """Raise ValueError for more than MAX_DEPTH nested levels or more than `at_most` values in all. A list that
+    contains itself exceeds both limits."""
     level, count = list(_containers([value])), 0
     for _ in range(MAX_DEPTH):
         if not level:

@@ -1,4 +1,4 @@
-"""The statements, one a file; the comment at the head of each is its contract.
+"""The statements, one a file. The comment at the head of each file is its contract.
 
 Values are always bound, never put into the text.
 """
@@ -9,5 +9,5 @@ from importlib.resources import files
 
 @cache
 def text(package: str, name: str) -> str:
-    """The file NAME.sql in the folder `sql` of a package."""
+    """The content of the file NAME.sql in the folder `sql` of a package."""
     return files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,15 +1,15 @@
 -- Applies any number of reports, exactly as if they came one after the other in the order given.
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
--- :earlier_runs int[]  how many runs there were before it at least, if the runner counts them; else 0
+-- :earlier_runs int[]  how many runs there were at least before this one, if the runner counts them; else 0
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, applied (reports
 --          that changed something), stopped (one of them stopped a task); and one row with
 --          execution_id NULL that lists the unknown task ids in `unknown`
 --
 -- (revision, code) is compared as the number `revision * 4 + code`. A report is accepted if its number is
--- above all before it: the task's own and those of earlier reports for the task in this batch. So a report
--- that is repeated, late or out of order changes nothing, and the first final status of a revision stands.
--- Rows are locked in id order, and what they hold is read under the lock.
+-- greater than the task's own and than those of earlier reports for the task in this batch. So a report that is
+-- repeated, late or out of order changes nothing, and the first final status of a revision stands.
+-- Rows are locked in id order and read under the lock.
 -- A message stays until another comes, a new run begins, or the task succeeds: a Success has its own message or none.
 WITH given AS (
     SELECT
@@ -55,7 +55,7 @@ accepted AS (
     FROM judged
     WHERE rank > rank_before
 ),
--- each accepted report outranks the one before it, so the last one is the one of the highest rank
+-- each accepted report outranks the report before it, so the last report has the highest rank
 verdict AS (
     SELECT
         task_id,
@@ -64,7 +64,7 @@ verdict AS (
         count(*) FILTER (WHERE is_rerun) AS reruns,
         (array_agg(status ORDER BY rank DESC))[1] AS status,
         (array_agg(code ORDER BY rank DESC))[1] AS code,
-        -- the last one that says something about the last run
+        -- the last message about the last run
         (array_agg(message ORDER BY rank DESC) FILTER (
             WHERE message IS NOT NULL AND revision = last_revision
         ))[1] AS message,

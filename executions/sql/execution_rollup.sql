@@ -1,9 +1,9 @@
--- The rollup rule, in one place: what the status and end_time of an execution must be, from its tasks.
+-- The rollup rule, in one place: derives the status and end_time of an execution from its tasks.
 --
 -- An execution without tasks has no row here: its status stays as it was set by hand.
 -- A final status this release does not know (an older one wrote 'Succeed') counts as Success.
--- Always ask for `execution_id = ANY(...)`: the condition is pushed below the aggregate, and the index
--- task_rollup answers without a look at the table.
+-- Always query it with `execution_id = ANY(...)`: the condition is pushed below the aggregate, and the index
+-- task_rollup answers it without reading the table.
 CREATE VIEW execution_rollup AS
 SELECT
     execution_id,

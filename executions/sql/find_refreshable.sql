@@ -1,4 +1,4 @@
--- Of these executions, those that can be refreshed at all: they exist and are not in quarantine.
+-- Finds those of the given executions that can be refreshed: they exist and are not in quarantine.
 --
 -- :ids     bigint[]
 -- returns  id

@@ -1,12 +1,12 @@
--- Locks executions in id order, so that two refreshes meet in a queue and never in a deadlock.
+-- Locks executions in id order, so that two refreshes wait for each other and never deadlock.
 --
 -- :ids     bigint[]  the executions asked for
 -- returns  how many, and which, as the text of a bigint[]: those that exist and are not in quarantine,
 --          locked until the transaction ends
 --
--- The rollup is read by the next statement and not by this one: under READ COMMITTED it gets a new
--- snapshot, which sees all that the transaction we waited for has seen. Reading both in one statement
--- would let a refresh that waited here write the older answer.
+-- The next statement reads the rollup, not this one. Under READ COMMITTED the next statement gets a new snapshot,
+-- which sees all that the transaction we waited for has seen. If one statement did both, a refresh that waited
+-- here would write the older answer.
 WITH locked AS (
     SELECT e.id
     FROM execution e

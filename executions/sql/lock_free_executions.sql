@@ -1,12 +1,11 @@
--- Like lock_executions, but never waits: a row that somebody else has locked is passed over.
+-- Like lock_executions, but never waits: a row that another transaction has locked is skipped.
 --
 -- :ids     bigint[]  the executions asked for
 -- returns  how many, and which, as the text of a bigint[]: those that exist, are not in quarantine, and
 --          were free; now locked
 --
--- For the queue, which can come back: twenty rows locked by one long transaction would otherwise cost a
--- thousand others twenty timeouts. Who refreshes directly must wait (lock_executions), for nobody comes
--- back for him.
+-- For the queue, which retries skipped rows later. If it waited, twenty rows locked by one long transaction would
+-- delay a thousand other rows by twenty timeouts. A direct refresh has no retry, so it waits (lock_executions).
 WITH locked AS (
     SELECT e.id
     FROM execution e

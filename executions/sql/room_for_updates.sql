@@ -1,3 +1,3 @@
--- Leaves room on each page of `execution`, so that a refreshed row finds room on its own page (a
--- heap-only update) and no index is touched.
+-- Leaves room on each page of `execution`, so that a refreshed row stays on its page (a heap-only update) and no
+-- index is written.
 ALTER TABLE execution SET (fillfactor = 70)

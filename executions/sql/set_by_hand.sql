@@ -1,6 +1,6 @@
 -- Sets the final status of an execution that has no tasks, and writes its history.
 --
--- :execution_id bigint  :status text  :message text   (the caller holds the row's lock and has looked)
+-- :execution_id bigint  :status text  :message text   (the caller holds the row's lock and has checked the row)
 WITH stored AS MATERIALIZED (
     SELECT id, status FROM execution WHERE id = %(execution_id)s
 ),

@@ -1,4 +1,4 @@
--- Stops the tasks of one execution that are not final yet, locked in id order like reports lock them.
+-- Stops the tasks of one execution that are not final yet. Locks them in id order, as reports do.
 --
 -- :execution_id bigint
 -- returns  how many were stopped
