@@ -1,7 +1,7 @@
 """The screens for operators, one a module.
 
-They observe; nobody edits a status here. No screen counts a whole table, and none costs more because there are
-more rows. What acts on the queue and on jobs is added by tasks/admin.
+They observe; no screen edits a status. No screen counts a whole table, so none costs more if there are more rows.
+tasks/admin adds the actions on the queue and on jobs.
 """
 
 from executions.admin import execution, status_change, task

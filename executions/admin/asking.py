@@ -1,4 +1,4 @@
-"""An action on the page of an execution: it asks first, acts, and shows the page again."""
+"""An action on the page of an execution: it asks for confirmation, acts, and shows the page again."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def asks_first(description: str, explanation: str, *, icon: str, url_path: str, submit: str) -> "Decorator":
-    """Of a method of ExecutionAdmin that gets the form and the id, for those who may change executions."""
+    """Decorate a method of ExecutionAdmin that takes the form and the id. It is shown to users who may change
+    executions."""
     asks = action(
         description=description,
         permissions=["refresh"],

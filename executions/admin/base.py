@@ -1,5 +1,5 @@
-"""What the screens share: read-only, newest first, and as fast over 1,000,000 rows as over ten; and one answer to
-values that no row can have."""
+"""The base of the screens: read-only, newest first, and as fast over 1,000,000 rows as over ten. It gives all of
+them one answer to values that no row can have."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts up to `MOST` rows and no further. What lies beyond is for search and filters."""
+    """A paginator that counts at most `MOST` rows. Search and filters find the rows beyond."""
 
     MOST = 10_000
     template_name = "executions/admin/pagination.html"
@@ -43,14 +43,14 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
 class CappedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
-        """Django checks the names of filters, and not all of their values. One that the database cannot read is
-        answered like a name that does not exist."""
+        """Answer a filter value that the database cannot read like an unknown filter. Django checks the names of
+        filters, but not all of their values."""
         try:
             super().get_results(request)
         except (DataError, ValueError, OverflowError) as exc:
             raise IncorrectLookupParameters(exc) from exc
         if not self.query and not self.has_active_filters:
-            # else unfold offers to show all, on the page that shows all
+            # without this, unfold offers "show all" on the page that shows all
             self.full_result_count = self.result_count
 
 
@@ -75,7 +75,7 @@ class ReadOnlyAdmin(ModelAdmin):
         return (self.matching(queryset, search_term) if storable(search_term) else queryset.none()), False
 
     def matching(self, rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-        """Those of the rows that every word of the text is about."""
+        """Return the rows that match every word of the text."""
         raise NotImplementedError
 
     def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]", *place: Any) -> HttpResponse | None:

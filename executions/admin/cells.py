@@ -1,4 +1,4 @@
-"""How a status, a moment and a duration look, on every screen the same."""
+"""Render a status, a moment and a duration, in the same way on every screen."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ COLOURS: dict[str, str] = {
     Status.SUCCESS: "success",
 }
 NOTHING = "-"
-#: Narrows the list of jobs to those of one execution.
+#: The parameter that narrows the list of jobs to those of one execution.
 OF_ONE_EXECUTION = "task__execution__id__exact"
 UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
@@ -35,13 +35,13 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
-    """The status in its colour; with `count`, how many have it."""
+    """The label of a status in its colour; `count` is shown before it."""
     text = status if count is None else f"{count:,} {status}"
     return label(text, COLOURS[status], href=href, title=title)
 
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
-    """How many tasks have which status; each label leads to those tasks."""
+    """A label for each status, with the count of its tasks and a link to them."""
     return format_html(
         '<span class="inline-flex flex-wrap gap-1" style="min-width: 17.5rem">{}</span>',
         format_html_join(
@@ -97,7 +97,7 @@ def moment(at: datetime | None) -> str | SafeString:
 
 
 def took(begin: datetime | None, end: datetime | None) -> str | SafeString:
-    """From begin to end; while there is no end, until now."""
+    """The time from begin to end, or until now if there is no end yet."""
     if begin is None:
         return NOTHING
     seconds = max(0, round(((end or timezone.now()) - begin).total_seconds()))
@@ -106,7 +106,7 @@ def took(begin: datetime | None, end: datetime | None) -> str | SafeString:
 
 
 def bar(share: float) -> SafeString:
-    """A share from 0 to 1 as a bar that fills."""
+    """A progress bar for a share from 0 to 1."""
     return format_html(
         '<span class="bg-base-200 dark:bg-base-700 rounded-default overflow-hidden" style="width: 12rem">'
         '<span class="block h-1.5 bg-primary-600 dark:bg-primary-500" style="width: {}%"></span></span>',
@@ -115,7 +115,7 @@ def bar(share: float) -> SafeString:
 
 
 def duration(seconds: int) -> str:
-    """The two largest units: `3 d 4 h`, `2 min 5 s`."""
+    """The duration in its two largest units: `3 d 4 h`, `2 min 5 s`."""
     for large, its_unit, small, next_unit in UNITS:
         if seconds >= large:
             first, second = seconds // large, seconds % large // small

@@ -1,4 +1,4 @@
-"""How many tasks of which status the executions of one page have: one statement for all of them."""
+"""Count the tasks of the executions of one page by status, in one statement for all of them."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ Counts = dict[str, int]
 
 
 def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
-    """Answered by the index task_rollup alone."""
+    """Count the tasks of each execution by status. The index task_rollup alone answers this."""
     counts: dict[int, Counts] = defaultdict(dict)
     rows = Task.objects.filter(execution_id__in=list(execution_ids)).order_by()
     for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
@@ -22,7 +22,7 @@ def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
 
 
 def counts_of(execution: Execution) -> Counts:
-    """What the list has counted already; else counted now."""
+    """The counts that the list has stored on the execution; if there are none, count now."""
     counts: Counts | None = execution.__dict__.get("task_counts")
     if counts is None:
         counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(execution.pk, {})

@@ -1,4 +1,4 @@
-"""The executions: their status, what their tasks are doing, their history."""
+"""The screen of executions: their status, the status of their tasks, their history."""
 
 from typing import Any
 

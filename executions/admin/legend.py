@@ -1,4 +1,4 @@
-"""The legend over the lists: what each status means; a click shows those that have it."""
+"""The legend above the lists: what each status means. A click on a status shows the rows that have it."""
 
 from typing import Any
 

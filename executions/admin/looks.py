@@ -1,7 +1,7 @@
-"""What the screens take from django-unfold, with the types it means.
+"""The names that the screens import from django-unfold, with the intended types.
 
-Unfold does not annotate the options of its classes. Types guessed from their defaults forbid what
-its manual tells to write; so a type checker sees Django's own classes here, and the options we use.
+Unfold does not annotate the options of its classes, and types guessed from their defaults forbid values that its
+manual recommends. So a type checker sees Django's own classes here, and the options we use.
 """
 
 from typing import TYPE_CHECKING, Any

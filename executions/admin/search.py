@@ -1,4 +1,4 @@
-"""Search by exact values that an index answers: an id, a vendor, a job."""
+"""Search by exact values for which there is an index: an id, a vendor, a job."""
 
 from django.db.models import Q
 
@@ -15,15 +15,14 @@ def vendors() -> list[str]:
 
 
 def number(word: str) -> int | None:
-    """The word as an id, if it can be one."""
+    """The word as an id, or None if it cannot be an id."""
     return int(word) if word.isdecimal() and len(word) <= 19 and int(word) <= MAX_ID else None
 
 
 def executions_matching(text: str) -> Q:
-    """Every word must match: the execution's id, a part of its vendor's name, or one of its jobs.
+    """Match executions for which every word is the id, a part of the vendor's name, or the id of a job.
 
-    Jobs and vendors are looked up first, so that the question to the table is about indexed columns
-    and nothing else.
+    Jobs and vendors are looked up first, so that the query on the table filters by indexed columns only.
     """
     condition = Q()
     known = vendors()

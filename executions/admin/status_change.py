@@ -50,7 +50,7 @@ class StatusChangeAdmin(ShownChange, ReadOnlyAdmin):
 
 
 class Pages(PaginationInlineFormSet):
-    """Unfold takes any word of digits for a page, also those that are no number or not there."""
+    """Check the page number, because unfold accepts any word of digits, even if no such number or page exists."""
 
     def get_page_num(self) -> int:
         return number(self.request.GET.get(self.get_pagination_key(), "")) or 1

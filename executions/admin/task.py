@@ -1,4 +1,4 @@
-"""The tasks: of all executions newest first, or of one."""
+"""The screen of tasks: of all executions, newest first, or of one execution."""
 
 from typing import Any
 
@@ -60,11 +60,11 @@ class TaskAdmin(ReadOnlyAdmin):
     list_before_template = "executions/admin/task_list_head.html"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Of one execution: the unfinished first, which is the order of the index task_rollup."""
+        """Within one execution, show unfinished tasks first, which is the order of the index task_rollup."""
         return ("status_code", "-pk") if OF_ONE_EXECUTION in request.GET else ("-pk",)
 
     def get_list_filter(self, request: HttpRequest) -> tuple[str, ...]:
-        """By status within one execution only: over all tasks no index answers it."""
+        """Filter by status within one execution only, because no index answers that for all tasks."""
         return ("status",) if OF_ONE_EXECUTION in request.GET else ()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""How the commands speak: a table for people, JSON for programs, one line for a failure.
+"""The output of the commands: a table for people, JSON for programs, one line for a failure.
 
 Owns the exit codes: 0 success, 1 `Failed`, 2 `Misused` (argparse, too, ends with 2).
 """
@@ -30,7 +30,7 @@ class Misused(CommandError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found out: the data, how people see it, and what went wrong in spite of it."""
+    """The result of a command: its data, the data as people see it, and a failure, if there was one."""
 
     data: dict[str, Any]
     shown: Sequence[Table | str]
@@ -55,7 +55,7 @@ def tell(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Numbers to the right, the rest to the left; whatever a terminal would obey is escaped."""
+    """Align numbers right and other values left; escape all characters that a terminal would obey."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     content = [list(row) for row in rows]
     for index, title in enumerate(columns):
@@ -84,7 +84,8 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def absences_told() -> Iterator[None]:
-    """A server that is away is one line: what happened, what it means, what to type. So is every error of ours."""
+    """Turn an absent server into one line: what happened, what it means, what to type. Every other error of ours
+    becomes one line as well."""
     try:
         with absence_translated():
             yield

@@ -1,4 +1,4 @@
-"""The tables. `execution` and `task` have Harbor's columns; whatever is not Harbor's has a table of its own."""
+"""The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
 from executions.models.execution import Execution
 from executions.models.quarantine import Quarantine, Release

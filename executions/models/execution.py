@@ -30,9 +30,9 @@ class Execution(models.Model):
     class Meta:
         db_table = "execution"
         indexes = (
-            # the admin's list: newest first within a vendor. No index on what a refresh writes (status,
-            # end_time, update_time): so the new row stays on its page and no index is touched at all,
-            # which makes the refresh a third faster.
+            # the admin's list: newest first within a vendor. The columns that a refresh writes (status, end_time,
+            # update_time) have no index, so the new row stays on its page and no index is written, which makes
+            # the refresh a third faster.
             models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),
         )
         constraints = (
@@ -42,7 +42,7 @@ class Execution(models.Model):
                 condition=Q(status__in=FINAL, end_time__isnull=False)
                 | (~Q(status__in=FINAL) & Q(end_time__isnull=True)),
             ),
-            # a colon would make the queue's member `ID:VENDOR` and its token unreadable
+            # a colon in it would make the queue's member `ID:VENDOR` and its token unreadable
             models.CheckConstraint(
                 name="execution_vendor_readable",
                 condition=~Q(vendor_type="") & ~Q(vendor_type__contains=":"),

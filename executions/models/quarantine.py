@@ -5,7 +5,7 @@ from executions.models.execution import Execution
 
 
 class Quarantine(models.Model):
-    """An execution that failed too often. Nobody refreshes it until it is released or its time is up."""
+    """An execution that failed too often. It is not refreshed until it is released or its time is up."""
 
     execution = models.OneToOneField(
         Execution, on_delete=models.CASCADE, primary_key=True, related_name="quarantine"
@@ -23,7 +23,8 @@ class Quarantine(models.Model):
 
 
 class Release(models.Model):
-    """A release from quarantine that reconcile has not noticed yet: it must look at changes from then on."""
+    """A release from quarantine that reconcile has not seen yet. Reconcile must look at changes from `changed_at`
+    on."""
 
     changed_at = models.DateTimeField()
 

@@ -7,14 +7,14 @@ from executions.status import Status
 class StatusChange(models.Model):
     """One revision of an execution: its history, and the outbox from which notifications are delivered.
 
-    There is exactly one row for each revision from 1 to `execution.revision`, and each row begins where
-    the one before it ended. A row whose two statuses are equal tells of an end that moved: a task ran
+    There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
+    `to_status` of the row before it. If both statuses of a row are equal, the end time has changed: a task ran
     again between two refreshes.
     """
 
     id = models.BigAutoField(primary_key=True)
-    # No constraint in the database: the row is written under its execution's lock, in one statement
-    # with it, and a constraint would ask for each row again (100,000 statements for 100,000 refreshes).
+    # No constraint in the database: one statement writes this row and its execution, under the execution's lock,
+    # and a constraint would check each row again (100,000 statements for 100,000 refreshes).
     execution = models.ForeignKey(
         Execution,
         on_delete=models.CASCADE,
@@ -31,7 +31,7 @@ class StatusChange(models.Model):
         db_table = "execution_status_change"
         ordering = ("revision",)
         constraints = (
-            # its index serves the history of one execution, too
+            # its index also serves the history of one execution
             models.UniqueConstraint(fields=["execution", "revision"], name="status_change_once_a_revision"),
         )
 

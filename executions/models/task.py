@@ -14,7 +14,7 @@ def _status_has_its_code() -> Q:
 
 
 class Task(models.Model):
-    """One part of an execution. Only reports change it, guarded by revision and code."""
+    """One part of an execution. Only reports change it; revision and code guard each change."""
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
@@ -34,15 +34,15 @@ class Task(models.Model):
     class Meta:
         db_table = "task"
         indexes = (
-            # the rollup: answered from the index alone, 80,000 executions a second instead of 40,000
+            # the rollup: the index alone answers it, 80,000 executions a second instead of 40,000
             models.Index(
                 fields=["execution", "status_code"],
                 include=["status", "end_time"],
                 name="task_rollup",
             ),
-            # reconcile: what changed since the watermark, in pages
+            # reconcile: the tasks that changed since the watermark, in pages
             models.Index(fields=["update_time", "id"], name="task_changed_lately"),
-            # the status hook, which knows its job and not its task
+            # the status hook, which knows the job and not the task
             models.Index(fields=["job_id"], name="task_job", condition=~Q(job_id="")),
         )
         constraints = (
