@@ -1,1 +1,1 @@
-"""The service: Celery app, URLs, WSGI. No domain lives here."""
+"""The service: Celery app, URLs, WSGI. It holds no domain logic."""

@@ -5,7 +5,7 @@ class HarborRefreshConfig(AppConfig):
     name = "harbor_refresh"
 
     def ready(self) -> None:
-        """Every process that has Django sends its messages by the app of this service."""
+        """Import the Celery app, so that every process with Django sends its messages through it."""
         from harbor_refresh import celery
 
         assert celery.app  # noqa: S101

@@ -1,16 +1,16 @@
 """Kombu's Redis transport, mended for a Redis that fails (docs/decisions/0011-celery-settings.md).
 
-1. A worker whose connection breaks while it holds unacknowledged messages puts them back as it closes its
-   channel. If the connection is closed by then, kombu 5.7 asks a None for its host name; the AttributeError is no
-   connection error, and the worker ends. Raised as a connection error, it lets the worker reconnect, and the
-   messages come back after the visibility timeout.
-2. A server that does not serve (a replica, or one that refuses writes) answers with an error that is no
-   connection error to kombu, and the worker ends. Here it is one, and a connection is made only to a server that
-   takes writes: until then the worker tries again with Celery's back-off.
-3. Redis removes a message from its list before the worker can record it as unacknowledged. If the record is
-   refused the message would be lost. The process keeps it, and puts it back over its next connection.
-4. A message whose acknowledgement is refused would count as one that the worker still works on, and a worker with
-   enough of them would never take another. It is counted no more; it comes again after the visibility timeout.
+1. A worker whose connection breaks while it holds unacknowledged messages puts them back when it closes its
+   channel. If the connection is closed by then, kombu 5.7 reads the host name of None. The AttributeError is no
+   connection error, so the worker would end. The transport raises a connection error instead: the worker
+   reconnects, and the messages come back after the visibility timeout.
+2. A server that does not serve (a replica, or a server that refuses writes) answers with an error that kombu does
+   not treat as a connection error, so the worker would end. The transport treats it as one, and connects only to
+   a server that takes writes. Until then the worker tries again with Celery's back-off.
+3. Redis removes a message from its list before the worker can record it as unacknowledged. If Redis refuses the
+   record, the message would be lost. The process keeps it and puts it back over its next connection.
+4. A message whose acknowledgement is refused would count as in progress, and a worker with enough of them would
+   never take another. The transport stops counting it; it comes again after the visibility timeout.
 """
 
 import os
@@ -22,11 +22,11 @@ from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 
 from tasks.queue.connection import NotServing, WaryConnection, WarySSLConnection
 
-#: A list that never exists: to push to it is refused like any other write, and changes nothing.
+#: A list that never exists. A push to it changes nothing, and is refused when writes are refused.
 NO_LIST = "harbor_refresh.none"
 
-#: Messages that were taken from a queue and could not be recorded, with the name of their queue. They belong to
-#: the process that took them, not to its children.
+#: Messages that the process took from a queue and could not record, with the name of their queue. They belong to
+#: that process, not to its children.
 _taken: deque[tuple[str, dict[str, Any]]] = deque()
 os.register_at_fork(after_in_child=_taken.clear)
 
@@ -68,7 +68,7 @@ class Channel(redis.Channel):
         return super()._connparams(asynchronous=asynchronous)  # type: ignore[misc]
 
     def put_back(self) -> None:
-        """Put back what was taken. A server that takes no writes raises, even if there is nothing to put back."""
+        """Put the taken messages back. If the server takes no writes, raise, even if there are none."""
         self.client.lpushx(NO_LIST, "")
         while _taken:
             queue, message = _taken[0]
@@ -78,7 +78,7 @@ class Channel(redis.Channel):
 
 class Transport(redis.Transport):
     Channel = Channel
-    # what kombu makes of an error while it connects is one as well: a worker that starts would end of it
+    # OperationalError, into which kombu turns an error while it connects, is one too; else a starting worker ends
     connection_errors = (*redis.Transport.connection_errors, NotServing, OperationalError)
 
     def establish_connection(self) -> Any:

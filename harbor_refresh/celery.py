@@ -1,4 +1,4 @@
-"""The Celery application: made from Django's settings, fed with the actors of `tasks`."""
+"""The Celery application: configured by Django's settings, with the actors of `tasks`."""
 
 import os
 from logging.config import dictConfig
@@ -28,7 +28,7 @@ signals.beat_init.connect(refuse_what_cannot_work)
 
 @signals.setup_logging.connect
 def log_like_django(**_: Any) -> None:
-    """Workers, beat and web write the same lines to the same place."""
+    """Make workers and beat log the same lines to the same place as web."""
     from django.conf import settings
 
     dictConfig(settings.LOGGING)

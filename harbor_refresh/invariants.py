@@ -1,8 +1,7 @@
-"""What must hold after every fault, K1 to K4, asked of the servers as they stand.
+"""The invariants K1 to K4, which must hold after every fault, checked on the servers' current state.
 
-Owns the questions; every fault test, the benchmark and `simulate` ask them here, so that they
-cannot mean different things. Changes nothing. The answers are about a system at rest: while work is
-under way K1 and K2 are rightly false.
+Owns the checks: every fault test, the benchmark and `simulate` use these, so that they all check the same. Changes
+nothing. The invariants hold for a system at rest; while work is in progress, K1 and K2 are rightly false.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ run = Statements(__package__)
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that must not be. `execution_id` is None where it concerns no single execution."""
+    """A violation of an invariant. `execution_id` is None if it concerns no single execution."""
 
     name: str
     execution_id: int | None
@@ -33,11 +32,11 @@ Broker = Callable[[], int]
 
 
 def violations(*, broker: Broker | None = None, at_most: int | None = None) -> list[Violation]:
-    """Everything that violates K1 to K4, in that order; an empty list is what one hopes for.
+    """List the violations of K1 to K4, in that order. The list is empty if all hold.
 
-    `broker` tells how many messages the broker still holds, unacked ones included: only the caller
-    knows Celery. `at_most` bounds the list, for each of the four. Executions in quarantine are not
-    in K1: they are known to differ, see `set_aside`.
+    `broker` returns how many messages the broker still holds, unacknowledged ones included, because only the
+    caller knows Celery. `at_most` bounds the list, for each of the four. K1 leaves out executions in quarantine,
+    because they are known to differ: see `set_aside`.
     """
     return [
         *_asked("K1", "check_rollup", quarantined=False, at_most=at_most),
@@ -57,9 +56,9 @@ def _asked(name: str, statement: str, **values: object) -> list[Violation]:
 
 
 def _not_drained(broker: Broker | None) -> list[Violation]:
-    """K2. Where nothing is queued at all (an interval ≤ 0) there is nothing to drain.
+    """K2: all queues are empty. If nothing is ever queued (an interval ≤ 0), there is nothing to drain.
 
-    Queue and processing in one look, and last: what moves between them is seen in one of the two.
+    Queue and processing are read last and in one call, so that a member that moves between them is seen in one.
     """
     if refresh_settings().in_process:
         return []

@@ -1,4 +1,4 @@
-"""Addresses: the admin, and `/` which leads to its list of executions."""
+"""The URLs: the admin, and `/`, which leads to the admin's list of executions."""
 
 from django.contrib import admin
 from django.urls import path

@@ -1,6 +1,7 @@
-"""Users, groups and beat's schedule in the looks of the rest, on the pages of this service.
+"""Users, groups and beat's schedule in the style of the other screens, for this service.
 
-Only here. A project of its own does not install `harbor_refresh`: what it has registered for these models stays.
+Only this service registers them. Another project does not install `harbor_refresh`, so the screens that it has
+registered for these models stay.
 """
 
 from harbor_refresh.admin import account, schedule

@@ -1,7 +1,7 @@
-"""Users and groups: a superuser's to add, change and delete.
+"""Users and groups: only superusers add, change and delete them.
 
 With Django's own pages, staff who may change users can make themselves superusers: by the flag, by a permission or
-a group, or by a new password for a superuser. Here staff can use the permission to view them, and no other.
+a group, or by a new password for a superuser. Here, of staff's permissions only the one to view has an effect.
 """
 
 from django.contrib import admin

@@ -1,4 +1,4 @@
-"""Beat's schedule in the looks of the rest: what runs, how often, when it last ran."""
+"""Beat's schedule in the style of the other screens: what runs, how often, when it last ran."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from executions.admin.looks import ModelAdmin
 
-if TYPE_CHECKING:  # guessed types would forbid to override its options
+if TYPE_CHECKING:  # guessed types would forbid overriding its options
 
     class BeatPeriodicTaskAdmin(ModelAdmin): ...
 

@@ -1,7 +1,7 @@
 """`python -m harbor_refresh.local up | password | forget`, for the Makefile.
 
-`up` runs everything until a signal. `password` sets a new one for the admin account of a running
-`up`. `forget` removes the data and logs. Exit 0 on success, 1 on failure, 2 on misuse.
+`up` runs everything until a signal. `password` sets a new password for the admin account of a running `up`.
+`forget` removes the data and logs. It exits with 0 on success, 1 on failure, 2 on misuse.
 """
 
 import os
@@ -23,7 +23,7 @@ from harbor_refresh.local.supervisor import Supervisor
 
 
 def up(checkout: Checkout) -> None:
-    """Run everything; as make's child, also end when make is killed."""
+    """Run everything; as a child of make, also end when make is killed."""
     if "MAKELEVEL" in os.environ:
         die_with_parent(signal.SIGTERM)
     Supervisor(checkout, Screen()).run()
@@ -47,7 +47,7 @@ def password(checkout: Checkout) -> None:
 
 
 def forget(checkout: Checkout) -> None:
-    """Remove everything `up` ever made; refused while it runs."""
+    """Remove everything that `up` has made; refused while it runs."""
     checkout.prepare()
     with held(checkout.lock):
         EmbeddedPostgres(checkout.postgres).discard()

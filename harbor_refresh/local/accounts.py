@@ -1,8 +1,8 @@
-"""As whom a server runs, and the places that account can reach.
+"""The account that a server runs as, and the directories that this account can reach.
 
-PostgreSQL refuses to run as root. When we are root it runs as an unprivileged account, which
-often cannot enter the checkout (a 0700 home directory), so what it needs lives in a directory of
-root's that everyone may read. Anyone else runs their servers as themselves, in the checkout.
+PostgreSQL refuses to run as root. If we are root, it runs as an unprivileged account, which often cannot enter the
+checkout (a 0700 home directory), so its files are in a directory that root owns and every account may read. If we
+are another account, the servers run as that account, in the checkout.
 """
 
 import os
@@ -19,7 +19,7 @@ _PUBLIC_HOMES = (Path("/var/lib/harbor-refresh"), Path("/var/tmp/harbor-refresh-
 
 @dataclass(frozen=True)
 class Account:
-    """An unprivileged account that root starts a server as."""
+    """An unprivileged account as which root starts a server."""
 
     uid: int
     gid: int
@@ -28,7 +28,7 @@ class Account:
 def server_account(data: Path) -> Account | None:
     """The account for a server over `data`: None (ourselves) unless we are root.
 
-    Data that belongs to somebody keeps its owner, so that root can use an ordinary user's checkout.
+    Data that another account owns keeps its owner, so that root can use an ordinary user's checkout.
     """
     if os.geteuid() != 0:
         return None
@@ -45,7 +45,7 @@ def server_account(data: Path) -> Account | None:
 
 
 def can_enter(directory: Path, account: Account | None) -> bool:
-    """Whether the account can pass through `directory`; asked of the kernel, which knows best."""
+    """Whether the account can pass through `directory`. The kernel is asked, because its answer is exact."""
     if account is None:
         return True
     asked = subprocess.run(
@@ -60,10 +60,10 @@ def can_enter(directory: Path, account: Account | None) -> bool:
 
 
 def public_home() -> Path:
-    """Root's directory that everyone may read and only root may write; made if it is missing.
+    """The directory that every account may read and only root may write; made if it is missing.
 
-    One in a world-writable place could have been put there by somebody else, so a directory that is
-    not root's own, is a link, or can be written by others is refused.
+    Another account could have put a directory into a world-writable place. So a directory is refused if root does
+    not own it, if it is a link, or if other accounts can write to it.
     """
     problems = []
     for home in _PUBLIC_HOMES:

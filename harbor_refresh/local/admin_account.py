@@ -1,7 +1,7 @@
-"""Makes the admin account, as a program of its own because it needs Django's settings.
+"""Make the admin account, in a separate program, because it needs Django's settings.
 
-Reads a password from the environment variable NEW_ADMIN_PASSWORD. Its last line is `created`, or
-`kept` when there is an account of that name already, whose password it leaves alone.
+Reads a password from the environment variable NEW_ADMIN_PASSWORD. The last line of its output is `created`, or
+`kept` if there is an account of that name already, whose password does not change.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Which server program to run: the wheel's, else one on PATH that is new enough."""
+"""Find the server program to run: the wheel's, else one on PATH that is new enough."""
 
 import importlib.util
 import os
@@ -19,7 +19,7 @@ OLDEST_POSTGRES = (14, 0)
 
 
 def find_redis() -> Path:
-    """The server program of Valkey or Redis; LocalError says what to install when there is none."""
+    """The server program of Valkey or Redis. If there is none, LocalError says what to install."""
     seen = []
     for program in _redis_candidates():
         found = _version_of(program)
@@ -30,7 +30,7 @@ def find_redis() -> Path:
 
 
 def find_postgres(account: Account | None = None) -> Path:
-    """The directory of an `initdb` and a `postgres` that `account` can run; else LocalError."""
+    """The directory of an `initdb` and a `postgres` that `account` can run. LocalError if there is none."""
     seen = []
     for folder in _postgres_candidates(account):
         found = _version_of(folder / "postgres", account) if (folder / "initdb").exists() else None
@@ -82,10 +82,10 @@ def _postgres_wheel() -> Path | None:
 
 
 def _public_copy(wheel: Path) -> Path:
-    """A copy of the wheel's PostgreSQL where every account can run it; its `bin` directory.
+    """Copy the wheel's PostgreSQL to a place where every account can run it; return its `bin` directory.
 
-    Kept, one a version. The copy is made beside its place and renamed into it, so that it is either
-    whole or absent. The libraries' folder is a sibling of the package and found relative to it.
+    The copy is kept, one for each version. It is made beside its place and renamed, so that it is either complete
+    or absent. The folder of libraries is a sibling of the package and is found relative to it.
     """
     package = wheel.parents[1]
     place = public_home() / f"postgresql-{_wheel_version()}"
@@ -102,7 +102,7 @@ def _public_copy(wheel: Path) -> Path:
             if libraries.is_dir():
                 shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
             _open_to_all(fresh)
-            with suppress(OSError):  # another process was faster: its copy is as good
+            with suppress(OSError):  # another process was faster; its copy is the same
                 fresh.rename(place)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -110,7 +110,7 @@ def _public_copy(wheel: Path) -> Path:
 
 
 def _open_to_all(tree: Path) -> None:
-    """Let every account read the tree and run what its owner runs, whatever the umask was."""
+    """Let every account read the tree and run the programs its owner can run, whatever the umask was."""
     for folder, _, files in os.walk(tree):
         Path(folder).chmod(0o755)
         for path in (Path(folder) / name for name in files):
@@ -126,7 +126,7 @@ def _wheel_version() -> str:
 
 
 def _version_of(program: Path, account: Account | None = None) -> tuple[int, int] | None:
-    """What `--version` says, run as the account; None if it cannot run here."""
+    """The version that the program prints, run as the account; None if it cannot run here."""
     try:
         asked = subprocess.run(
             [str(program), "--version"],

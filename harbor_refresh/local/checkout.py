@@ -1,4 +1,4 @@
-"""What `make up` keeps in the checkout: the directory `.local`, private to its owner."""
+"""The files that `make up` keeps in the checkout: the directory `.local`, private to its owner."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from harbor_refresh.local.errors import LocalError
 
 @dataclass(frozen=True)
 class Checkout:
-    """One copy of the source on disk, and the places under its `.local`."""
+    """One copy of the source on disk, and the paths under its `.local`."""
 
     root: Path
 
@@ -35,7 +35,7 @@ class Checkout:
         return self.local / "redis"
 
     def prepare(self) -> None:
-        """Make the directories; LocalError when they belong to somebody else."""
+        """Make the directories; LocalError if another account owns them."""
         try:
             self.local.mkdir(mode=0o700, exist_ok=True)
             self.local.chmod(0o700)

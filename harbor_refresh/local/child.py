@@ -1,4 +1,4 @@
-"""One process that is kept running, and the patience with one that keeps dying."""
+"""One process that is kept running, and the pauses before it is started again."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Watched(Protocol):
-    """What is kept running: a child or an embedded server."""
+    """A process that is kept running: a child or an embedded server."""
 
     name: str
     log: Path
@@ -28,7 +28,7 @@ class Watched(Protocol):
 
 
 class Child:
-    """A service as a process in a group of its own."""
+    """A service as a process in its own process group."""
 
     def __init__(self, service: Service, *, cwd: Path, environ: Mapping[str, str], log: Path) -> None:
         self.name = service.name
@@ -44,11 +44,11 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended (negative: by that signal); None while it runs."""
+        """Its exit code (negative: the signal that ended it); None while it runs."""
         return self._process.poll() if self._process else None
 
     def start(self) -> Self:
-        self.kill()  # what an earlier incarnation may have left of its group
+        self.kill()  # processes of the group that an earlier start may have left
         self._process = spawn(
             self._service.argv,
             log=self.log,
@@ -59,12 +59,12 @@ class Child:
         return self
 
     def ask_to_stop(self) -> None:
-        """SIGTERM to the process itself, which ends its own children in its own way."""
+        """Send SIGTERM to the process itself, which ends its children."""
         if self._process is not None and self.running:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL the whole group, also when the process itself has ended and left some behind."""
+        """SIGKILL the whole group, even if the process itself has ended and left other processes in it."""
         if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -74,8 +74,8 @@ class Child:
 class Patience:
     """When to start a process again that died: soon, then later, then never.
 
-    The pauses double from 1 to 30 seconds; after `tries` deaths in a row it is left down. A process
-    that ran for a minute has its deaths forgotten.
+    The pauses double from 1 to 30 seconds. After more than `tries` deaths in a row the process is not started
+    again. If it ran for a minute, the count begins again.
     """
 
     longest_pause_seconds = 30.0
@@ -93,7 +93,7 @@ class Patience:
         return self.deaths > self._tries
 
     def note_death(self, now: float) -> float | None:
-        """Count a death; the pause before the next start, or None when it is given up."""
+        """Count a death; return the pause before the next start, or None if there is no next start."""
         if now - self._started >= self.well_after_seconds:
             self.deaths = 0
         self.deaths += 1

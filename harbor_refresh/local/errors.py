@@ -1,5 +1,5 @@
-"""The one error of this package."""
+"""The error of this package."""
 
 
 class LocalError(Exception):
-    """Something a person has to act on; the text says what happened, what it means, what to do."""
+    """A failure that a person has to act on. The text says what happened, what it means and what to do."""

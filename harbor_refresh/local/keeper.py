@@ -1,4 +1,4 @@
-"""Keeps processes running, and ends them all in time."""
+"""Keep processes running, and end them all in time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.screen import Screen
 from harbor_refresh.local.server import EmbeddedServer
 
-# Together less than the ten seconds that Ctrl-C may take.
+# The sum is less than the ten seconds that Ctrl-C may take.
 CHILDREN_HAVE_SECONDS = 6.0
 SERVERS_HAVE_SECONDS = 2.4
 
@@ -22,7 +22,7 @@ _BOUND_LOGS_EVERY_SECONDS = 30.0
 def keep_running(
     watch: Sequence[Patience], stopping: Callable[[], bool], screen: Screen, log_folder: Path
 ) -> None:
-    """Until `stopping`: start again what dies, and keep the logs from growing without bound."""
+    """Until `stopping`, start processes that died again, and keep the logs from growing without bound."""
     bound_logs_at = time.monotonic()
     while not stopping():
         for patience in watch:
@@ -55,8 +55,8 @@ def end_all(children: Sequence[Child], servers: Sequence[EmbeddedServer], hurry:
     """End every process, the servers last; in a hurry by SIGKILL.
 
     1. SIGTERM to the children, all at once, and wait for them.
-    2. SIGKILL to what is left of their groups: the stubborn, and what those that ended left behind.
-    3. Stop the servers, side by side.
+    2. SIGKILL to all processes that are left in their groups.
+    3. Stop the servers at the same time.
     """
     deadline = time.monotonic() + CHILDREN_HAVE_SECONDS
     for child in children:

@@ -1,4 +1,4 @@
-"""One `make up` a checkout: a lock the kernel frees when its holder ends, however it ends."""
+"""The lock that allows one `make up` in a checkout. The kernel frees it when its holder ends, however it ends."""
 
 import fcntl
 import json
@@ -14,7 +14,7 @@ from harbor_refresh.local.errors import LocalError
 
 @dataclass(frozen=True)
 class Holder:
-    """What the running `make up` tells about itself in the lock's file."""
+    """What the running `make up` writes about itself into the lock's file."""
 
     pid: int = 0
     admin: str = ""
@@ -30,7 +30,7 @@ class UpLock:
         self._write()
 
     def announce(self, *, admin: str, database_url: str) -> None:
-        """Tell a second `make up` and `make password` where this one can be reached."""
+        """Write where this `make up` can be reached, for a second `make up` and for `make password`."""
         self._holder = replace(self._holder, admin=admin, database_url=database_url)
         self._write()
 
@@ -74,7 +74,7 @@ def _open(path: Path) -> TextIO:
 
 
 def _read(file: TextIO) -> Holder:
-    """What the file tells; nothing much if its holder is just writing it."""
+    """Read the file. Values are empty if the holder is just writing it."""
     try:
         file.seek(0)
         return Holder(**json.load(file))

@@ -1,4 +1,4 @@
-"""The log files: one a process, the previous run's kept beside it, none without bound."""
+"""The log files: one for each process, with the previous run's beside it. Their size is bounded."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,7 @@ LARGEST_BYTES = 20_000_000
 
 
 def fresh(log: Path) -> Path:
-    """Begin a log: what it held becomes NAME.log.1."""
+    """Begin a log; its old content becomes NAME.log.1."""
     if log.exists():
         log.replace(_previous(log))
     log.touch(mode=0o600)
@@ -15,10 +15,10 @@ def fresh(log: Path) -> Path:
 
 
 def bound(folder: Path) -> None:
-    """Begin every log anew that has grown too large, while its process goes on writing to it.
+    """Truncate every log that has grown too large, while its process goes on writing to it.
 
-    They are written in append mode, so a truncated one is simply continued at its new end; what a
-    process writes between the copy and the truncation is lost.
+    Logs are written in append mode, so a process continues at the new end of a truncated log. Lines that it writes
+    between the copy and the truncation are lost.
     """
     for log in folder.glob("*.log"):
         if log.stat().st_size > LARGEST_BYTES:

@@ -5,8 +5,8 @@ import socket
 
 LOOPBACK = "127.0.0.1"
 
-# Below Linux's ephemeral range (32768 and up). A client that reconnects in a loop while its
-# server is down could otherwise be given the server's own port, and then nobody can bind it.
+# Below Linux's ephemeral range (32768 and up). In that range, a client that reconnects in a loop while its server
+# is down could be given the server's own port, and then the server cannot bind it.
 _RANGE = range(15_000, 32_000)
 _NEIGHBOURS = 20
 
@@ -24,7 +24,7 @@ def is_free(port: int) -> bool:
 
 
 def choose_port(wished: int | None = None) -> int:
-    """The wished port if it is free, else the next free one above it; without a wish, any."""
+    """The wished port if it is free, else the next free port above it; any free port if none is wished."""
     if wished is not None:
         for port in range(wished, min(wished + _NEIGHBOURS, 65_536)):
             if is_free(port):

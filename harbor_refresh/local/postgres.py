@@ -35,8 +35,8 @@ class EmbeddedPostgres(EmbeddedServer):
     `parameters` are server parameters over the defaults; statements are counted
     (`pg_stat_statements`) where the library is there, and `CREATE EXTENSION` is left to the caller.
 
-    As root it runs as the owner of its data, at first `nobody`; if that account cannot enter
-    `directory`, the data live under `public_home()` instead, found again by the directory's path.
+    If we are root, it runs as the owner of its data, at first `nobody`. If that account cannot enter `directory`,
+    the data are under `public_home()` instead, where the directory's path finds them again.
     """
 
     name = "PostgreSQL"
@@ -89,7 +89,7 @@ class EmbeddedPostgres(EmbeddedServer):
         )
 
     def _make_data(self, programs: Path) -> None:
-        """Run `initdb` beside the data's place and rename: the data are either whole or absent."""
+        """Run `initdb` beside the data's place and rename, so that the data are either complete or absent."""
         self.directory.mkdir(exist_ok=True)
         if self._account:
             self.directory.chmod(self.directory.stat().st_mode | 0o111)
@@ -126,7 +126,7 @@ class EmbeddedPostgres(EmbeddedServer):
     def _answers(self) -> bool:
         try:
             with psycopg.connect(self.url_for("postgres"), connect_timeout=2) as connection:
-                # Another server could have taken the port: it must be over our data.
+                # It must serve our data, because another server could have taken the port.
                 shown = connection.execute("SHOW data_directory").fetchone()
         except psycopg.Error:
             return False

@@ -1,8 +1,7 @@
-"""Processes that end with their parent, and how to end them and everything they started.
+"""Start processes that end with their parent, and end processes with all their descendants.
 
-Owns `prctl` and `psutil`, and nothing else in the package uses either. On systems other than
-Linux there is no parent-death signal: there a killed parent may leave its children behind, and
-the servers' next start ends them (`end_leftover`).
+Owns `prctl` and `psutil`; no other module of the package uses them. Systems other than Linux have no parent-death
+signal: a killed parent may leave its children behind, and the servers' next start ends them (`end_leftover`).
 """
 
 import contextlib
@@ -40,10 +39,10 @@ def spawn(
     cwd: Path = Path("/"),
     env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, its output appended to `log`.
+    """Start a process in its own session; append its output to `log`.
 
-    It is started from a thread that lives as long as this process does, because the kernel sends
-    the parent-death signal when the *thread* that forked ends.
+    A thread that lives as long as this process starts it, because the kernel sends the parent-death signal when
+    the *thread* that forked ends.
     """
     prepare = _dying_with(os.getpid(), death_signal)
 
@@ -68,21 +67,21 @@ def spawn(
 
 @cache
 def _spawner(_pid: int) -> ThreadPoolExecutor:
-    """One lasting thread a process; keyed by process, since a thread does not survive a fork."""
+    """One lasting thread for each process; keyed by process id, because a thread does not survive a fork."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
 def _dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
     def prepare() -> None:
         die_with_parent(death_signal)
-        if os.getppid() != parent:  # it ended before the kernel was asked
+        if os.getppid() != parent:  # the parent ended before the kernel was asked
             os._exit(1)
 
     return prepare
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """The last lines of a log, indented for an error message; a word when there are none."""
+    """The last lines of a log, indented for an error message; a note if there are none."""
     with contextlib.suppress(OSError):
         if text := log.read_text(errors="replace").strip():
             return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
@@ -90,7 +89,7 @@ def tail(log: Path, lines: int = 20) -> str:
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL a process and every descendant, also those in sessions of their own; wait for it."""
+    """SIGKILL a process and every descendant, also those in other sessions; wait until they are gone."""
     family: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
         family = psutil.Process(process.pid).children(recursive=True)
@@ -103,7 +102,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_gone(family: list[psutil.Process], seconds: float) -> None:
-    """Wait until none of them runs. A zombie does not: in a container nobody may ever reap it."""
+    """Wait until none of them runs. A zombie counts as ended, because in a container it may never be reaped."""
     deadline = time.monotonic() + seconds
     while any(_is_alive(member) for member in family) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -117,10 +116,10 @@ def _is_alive(member: psutil.Process) -> bool:
 
 
 def end_leftover(pid_file: Path, directory: Path, gentle: signal.Signals) -> None:
-    """End the server a killed parent left behind in `directory`, and remove its stale pid file.
+    """End the server that a killed parent left behind in `directory`, and remove its stale pid file.
 
-    The caller owns the directory (a lock, or a temporary directory), so a server that still works
-    there belongs to nobody. A process that merely got the same number is left alone.
+    The caller owns the directory (a lock, or a temporary directory), so a server that still runs there has no
+    owner. Another process that got the same pid is left alone.
     """
     try:
         pid = int(pid_file.read_text().split()[0])

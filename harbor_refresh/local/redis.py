@@ -16,10 +16,10 @@ from harbor_refresh.local.server import EmbeddedServer
 
 
 class EmbeddedRedis(EmbeddedServer):
-    """A Redis that never evicts and appends every write to a file, so that a restart keeps it.
+    """A Redis that never evicts and appends every write to a file, so that a restart keeps its data.
 
-    Every write reaches the operating system before its client is answered, so neither `kill` nor
-    the death of the parent loses an acknowledged one. `extra` is appended to the command line.
+    Every write reaches the operating system before Redis answers the client, so neither `kill` nor the death of
+    the parent loses an acknowledged write. `extra` is appended to the command line.
     """
 
     name = "Valkey"
@@ -66,7 +66,7 @@ class EmbeddedRedis(EmbeddedServer):
         with Redis(host=LOOPBACK, port=self.port, socket_timeout=1, retry=at_once) as client:
             try:
                 client.ping()  # refused while it still reads its file
-                # Another server could have taken the port: it must be the process we started.
+                # It must be the process we started, because another server could have taken the port.
                 return bool(client.info("server")["process_id"] == self.pid)
             except RedisError:
                 return False

@@ -1,4 +1,4 @@
-"""Every word the terminal shows while `make up` runs."""
+"""All text that the terminal shows while `make up` runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ from harbor_refresh.local.process import tail
 
 
 class Screen:
-    """Narrates for one person at a terminal, or for a log file when there is no terminal."""
+    """Writes for a person at a terminal, or to a log file if there is no terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
         if not self._console.is_terminal:
-            self._console.width = 120  # a file has no width; addresses shall stay whole
+            self._console.width = 120  # a file has no width; addresses must not wrap
 
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
-        """A start-up step: shown while it lasts, then as done; left unsaid if it fails."""
+        """Show a start-up step while it runs, then as done; show no end if it fails."""
         if self._console.is_terminal:
             with self._console.status(escape(doing)):
                 yield
@@ -40,7 +40,7 @@ class Screen:
         self._console.print(escape(text))
 
     def addresses(self, rows: list[tuple[str, str]]) -> None:
-        """The one table: what runs, and where."""
+        """Show the table of what runs, and where."""
         table = Table(title="Harbor Refresh is up", title_justify="left", show_header=False)
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
@@ -60,7 +60,7 @@ class Screen:
 
 
 def without_password(url: str) -> str:
-    """The URL as it can be shown."""
+    """The URL without its password, so that it can be shown."""
     parts = urlsplit(url)
     if not parts.password:
         return url

@@ -17,11 +17,11 @@ _PORT_TRIES = 5
 
 
 class EmbeddedServer(ABC):
-    """A real server of this process's own, whose data stays in `directory` between starts.
+    """A real server that this process owns; its data stays in `directory` between starts.
 
-    The port is chosen when the object is made and stays the same over restarts. With a wished port
-    that is taken, another is chosen and `port_was_taken` is True. `start` returns once the server
-    answers, or raises LocalError with the tail of its log; `give_up` is asked while it waits.
+    The port is chosen when the object is made and stays the same over restarts. If the wished port is taken,
+    another is chosen and `port_was_taken` is True. `start` returns when the server answers, or raises LocalError
+    with the tail of its log; it calls `give_up` while it waits.
     """
 
     name: str
@@ -45,12 +45,12 @@ class EmbeddedServer(ABC):
 
     @property
     def port_was_taken(self) -> bool:
-        """Whether a port was wished for and another had to be taken."""
+        """Whether the wished port was taken, so that another was chosen."""
         return self.wished_port is not None and self.port != self.wished_port
 
     @property
     def pid(self) -> int | None:
-        """The number of the running process, or None."""
+        """The id of the running process, or None."""
         return self._process.pid if self._process and self.running else None
 
     @property
@@ -61,7 +61,7 @@ class EmbeddedServer(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """The address in the form DATABASE_URL or REDIS_URL takes."""
+        """The address in the form of DATABASE_URL or REDIS_URL."""
 
     @abstractmethod
     def _launch(self) -> subprocess.Popen[bytes]:
@@ -69,17 +69,17 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def _answers(self) -> bool:
-        """Whether a client gets a true answer now."""
+        """Whether a client gets a correct answer now."""
 
     @abstractmethod
     def _ask_to_stop(self, process: subprocess.Popen[bytes], *, firmly: bool) -> None:
-        """Send the signal of a clean stop; `firmly`, of one that skips the cleaning up."""
+        """Send the signal for a clean stop; if `firmly`, the signal for a stop without clean-up."""
 
     def _once_up(self) -> None:  # noqa: B027 - most have nothing to do
-        """What is to be done after each start, before `start` returns."""
+        """Do what each start needs before `start` returns."""
 
     def start(self) -> Self:
-        """Start and wait until it answers; nothing to do if it runs."""
+        """Start and wait until it answers; do nothing if it runs."""
         if self.running:
             return self
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ class EmbeddedServer(ABC):
         )
 
     def stop(self, *, immediate: bool = False, timeout: float = 10.0) -> None:
-        """Stop cleanly, firmly after half of `timeout`, by SIGKILL after all of it."""
+        """Stop cleanly; after half of `timeout` firmly, after all of it by SIGKILL."""
         if immediate or not self.running or self._process is None:
             self.kill()
             return
@@ -113,7 +113,7 @@ class EmbeddedServer(ABC):
         self.kill()
 
     def kill(self) -> None:
-        """SIGKILL it and its children, as a crash would; the data stays as it was that moment."""
+        """SIGKILL it and its children, like a crash; the data stays as it is at that moment."""
         if self._process is not None:
             kill_tree(self._process)
             self._process = None

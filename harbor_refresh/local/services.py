@@ -1,4 +1,4 @@
-"""What `make up` runs besides the servers: one line of a command for each process."""
+"""The processes that `make up` runs besides the servers, with the command line of each."""
 
 import signal
 import sys
@@ -10,7 +10,7 @@ from harbor_refresh.local.ports import LOOPBACK
 
 @dataclass(frozen=True)
 class Service:
-    """A process to keep running: its arguments to Python, and the signal if we are killed."""
+    """A process to keep running: its arguments to Python, and the signal it gets if we are killed."""
 
     name: str
     arguments: tuple[str, ...]
@@ -35,9 +35,9 @@ def services(web_port: int, flower_port: int) -> list[Service]:
                 *("--graceful-timeout", "3", "--no-control-socket", "--access-logfile", "-"),
             ),
         ),
-        # If we are killed, a worker is too (its pool follows): the broker ends at the same moment,
-        # and any gentler end would wait for it in vain. Its tasks are acknowledged late, so the
-        # next start runs them again.
+        # If we are killed, the worker is killed too, and its pool follows. The broker ends at the same moment, so
+        # a gentler end would wait for the broker in vain. The worker's tasks are acknowledged late, so the next
+        # start runs them again.
         *(
             Service(
                 name,

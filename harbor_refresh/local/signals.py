@@ -1,6 +1,6 @@
 """The signals that end `make up`, as flags.
 
-Flags and not exceptions: one raised out of a handler could lose a process that was just started.
+They are no exceptions, because an exception raised by a handler could lose a process that was just started.
 """
 
 import signal
@@ -12,7 +12,7 @@ _SECOND_THOUGHT_SECONDS = 0.5
 
 
 class StopSignals:
-    """Whether we were asked to end, and whether in a hurry."""
+    """Whether a signal asked us to end, and whether in a hurry."""
 
     def __init__(self) -> None:
         self._asked_at: float | None = None
@@ -31,8 +31,8 @@ class StopSignals:
         return self._hurry
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        """A later Ctrl-C hurries, an echo of the first signal does not: one that is sent to the
-        whole process group arrives twice, since make passes SIGTERM on."""
+        """Note a signal. A later Ctrl-C means hurry, an echo of the first signal does not: a signal to the whole
+        process group arrives twice, because make passes SIGTERM on."""
         now = time.monotonic()
         if self._asked_at is None:
             self._asked_at = now

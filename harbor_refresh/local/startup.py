@@ -28,7 +28,7 @@ class StopRequested(Exception):
 
 
 def given_database() -> str:
-    """DATABASE_URL of the caller's environment, or nothing; LocalError if no database answers."""
+    """DATABASE_URL of the caller's environment, or an empty text; LocalError if no database answers there."""
     url = env.secret("DATABASE_URL", "")
     try:
         if url:
@@ -39,7 +39,7 @@ def given_database() -> str:
 
 
 def given_redis() -> str:
-    """REDIS_URL of the caller's environment, or nothing; LocalError if no Redis answers."""
+    """REDIS_URL of the caller's environment, or an empty text; LocalError if no Redis answers there."""
     url = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="")
     try:
         if url:
@@ -72,7 +72,7 @@ def environment(checkout: Checkout, database_url: str, redis_url: str) -> dict[s
 
 
 class Steps:
-    """Runs programs to their end, one after another, looking for a wish to stop meanwhile."""
+    """Runs programs to their end, one after another, and checks meanwhile whether to stop."""
 
     def __init__(self, checkout: Checkout, environ: Mapping[str, str], stopping: Callable[[], bool]) -> None:
         self._checkout = checkout
@@ -83,7 +83,7 @@ class Steps:
         self._run("migrate", "manage.py", "migrate", "--noinput")
 
     def make_admin_account(self) -> str | None:
-        """The password of the account just made; None if there was one, which is left alone."""
+        """Make the account and return its password; None if there is one already, which does not change."""
         password = secrets.token_urlsafe(12)
         said = self._run(
             "admin-account",
@@ -93,7 +93,7 @@ class Steps:
         return password if said.endswith("created") else None
 
     def wait_for_web(self, url: str, within_seconds: float = 60) -> bool:
-        """Whether the web process answered in time, with whatever page."""
+        """Whether the web process answered in time, with any page."""
         deadline = time.monotonic() + within_seconds
         while time.monotonic() < deadline:
             if self._stopping():
@@ -108,7 +108,7 @@ class Steps:
         return False
 
     def _run(self, name: str, *arguments: str, **extra: str) -> str:
-        """Run one program to its end; what it printed."""
+        """Run one program to its end; return what it printed."""
         child = Child(
             Service(name, arguments, environ=extra),
             cwd=self._checkout.root,

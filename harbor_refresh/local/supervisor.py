@@ -1,10 +1,10 @@
-"""`make up`: starts the servers and the processes, keeps them running, and ends them all.
+"""`make up`: start the servers and the processes, keep them running, and end them all.
 
 1. Take the checkout's lock, listen to signals.
 2. Start the servers that no variable names; migrate; make the admin account.
 3. Start the services, wait until the web answers, show the table.
-4. Until a signal: start again what dies, with growing pauses.
-5. End everything, whichever of these steps was the last, in less than ten seconds.
+4. Until a signal, start processes that died again, with growing pauses.
+5. End everything in less than ten seconds, whichever step was the last.
 """
 
 from harbor_refresh.local import logs, startup
@@ -70,7 +70,7 @@ class Supervisor:
                 self._start_services(web, flower, environ)
                 self._wait_for_web(steps, admin)
         except (LocalError, StopRequested):
-            if password:  # it is nowhere else
+            if password:  # it is shown only here
                 self._screen.note(f"The admin account is {USERNAME}, its password {password}")
             raise
         login = f"password {password}" if password else "password forgotten? `make password`"

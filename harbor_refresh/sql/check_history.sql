@@ -1,8 +1,8 @@
--- K3: executions whose history is not exactly one row for each revision, each beginning where the one
--- before it ended and the last one ending at the stored status.
+-- K3: executions whose history is wrong. It must have exactly one row for each revision, each row must begin at the
+-- status where the row before it ended, and the last row must end at the stored status.
 --
 -- :at_most int  NULL: all of them
--- returns  execution_id, what; an execution is listed once for each of the three that is wrong
+-- returns  execution_id, what; an execution is listed once for each of the three rules that it violates
 WITH chain AS MATERIALIZED (
     SELECT
         execution_id,

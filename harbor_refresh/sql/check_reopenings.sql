@@ -1,4 +1,4 @@
--- K4: executions that left a final status more often than their tasks were run again.
+-- K4: executions that left a final status more often than their tasks ran again.
 --
 -- :at_most int  NULL: all of them
 -- returns  execution_id, what

@@ -1,12 +1,12 @@
--- K1: executions whose stored status or end_time is not what their tasks say, over the whole table.
+-- K1: executions whose stored status or end_time does not follow from their tasks, over the whole table.
 --
--- :quarantined bool  ask for those in quarantine (known, and waiting), or for all the others
+-- :quarantined bool  list those in quarantine (known, and waiting), or those that are not
 -- :at_most     int   NULL: all of them
 -- returns  execution_id, what (the stored pair and the count of tasks by status), in id order
 --
--- Deliberately not the view execution_rollup over again. The view goes from the codes of the tasks to a
--- status; this goes the other way, from the stored status to the words its tasks must have, so a slip in
--- the one is not repeated in the other. The view is asked as well: whatever either objects to is listed.
+-- This does not repeat the view execution_rollup. The view derives a status from the codes of the tasks; this
+-- statement derives from the stored status which statuses the tasks must have, so a mistake in one is not repeated
+-- in the other. It reads the view as well, and lists every execution that fails either check.
 WITH tally AS (
     SELECT
         execution_id,
