@@ -1,1 +1,1 @@
-"""One module an environment: dev, test and production, over one base."""
+"""The settings: one module for each environment (dev, test, production), over one base."""

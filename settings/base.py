@@ -1,4 +1,4 @@
-"""What every environment shares. Each variable is read here, once, through `settings.env`."""
+"""The settings that all environments share. Each variable is read here, once, through `settings.env`."""
 
 from pathlib import Path
 from typing import Any
@@ -70,25 +70,25 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / ".local" / "static"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The database. READ COMMITTED is not a taste: the refresh takes its row locks in one statement and reads
-# the tasks in the next, and only under READ COMMITTED does the second see what the first waited for.
+# The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
+# the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
 DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
 DATABASES["default"]["CONN_MAX_AGE"] = 600
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 5,
-    # a server that vanished without a word is noticed within half a minute
+    # a server that vanishes without closing its connections is noticed within half a minute
     "tcp_user_timeout": 30_000,
     "keepalives_idle": 20,
     "keepalives_interval": 5,
     "keepalives_count": 2,
-    # nobody waits for a row for ever, and who sleeps on a lock (a stopped process) loses it
+    # a transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks
     "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=20s",
     **DATABASES["default"]["OPTIONS"],
     "isolation_level": IsolationLevel.READ_COMMITTED,
 }
 
-# Redis, and the broker, which is the same server unless told otherwise.
+# Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
 CELERY_BROKER_URL = env.redis_url("CELERY_BROKER_URL", default=REDIS_URL)
 
@@ -98,7 +98,7 @@ globals().update(declared)
 # The intervals the environment names; the others are the administrator's, in the admin.
 SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))
 
-# Celery. Each line that looks like a taste was once an outage; docs/decisions tells which.
+# Celery. Each unusual line prevents an outage that has happened; docs/decisions describes them.
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
@@ -108,7 +108,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
 CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-# Celery closes the database connection around every task unless told how often it may be used again.
+# Celery closes the database connection around every task unless this says how often it may be used again.
 CELERY_DB_REUSE_MAX = 1_000_000
 CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -117,12 +117,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": declared["REFRESH_VISIBILITY_TIMEOUT_SECONDS"],
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
-    # a worker that dies while it puts messages back leaves this lock behind, and so does a snapshot of Redis
+    # a worker that dies while it puts messages back leaves this lock behind, and a snapshot of Redis may hold it
     "unacked_mutex_expire": 10,
     "socket_connect_timeout": 5,
     "socket_timeout": 5,
     "socket_keepalive": True,
-    # a publisher gives up within a second: what it sends is a hint, and its caller waits
+    # a publisher gives up within a second, because its caller waits and the message is only a hint
     "max_retries": 2,
     "interval_start": 0,
     "interval_step": 0.1,
@@ -138,14 +138,14 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    # it tells every request, of which a job has two
+    # it logs every request, and a job makes two
     "loggers": {"httpx": {"level": "WARNING"}},
     "root": {"handlers": ["stderr"], "level": env.one_of("LOG_LEVEL", "INFO", *LOG_LEVELS)},
 }
 
 
 def _page(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
-    """An entry of the admin's sidebar, for those who may see its page."""
+    """An entry of the admin's sidebar, for users who may see its page."""
     return {
         "title": title,
         "icon": icon,

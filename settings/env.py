@@ -1,8 +1,8 @@
 """Typed readers of environment variables.
 
-Owns how a setting is read and how a bad one is told. A bad value ends the program at once with one line
-that names the variable, what it got and what it takes: a service that starts with half a setting is
-worse than one that does not start.
+Owns how a setting is read and how a bad one is reported. A bad value ends the program at once with one line that
+names the variable, what it got and what it takes, because a service that starts with a wrong setting is worse than
+a service that does not start.
 """
 
 import os
@@ -22,7 +22,7 @@ FALSE = {"0", "false", "no", "off", ""}
 
 
 class BadSetting(SystemExit):
-    """Raised for a variable that cannot be used; ends the program with its one line."""
+    """Raised for a variable that cannot be used; ends the program with one line."""
 
 
 def _bad(name: str, got: str, takes: str) -> BadSetting:
@@ -63,7 +63,7 @@ def integer(name: str, default: int, *, at_least: int, at_most: int) -> int:
 
 
 def optional_integer(name: str, *, at_least: int, at_most: int) -> int | None:
-    """None if it is not set: there is no default that could be right."""
+    """A whole number, or None if it is not set, because no default would be right."""
     return integer(name, 0, at_least=at_least, at_most=at_most) if text(name) else None
 
 
@@ -78,7 +78,7 @@ def seconds(name: str, default: float, *, at_least: float, at_most: float = 86_4
 
 
 def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
-    """`auto` is None: the program decides."""
+    """A whole number, or None for `auto`: the program decides."""
 
     def parse(raw: str) -> int | None:
         if raw.lower() == "auto":
@@ -92,7 +92,7 @@ def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
 
 
 def one_of(name: str, default: str, *choices: str) -> str:
-    """In any case of letters; what comes back is written as the choice is."""
+    """One of the choices. The value's case is ignored; the result is spelled as the choice is."""
 
     def parse(raw: str) -> str:
         for choice in choices:
@@ -130,7 +130,7 @@ def secret(name: str, default: str | None = None) -> str:
 
 
 def http_url(name: str) -> str:
-    """The address that a path is put behind: it ends with a slash. Empty if it is not set."""
+    """The base address of a path, with a slash at its end. Empty if it is not set."""
 
     def parse(raw: str) -> str:
         parts = urlsplit(raw)
@@ -163,12 +163,12 @@ def _is_redis_url(value: str) -> bool:
             and parts.port != 0
             and (not number or number.isdecimal())
         )
-    except ValueError:  # a port or an IPv6 address that is none
+    except ValueError:  # an invalid port or IPv6 address
         return False
 
 
 def database(name: str, default: str) -> dict[str, Any]:
-    """A Django database from a PostgreSQL URL; parameters behind `?` go to libpq as they are."""
+    """A Django database from a PostgreSQL URL; parameters after `?` go to libpq unchanged."""
     url = secret(name, default)
     takes = "postgresql://user:password@host:port/name"
     try:

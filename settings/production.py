@@ -1,4 +1,4 @@
-"""For production: no secret, database or host has a default, and `check --deploy` has nothing to say."""
+"""For production: no secret, database or host has a default, and `check --deploy` finds nothing."""
 
 from settings import env
 from settings.base import *  # noqa: F403
