@@ -1,1 +1,1 @@
-"""Real processes, killed at named points. Every test ends by checking that K1 to K5 hold."""
+"""Fault tests with real processes that are killed at named points. Every test ends with a check of K1 to K5."""

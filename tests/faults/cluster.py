@@ -1,4 +1,4 @@
-"""Workers and beats of a test, as real processes in process groups of their own."""
+"""Workers and beats of a test, as real processes, each in its own process group."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: The intervals of production, shortened so that a recovery takes a second and not ten. Not the stale
-#: limit: what is said to take seconds must not be helped by it.
+#: The intervals of production, shortened so that a recovery takes a second and not ten. The stale limit is an
+#: hour, because it must not help a recovery that is promised within seconds.
 SHORT = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1",
     "REFRESH_HEARTBEAT_SECONDS": "0.2",
@@ -97,7 +97,7 @@ class Cluster:
         return self.start(arguments[0], [sys.executable, "-m", "celery", "-A", app, *arguments], **env)
 
     def start(self, name: str, command: list[str], **env: str) -> Member:
-        """Any other program that belongs to the cluster."""
+        """Start a program of the cluster."""
         log = self.directory / f"{name}-{len(self.members)}.log"
         process = spawn(command, log=log, death_signal=signal.SIGKILL, cwd=ROOT, env={**self.env, **env})
         member = Member(process, log)

@@ -1,4 +1,4 @@
-"""A cluster of real processes on the test's own database, and the question that ends each test."""
+"""A cluster of real processes on the test's own database, and the check that ends each test."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +16,11 @@ from tasks.jobs.records.records import MEMORY
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
-#: Answers to Celery's remote control, for a program that was killed before it read them. Celery leaves them.
+#: Replies of Celery's remote control to a program that was killed before it read them. Celery leaves them.
 REPLIES = b".reply.celery.pidbox"
 RECORDS = "cache:execution:refresh:jobs"
 
-#: Every key there may be when all is done. Whatever else is found has leaked.
+#: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
     b"cache:execution:refresh:nodes",
     b"cache:execution:refresh:stamp",
@@ -38,7 +38,7 @@ EXPECTED = (
 
 
 def records(redis: Redis) -> list[bytes]:
-    """The jobs in progress, as far as Redis knows."""
+    """The jobs in progress according to Redis."""
     return [job for job in redis.hkeys(RECORDS) if job != MEMORY]
 
 
@@ -52,7 +52,7 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def holds(redis: Redis) -> Callable[..., None]:
-    """Wait until everything is drained, then check K1 to K5."""
+    """A check that waits until K1 to K5 hold, and fails if they do not in time."""
 
     def broker() -> int:
         return redis.llen(WORK) + redis.llen(JOBS) + redis.hlen("unacked")
@@ -76,7 +76,7 @@ def holds(redis: Redis) -> Callable[..., None]:
 
 
 def many(count: int, tasks: int = 1) -> list[int]:
-    """Executions whose tasks have all succeeded, as the database stands before any refresh."""
+    """Create executions with their tasks, which are Pending."""
     executions = create_many(NewExecution("REPLICATION", tasks=[NewTask()] * tasks) for _ in range(count))
     return [execution.pk for execution in executions]
 

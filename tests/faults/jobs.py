@@ -1,7 +1,7 @@
 """Jobs of a team, as a user of the product would write them.
 
-Included by `celery -A harbor_refresh worker --include tests.faults.jobs`. Each run of a job leaves a line in
-the file that JOBS_LOG names: that is its side effect, which tests count.
+`celery -A harbor_refresh worker --include tests.faults.jobs` loads them. Each run of a job writes a line to the
+file that JOBS_LOG names. This is its side effect, which tests count.
 """
 
 import os
@@ -69,7 +69,7 @@ def timed(job: Handle, name: str, seconds: float) -> None:
 
 
 def hold(name: str) -> None:
-    """Until somebody opens the gate of this run: the file NAME.NUMBER beside the log, counted from 1."""
+    """Wait until the test opens the gate of this run: the file NAME.NUMBER beside the log, counted from 1."""
     log = Path(os.environ["JOBS_LOG"])
     note("held", name, os.getpid())
     number = sum(line.startswith(f"held {name} ") for line in log.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""A runner in a process of its own: reports that tasks have succeeded, ten at a time.
+"""A runner in a separate process, which reports that tasks have succeeded, ten at a time.
 
 python -m tests.faults.runner TASK_ID …
 """

@@ -1,11 +1,11 @@
-"""A worker that hurts itself: the Celery app of the product, with a visitor at a named point.
+"""A worker that kills or stops itself: the Celery app of the product, with a visitor at a named point.
 
 Started as `celery -A tests.faults.sabotage worker`. SABOTAGE is a JSON object:
 
-    point   the point of `executions.points` to act at
+    point   the point of `executions.points` at which it acts
     act     kill_group | kill_process | stop_group
-    once    path of a file that is made when it has acted; it acts only while the file is not there
-    id      act only if this execution is among those at hand (instead of once)
+    once    path of a file that it creates when it acts; it acts only if the file does not exist
+    id      act only if this execution is among those at the point (instead of once)
 """
 
 import json

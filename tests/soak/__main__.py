@@ -1,4 +1,4 @@
-"""The command line of the soak: one seed after the other, each in a process of its own."""
+"""The command line of the soak: run the seeds one after the other, each in its own process."""
 
 import argparse
 import subprocess

@@ -1,7 +1,7 @@
--- Writes down each change of a task, with the transaction that made it and the name of the session.
+-- Records each change of a task that has a job, with the transaction that made it and the name of the session.
 --
--- The time of a change is the time of its commit, pg_xact_commit_timestamp(made_in): a row that is written long before
--- its commit is not true yet. Needs track_commit_timestamp.
+-- The time of a change is the time of its commit, pg_xact_commit_timestamp(made_in), because no other transaction sees
+-- the change before its commit. Needs track_commit_timestamp.
 CREATE TABLE soak_change (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     made_in xid NOT NULL,

@@ -1,4 +1,4 @@
-"""What the judge reads: values, and where they come from."""
+"""The evidence that the judge reads, and how it is collected."""
 
 import json
 import re
@@ -17,8 +17,8 @@ LOSSES = ("redis_restore", "redis_flush", "redis_lose_key", "redis_failover")
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a job. `ended` is the time of its last line; None if its process died before it. `alive_until` is
-    the last time at which its process was seen alive."""
+    """One run of a job. `ended` is the time of its last line, or None if its process died before it wrote one.
+    `alive_until` is the last time at which its process was seen alive."""
 
     job: str
     task: int
@@ -39,7 +39,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Change:
-    """A task has this status, from the commit at `at` on. `is_ours`: the traffic asked for it, and no worker."""
+    """A task has this status from the commit at `at` on. `is_ours`: the traffic made the change, not a worker."""
 
     number: int
     at: float
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job as it stands at the end. `before` is the task of the job before it in its chain."""
+    """The state of a job at the end. `before` is the task of the job before it in its chain."""
 
     job: str
     task: int
@@ -74,7 +74,7 @@ class JobRow:
 
 @dataclass(frozen=True)
 class Freeze:
-    """A worker and its processes stood still for so long."""
+    """The time during which a worker and its processes were stopped."""
 
     worker: int
     since: float
@@ -83,8 +83,8 @@ class Freeze:
 
 @dataclass(frozen=True)
 class Ask:
-    """The traffic has asked to stop, delete or retry an execution. The outcome: it `returned`, it `raised`, or its
-    transaction was `rolled back`."""
+    """A call of the traffic that stops, deletes or retries an execution. Its outcome: it `returned`, it `raised`,
+    or its transaction was `rolled back`."""
 
     what: str
     execution: int
@@ -99,18 +99,18 @@ class Evidence:
     jobs: list[JobRow]
     freezes: list[Freeze]
     asks: list[Ask]
-    #: From when until when Redis lost what it had been told: it came back older or empty, or lost a key.
+    #: The times (since, until) at which Redis lost data: it came back older or empty, or lost a key.
     losses: list[tuple[float, float]] = field(default_factory=list)
 
     def changes_by_task(self) -> dict[int, list[Change]]:
-        """In the order of the row's versions, which is that of its commits."""
+        """The changes of each task in the order of its row's versions, which is the order of the commits."""
         found: dict[int, list[Change]] = defaultdict(list)
         for one in sorted(self.changes, key=lambda change: change.number):
             found[one.task].append(one)
         return found
 
     def contradictions(self) -> list[str]:
-        """What cannot be true of evidence that is complete: then the instrument has failed, not the program."""
+        """Contradictions in the evidence. They mean that it is incomplete: the instrument failed, not the code."""
         changes = self.changes_by_task()
         found = [f"change {one.number} has no time" for one in self.changes if one.at is None]
         for row in self.jobs:
@@ -130,7 +130,7 @@ class Evidence:
 
 
 class Diary:
-    """What was done and when, in one file; from any thread."""
+    """A file that records what the soak did, and when. Any thread may write to it."""
 
     def __init__(self, path: Path) -> None:
         self.lines: list[dict[str, Any]] = []
@@ -159,8 +159,8 @@ class Diary:
 
 
 def runs_of(lines: list[dict[str, Any]], alive_until: dict[int, float]) -> list[Run]:
-    """Runs from the lines that jobs have written. A process runs one job at a time, so the line of an end belongs
-    to the last beginning of that job in that process."""
+    """Build the runs from the lines that the jobs have written. A process runs one job at a time, so an "end" line
+    belongs to the last "begin" line of that job in that process."""
     runs: list[Run] = []
     open_runs: dict[tuple[int, str], int] = {}
     known = {"what", "job", "task", "kind", "revision", "pid", "worker", "at", "clock"}
@@ -179,7 +179,7 @@ def runs_of(lines: list[dict[str, Any]], alive_until: dict[int, float]) -> list[
 
 
 def lasting(looks: list[list[str]]) -> list[str]:
-    """What the last look has seen and each one before it, whatever the numbers in it."""
+    """The lines of the last look that every look before it has, too. Numbers in the lines are ignored."""
     last = {re.sub(r"\d+", "N", line): line for line in looks[-1]}
     seen = [{re.sub(r"\d+", "N", line) for line in look} for look in looks]
     return [line for shape, line in last.items() if all(shape in look for look in seen)]

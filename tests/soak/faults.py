@@ -1,4 +1,4 @@
-"""How each fault is made. Faults of different servers overlap; two of one server wait for each other."""
+"""Make the faults. Faults of different servers overlap; two faults of one server wait for each other."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ from tests.soak.evidence import Diary
 from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers
 
-#: Of the broker, one in so many of the keys that are deleted.
+#: The keys of the broker, and the share of them among the keys that are deleted.
 BROKER_KEYS = ("unacked", "unacked_index", WORK, TICKS, JOBS)
 BROKER_SHARE = 0.15
 
@@ -36,7 +36,7 @@ class Faults:
         self._threads: list[threading.Thread] = []
 
     def run(self, faults: Sequence[Fault], seconds: float) -> None:
-        """Each at its moment. Returns when the time is over and each fault has ended."""
+        """Make each fault at its time. Return when the time is over and each fault has ended."""
         start = time.monotonic()
         for fault in faults:
             time.sleep(max(0.0, start + fault.at - time.monotonic()))
@@ -64,7 +64,7 @@ class Faults:
             self.redis.take_snapshot()
 
     def redis_restore(self, random: Random) -> str:
-        """From one of the last snapshots mostly, from any of them now and then."""
+        """Restore Redis, mostly from one of the last three snapshots, sometimes from any of them."""
         with self.redis.lock:
             among = self.redis.snapshots if random.random() < 0.3 else self.redis.snapshots[-3:]
             chosen = random.choice(among) if among else None
@@ -91,7 +91,7 @@ class Faults:
             self.redis.freeze(random.uniform(1, 8))
 
     def redis_refuse_writes(self, random: Random) -> None:
-        """As when its memory is full."""
+        """Make Redis refuse writes, as if its memory were full."""
         with self.redis.lock:
             client = self.redis.client()
             client.config_set("maxmemory", "1mb")
@@ -130,7 +130,7 @@ class Faults:
         return name
 
     def worker_freeze(self, random: Random) -> str:
-        """For longer than a node may be silent."""
+        """Freeze a worker for longer than a node may be silent."""
         name, more = random.choice(self.workers.names), random.uniform(0.5, 4)
         with self.workers.locks[name]:
             self.workers.freeze(name, refresh_settings().node_ttl + more)
@@ -155,7 +155,7 @@ class Faults:
         second.kill()
 
     def make_whole(self) -> None:
-        """All that a fault has left: the servers run, and so do the workers and one beat."""
+        """Repair what faults have left, so that the servers, the workers and one beat run."""
         with suppress(RedisError):
             self.redis.client().config_set("maxmemory", "0")
         self.redis.primary.start()

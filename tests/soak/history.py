@@ -1,4 +1,4 @@
-"""All that is known of one job, in order of time: what becomes of a violation when it is looked into."""
+"""All that is known of one job, in order of time, for the analysis of a violation."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.soak.evidence import Diary, Evidence
 
 STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) ")
-#: What is told besides the job's own: what was done to servers and workers.
+#: The entries of the diary that are shown besides the job's own lines: what was done to servers and workers.
 TOLD = (
     "fault",
     "asked",

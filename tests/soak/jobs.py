@@ -1,8 +1,8 @@
 """The jobs of the soak. Each run writes a line when it begins and a line when it ends.
 
-Included by `celery -A harbor_refresh worker --include tests.soak.jobs`. A line is JSON and is appended by one
-write to the file that SOAK_RUNS names, so lines of several processes are never mixed. A run whose process is
-killed has no second line.
+`celery -A harbor_refresh worker --include tests.soak.jobs` loads them. A line is JSON. One write appends it to the
+file that SOAK_RUNS names, so lines of several processes never mix. A run whose process is killed has no second
+line.
 """
 
 import json
@@ -28,8 +28,11 @@ def write(line: dict[str, Any]) -> None:
 
 @contextmanager
 def written_down(job: Handle, kind: str, **said: Any) -> Iterator[Callable[..., None]]:
-    """`at` is the time of day, which the database tells as well; `clock` is monotonic. What it yields writes a
-    line: a run that asks for another try writes its end before it does, for the other try may begin at once."""
+    """Write the lines of a run. `at` is the time of day, comparable with the database's; `clock` is monotonic.
+
+    Yields a function that writes a line. A run that asks for another try writes its end before it asks, because
+    the other try may begin at once.
+    """
     run = job.run
     line = {
         "job": run.job,
@@ -60,7 +63,7 @@ def plain(job: Handle, seconds: float = 0.0) -> None:
 
 @app.task(base=TrackedJob, name="soak.pages", max_attempts=12)
 def pages(job: Handle, page: int, last: int, countdown: float) -> None:
-    """It asks for another try with other arguments until it has come to its last page."""
+    """Ask for another try with the next page until the last page is reached."""
     with written_down(job, "pages", page=page) as note:
         if page < last:
             note("end", outcome="asks for another try")
@@ -115,7 +118,7 @@ def steady(job: Handle, seconds: float) -> None:
 
 @app.task(base=TrackedJob, name="soak.deadly", max_attempts=3)
 def deadly(job: Handle, kills: int) -> None:
-    """It kills its process, the first `kills` times it runs in this revision or an earlier one."""
+    """Kill its process in each run whose revision is below `kills`."""
     with written_down(job, "deadly"):
         if job.run.revision < kills:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -137,7 +140,7 @@ KINDS = {
     one.name.removeprefix("soak."): one
     for one in (plain, pages, flaky, fails, gives, hands_on, takes, only_one, steady, deadly, too_long, soft)
 }
-#: The errors that a job of a kind may end with by itself.
+#: The errors with which a job of a kind may end without any fault.
 ERRORS = {
     "fails": ("ValueError",),
     "flaky": ("OSError",),

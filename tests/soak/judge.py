@@ -1,24 +1,26 @@
-"""What must hold of the jobs, as functions over the evidence. K1 to K5 are asked in executions/invariants.py.
+"""The conditions that must hold for jobs, as functions over the evidence.
+
+harbor_refresh/invariants.py checks K1 to K4, and `seed` checks K5.
 
 | violation              | a job                                                                           |
 | ---------------------- | ------------------------------------------------------------------------------- |
-| ran after its end      | began a run though its task had its final status, or was deleted                |
+| ran after its end      | began a run although its task had its final status, or was deleted              |
 | reopened               | had a final status, and a worker changed it                                     |
-| did not end            | has no final status when the quiet time is over, though its turn has come       |
+| did not end            | has no final status when the quiet time is over, although its turn has come     |
 | lost alive             | is Error, "lost", and its run was alive or came to its end                      |
-| lost with its process  | is Error, "lost", and its process had died: it was to run again                 |
-| stopped by nothing     | is Stopped; nothing stopped its execution, and the job before it has succeeded  |
-| error without a reason | is Error, and its code never raises that                                        |
+| lost with its process  | is Error, "lost", and its process had died: it had to run again                 |
+| stopped by nothing     | is Stopped, no call stopped its execution, and the job before it has succeeded  |
+| error without a reason | is Error, and its code never raises this error                                  |
 | gave up too early      | is Error for max_attempts, and ran much less often                              |
 | success without a run  | is Success, and none of its runs came to its end                                |
 | too many runs          | began more often than max_attempts since it was started or tried again          |
-| two at once            | ran twice at the same time, and no worker that stood still explains it          |
-| wrong argument         | got from its chain what the job before it did not return                        |
+| two at once            | ran twice at the same time, and no frozen worker explains it                    |
+| wrong argument         | got an argument that the job before it in its chain did not return              |
 | ran before its turn    | began a run, and the job before it in its chain had not succeeded               |
 | forgotten arguments    | ran with the arguments of an earlier try                                        |
 
-The times are those of one machine. A run that begins while its task is being ended is no fault: SLACK seconds are
-allowed, and however long the process of the run stood still in between.
+All times are of one machine. A run may begin while its task is being ended: SLACK seconds are allowed, plus the
+time for which the process of the run was frozen in between.
 """
 
 import sys
@@ -32,13 +34,13 @@ from tests.soak.jobs import ERRORS, MAX_ATTEMPTS
 FINAL = ("Stopped", "Error", "Success")
 RUNNING = 2
 SLACK = 1.0
-#: Two runs that meet for less than this have not met: the lines of both are written a moment late.
+#: A shorter overlap of two runs does not count, because the lines of both are written a moment late.
 MOMENT = 0.05
-#: A process that was seen so long ago may be alive.
+#: A process that was last seen at most so many seconds ago may be alive.
 ALIVE = 0.5
-#: How a run ends whose process is told to end, at its time limit for example.
+#: The outcomes of a run whose process is told to end, at its time limit for example.
 TOLD_TO_END = ("SystemExit", "KeyboardInterrupt")
-#: So many beginnings may have left no line: the process died before it could write.
+#: So many runs may have left no line, because the process died before it could write.
 UNWRITTEN = 2
 
 
@@ -54,8 +56,11 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`explained`: runs at the same time because a worker stood still for longer than the node's ttl. `forgotten`:
-    runs above max_attempts that Redis lost before they had landed, which docs/jobs.md allows."""
+    """The violations, and two counts of what is allowed.
+
+    `explained`: runs at the same time, because a worker was frozen for longer than the node's ttl. `forgotten`:
+    runs above max_attempts that Redis lost before the database had recorded them, which docs/jobs.md allows.
+    """
 
     violations: list[Violation]
     explained: int
@@ -73,7 +78,7 @@ def judge(evidence: Evidence, *, node_ttl: float) -> Verdict:
         *wrong_arguments(evidence),
         *ran_before_its_turn(evidence),
     ]
-    # of a job that ran after its end these two say nothing new
+    # these two checks add nothing about a job that ran after its end
     ran_late = {one.job for one in late}
     too_many, forgotten = too_many_runs(evidence)
     others = (*too_many, *forgotten_arguments(evidence))
@@ -103,7 +108,7 @@ def reopened(evidence: Evidence) -> Iterator[Violation]:
 
 
 def badly_ended(evidence: Evidence) -> Iterator[Violation]:
-    """One for each job at most."""
+    """At most one violation for each job."""
     rows = {row.task: row for row in evidence.jobs}
     runs = evidence.runs_by_job()
     may_stop = {one.execution for one in evidence.asks if one.what != "retry" and one.outcome != "rolled back"}
@@ -122,7 +127,7 @@ def badly_ended(evidence: Evidence) -> Iterator[Violation]:
             case "Error":
                 found = _of_error(row, its_runs, changes[row.task][-1].at if row.task in changes else 0.0)
             case _ if before is not None and before.status not in FINAL:
-                found = None  # it waits for its turn: the job before it is the one that did not end
+                found = None  # it waits for its turn; the violation belongs to the job before it
             case _:
                 found = "did not end", f"is {row.status} after {len(its_runs)} runs"
         if found:
@@ -150,7 +155,8 @@ def _of_error(row: JobRow, runs: list[Run], lost_at: float) -> tuple[str, str] |
 
 
 def too_many_runs(evidence: Evidence) -> tuple[list[Violation], int]:
-    """Second: how many runs are not counted, because Redis lost them before the database had heard of them."""
+    """The violations, and how many runs do not count, because Redis lost them before the database recorded
+    them."""
     lives = _lives(evidence)
     changes = evidence.changes_by_task()
     found: list[Violation] = []
@@ -172,20 +178,20 @@ def too_many_runs(evidence: Evidence) -> tuple[list[Violation], int]:
 
 
 def _was_forgotten(evidence: Evidence, changes: list[Change], run: Run, runs: list[Run]) -> bool:
-    """Whether a later run is of no later revision, because Redis lost this one before it had landed."""
+    """Whether a later run has no later revision, because Redis lost this run before the database recorded it."""
     after = next((one for one in runs if one.began > run.began and one.revision <= run.revision), None)
     return after is not None and _was_lost(evidence, changes, run, after)
 
 
 def _was_lost(evidence: Evidence, changes: list[Change], run: Run, after: Run) -> bool:
-    """Whether Redis lost something between two runs, and the database had not heard of the first one."""
+    """Whether Redis lost data between two runs, and the database had not recorded the first run."""
     meanwhile = (one for one in changes if run.began <= one.at <= after.began and not _is_beginning_of(after, one))
     has_landed = any((change.revision, change.code) >= (run.revision, RUNNING) for change in meanwhile)
     return not has_landed and any(since <= after.began and run.began <= until for since, until in evidence.losses)
 
 
 def _is_beginning_of(run: Run, change: Change) -> bool:
-    """It may land before the job has written its line."""
+    """Whether the change is the beginning of the run. It may be recorded before the job has written its line."""
     return (change.revision, change.code) == (run.revision, RUNNING) and change.at > run.began - SLACK
 
 
@@ -229,8 +235,9 @@ def ran_before_its_turn(evidence: Evidence) -> Iterator[Violation]:
 
 
 def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
-    """A run with page 2 says that another try was asked for with page 2: no run after it has page 1. A try by hand
-    begins where the last one was or at the beginning. What Redis lost before it had landed may be forgotten."""
+    """Find runs that go back to an earlier page. A run with page 2 proves that a try with page 2 was asked for, so
+    no later run may have page 1. A try by hand begins at the last page or at the first. A try that Redis lost
+    before the database recorded it may be forgotten."""
     lives = _lives(evidence)
     changes = evidence.changes_by_task()
     for job, runs in evidence.runs_by_job().items():
@@ -251,7 +258,7 @@ def forgotten_arguments(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _lives(evidence: Evidence) -> dict[int, list[int]]:
-    """The revisions in which each task was started, and tried again by hand."""
+    """The revisions in which each task was started or tried again by hand."""
     lives: dict[int, list[int]] = {}
     for task, changes in evidence.changes_by_task().items():
         lives[task] = [0]
@@ -274,7 +281,7 @@ def _stood_still(freezes: list[Freeze], worker: int, since: float, until: float)
 
 
 def _was_taken_for_dead(freezes: list[Freeze], run: Run, moment: float, node_ttl: float) -> bool:
-    """Whether its worker stood still for about as long as a node may be silent, after the run had begun and before
-    the moment."""
+    """Whether the run's worker was frozen for about as long as a node may be silent, after the run had begun and
+    before the moment."""
     its_own = (one for one in freezes if one.worker == run.worker and one.until - one.since > node_ttl / 2)
     return any(run.began < one.until and one.since < moment for one in its_own)

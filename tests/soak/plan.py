@@ -1,11 +1,11 @@
-"""What a seed means: which faults begin when. Each fault has random numbers of its own, so that leaving one out
-changes no other."""
+"""The plan of a seed: which faults begin when. Each fault has its own random numbers, so that leaving one out
+changes no other fault."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
 
-#: How often each fault comes, beside the others.
+#: How often each fault comes, relative to the others.
 WEIGHTS = {
     "redis_snapshot": 8,
     "redis_restore": 4,
@@ -37,7 +37,7 @@ class Fault:
 
     @property
     def random(self) -> Random:
-        """The same numbers each time it is asked for."""
+        """A new generator that gives the same numbers each time."""
         return Random(self.seed)
 
 

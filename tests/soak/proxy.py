@@ -1,12 +1,12 @@
-"""One address for servers that change: a process that passes bytes on.
+"""A fixed address for servers that change: a process that passes bytes on.
 
     python -m tests.soak.proxy redis postgres link
 
-prints the port of each name in one line of JSON, then reads commands from its input until that ends:
+prints the port of each name in one line of JSON, then reads commands from its input until the input ends:
 
-    to NAME PORT     connections that come from now on go there; those that are open stay where they are
-    hold NAME        what comes from the server waits here, as on a slow line
-    pass NAME        and goes on
+    to NAME PORT     new connections go to this port; open connections stay where they are
+    hold NAME        hold back what comes from the server, like a slow line
+    pass NAME        pass it on again
 """
 
 import asyncio
@@ -21,7 +21,7 @@ CHUNK = 65_536
 
 
 class Way:
-    """One address and where it leads."""
+    """One address, and the port to which it leads."""
 
     def __init__(self) -> None:
         self.target = 0
@@ -70,7 +70,7 @@ async def serve(names: list[str]) -> None:
 
 
 class Proxy:
-    """The process, from outside. It ends with its input, and so with us."""
+    """The proxy's process, as its parent sees it. It ends when its input ends, and so when the parent ends."""
 
     def __init__(self, *names: str) -> None:
         self._process = subprocess.Popen(
@@ -94,7 +94,7 @@ class Proxy:
         self._say(f"pass {name}")
 
     def end(self) -> None:
-        with self._process:  # closes its pipes, and waits
+        with self._process:  # closes its pipes and waits for it
             self._process.kill()
 
     def _say(self, command: str) -> None:

@@ -1,20 +1,20 @@
-"""One seed: its servers, a time of faults and traffic, a quiet time in which all must come true, the verdict.
+"""One seed: its servers, a time of faults and traffic, a quiet time after which all must hold, the verdict.
 
-The intervals are short, so that what is promised within one of them is seen within seconds:
+The intervals are short, so that a recovery that is promised within an interval happens within seconds:
 
-| what brings it back              | setting                              | here     |
+| recovery                         | setting                              | here     |
 | -------------------------------- | ------------------------------------ | -------- |
 | a dead node is noticed           | REFRESH_NODE_TTL_SECONDS, heartbeat  | 4 s, 0.5 |
-| its jobs and claims are given back, what was not sent is sent | REFRESH_RECOVER_INTERVAL_SECONDS | 1 s |
+| its jobs and claims are recovered, unsent jobs are sent | REFRESH_RECOVER_INTERVAL_SECONDS | 1 s |
 | drift is found                   | REFRESH_RECONCILE_INTERVAL_SECONDS, and its grace | 1 s, 2 s |
 | a fetched message comes back     | REFRESH_VISIBILITY_TIMEOUT_SECONDS   | 6 s      |
 | an emptied Redis is compared with the database | a reaper's pass, asked for by recovery | 10 s |
 
-The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS lie beyond the
-quiet time: what waits for them is late. If something is late, the reaper is asked for a pass, and the verdict says
-what is left after it. One thing may be late: a worker that is killed may take one message with it, because Redis
-had handed it to its socket and kombu had not noted it yet (docs/jobs.md). As many jobs as workers were killed may
-wait for the reaper.
+The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS are longer than
+the quiet time: a job that needs them is late. If anything is late, the seed asks the reaper for a pass, and the
+verdict says what is left after it. One delay is allowed: a killed worker may take one message with it, because
+Redis had written the message to its socket and kombu had not recorded it yet (docs/jobs.md). So at most as many
+jobs as workers were killed may wait for the reaper.
 """
 
 import argparse
@@ -54,15 +54,15 @@ SETTINGS = {
     "REFRESH_JOB_HOURS": "1",
 }
 DATABASE = "harbor_refresh"
-#: After all held, nothing may come back.
+#: Seconds after which all must still hold.
 STEADY_SECONDS = 8.0
-#: A quiet time is never longer, whatever moves.
+#: The longest quiet time, even if there is still progress.
 LONGEST_SECONDS = 300.0
-#: What is seen in one look and not in the next ones is a tick at work.
+#: How many more looks are compared with the last one. A line that some of them lack is a tick at work.
 LAST_LOOKS = 10
-#: How long nothing may move after the reaper's pass.
+#: Seconds without progress after the reaper's pass, after which the remaining work counts as left.
 REAPER_SECONDS = 30.0
-#: The reaper takes a message for lost when it was sent so long ago: 30 times the node's ttl.
+#: After so many seconds the reaper counts a message as lost: 30 times the node's ttl, and a little more.
 PATIENCE_SECONDS = 125.0
 HISTORIES = 5
 
@@ -80,13 +80,13 @@ class Soak:
         self.redis = RedisTier(self.servers, self.proxy)
         self.postgres = PostgresTier(self.servers, self.proxy)
         self.alive_until: dict[int, float] = {}
-        #: Between two looks at the processes, which are 0.1 s apart: a machine that is too busy for the short
-        #: intervals makes live nodes look dead, and shows here.
+        #: The longest time between two looks at the processes, which should be 0.1 s apart. It shows a machine
+        #: that is too busy for the short intervals, on which live nodes look dead.
         self.longest_pause = 0.0
         self._over = threading.Event()
 
     def prepare(self) -> None:
-        """Django, and the schema with the table of changes."""
+        """Set up Django, and the schema with the table of changes."""
         import django
         from django.core.management import call_command
         from django.db import connection
@@ -130,7 +130,7 @@ class Soak:
             cluster.end()
 
     def _watch(self) -> None:
-        """Which processes are alive, and whether a worker has ended that no fault has touched."""
+        """Record which processes are alive, and restart workers that ended without a fault."""
         looked_at = time.time()
         while not self._over.wait(0.1):
             now = time.time()
@@ -156,13 +156,13 @@ class Soak:
         return self._tell(seconds, late, left)
 
     def _reap(self) -> str:
-        """As an operator would."""
+        """Ask the reaper for a pass, as an operator does."""
         command = [sys.executable, "manage.py", "refresh_jobs", "reap", "--json"]
         done = subprocess.run(command, cwd=ROOT, env=self.cluster.env, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
     def _wait(self, seconds: float) -> list[str]:
-        """What does not hold when nothing has moved for so many seconds. A backlog that is worked off moves."""
+        """Wait until all holds. Return what does not hold after so many seconds in which no run began or ended."""
         began = moved_at = time.monotonic()
         moved = -1
         while left := self._look():
@@ -189,7 +189,7 @@ class Soak:
             self._over.wait(0.3)
 
     def what_does_not_hold(self) -> list[str]:
-        """K1 to K5, as in the tests of faults."""
+        """Check K1 to K5, as the fault tests do."""
         from executions.status import FINAL_CODE
         from harbor_refresh.invariants import set_aside, violations
         from tasks.models import Job
@@ -210,7 +210,7 @@ class Soak:
         return found + [f"{unfinished} jobs have not ended"] * bool(unfinished)
 
     def _records(self) -> dict[str, str]:
-        """What Redis knows of jobs at the end of the quiet time."""
+        """The records and messages of jobs that Redis has at the end of the quiet time."""
         from tasks.conf import refresh_settings
         from tasks.queue.keys import Keys
 
@@ -230,8 +230,8 @@ class Soak:
         return known
 
     def _made_good(self, late: list[str], left: list[str]) -> int:
-        """How many jobs only waited for the reaper, with nothing else late and nothing left; 0 if there were more
-        of them than workers were killed."""
+        """How many jobs waited for the reaper, if nothing else was late and nothing is left. 0 if there were more
+        of them than killed workers."""
         from executions.status import is_final
 
         if left or not late or not all(one.endswith("jobs have not ended") for one in late):
@@ -251,7 +251,7 @@ class Soak:
         made_good = self._made_good(late, left)
         if made_good:
             late = []
-        if late:  # what the reaper has made good was late all the same
+        if late:  # jobs that the reaper has repaired were late nevertheless
             known = {(one.name, one.job) for one in violations}
             before = self.judge(self._before_reaping).violations
             violations += [one for one in before if (one.name, one.job) not in known]

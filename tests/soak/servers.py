@@ -1,4 +1,4 @@
-"""The servers of one seed, each behind an address that stays, and its workers and beats."""
+"""The servers of one seed, each behind a fixed address, and its workers and beats."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from tests.soak.evidence import Diary
 from tests.soak.proxy import HOST, Proxy
 from tests.waiting import wait_for
 
-#: As redis.conf has it by default, but that snapshots are taken by us.
+#: The defaults of redis.conf, except that the soak takes the snapshots.
 REDIS = ("--appendonly", "no", "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "16mb")
 SNAPSHOT = "dump.rdb"
 POSTGRES = {
@@ -39,7 +39,7 @@ BEAT = "beat"
 
 
 class RedisTier:
-    """One address of Redis, and the server that it leads to now."""
+    """The address of Redis, and the server to which it leads now."""
 
     def __init__(self, directory: Path, proxy: Proxy) -> None:
         self.directory = directory
@@ -55,7 +55,7 @@ class RedisTier:
         return f"redis://{HOST}:{self.proxy.ports['redis']}/0"
 
     def client(self, server: EmbeddedRedis | None = None) -> Redis:
-        """Of the server itself, not through its address."""
+        """A client of the server itself, not through the address."""
         at_once = Retry(NoBackoff(), 0)
         return Redis(host=HOST, port=(server or self.primary).port, socket_timeout=10, retry=at_once)
 
@@ -66,7 +66,7 @@ class RedisTier:
         self.snapshots.append(copy)
 
     def _saved(self) -> bool:
-        """False while it makes one for a replica."""
+        """Take a snapshot; False if Redis is just making one for a replica."""
         try:
             return bool(self.client().save())
         except ResponseError as exc:
@@ -75,7 +75,7 @@ class RedisTier:
             return False
 
     def restore(self, snapshot: Path | None, seconds_away: float) -> None:
-        """Kill it; it comes back as it was when the snapshot was taken, or empty."""
+        """Kill the server and start it again with the data of the snapshot, or empty."""
         self.primary.kill()
         there = self.primary.directory / SNAPSHOT
         there.unlink(missing_ok=True)
@@ -94,8 +94,8 @@ class RedisTier:
             os.kill(pid, signal.SIGCONT)
 
     def fail_over(self, seconds_behind: float, *, kill_old: bool) -> None:
-        """To a replica that is so far behind. The old primary is killed, or becomes a replica of the new one and
-        closes none of its connections."""
+        """Fail over to a replica that is so many seconds behind. The old primary is killed, or becomes a replica
+        of the new primary and closes none of its connections."""
         old, new = self.primary, self._made()
         replica = self.client(new)
         self.proxy.lead("link", old.port)
@@ -125,7 +125,7 @@ class RedisTier:
 
 
 class Standby(EmbeddedPostgres):
-    """A copy of a primary that follows it."""
+    """A standby that follows a primary."""
 
     def __init__(self, directory: Path, primary: EmbeddedPostgres) -> None:
         super().__init__(directory, parameters=primary.parameters, database=primary.database)
@@ -150,7 +150,7 @@ class Standby(EmbeddedPostgres):
 
 
 class PostgresTier:
-    """One address of PostgreSQL, and the server that it leads to now."""
+    """The address of PostgreSQL, and the server to which it leads now."""
 
     def __init__(self, directory: Path, proxy: Proxy) -> None:
         self.directory = directory
@@ -170,7 +170,7 @@ class PostgresTier:
         self.primary.start()
 
     def fail_over(self, seconds_together: float, seconds_away: float) -> None:
-        """To a standby that has each commit before it is acknowledged, so that none is lost."""
+        """Fail over to a standby that has each commit before it is acknowledged, so that none is lost."""
         self._count += 1
         new = Standby(self.directory / f"postgres-{self._count}", self.primary).start()
         wait_for(lambda: self._asked(self.primary, "SELECT count(*) FROM pg_stat_replication")[0], "the standby")
@@ -202,7 +202,7 @@ class PostgresTier:
 
 
 class Workers:
-    """The workers and beats. What is done to them is written into the diary, for the judge."""
+    """The workers and beats. What is done to them is recorded in the diary, for the judge."""
 
     def __init__(self, cluster: Cluster, diary: Diary, names: str = "ab", *, processes: int = 3) -> None:
         self.cluster = cluster
@@ -232,7 +232,7 @@ class Workers:
         member.kill()
 
     def terminate(self, name: str, seconds: float) -> None:
-        """As an orchestrator does: SIGTERM, and SIGKILL after a while."""
+        """Send SIGTERM, and SIGKILL after so many seconds, as an orchestrator does."""
         member = self.members[name]
         self.diary.note("worker terminated", name=name, pid=member.process.pid)
         with suppress(ProcessLookupError):
@@ -253,7 +253,7 @@ class Workers:
             member.signal(signal.SIGCONT)
 
     def kill_child(self, name: str, choose: float) -> None:
-        """Of a worker that is ready: one that cannot start its processes ends, as Celery wants it."""
+        """Kill a child of a ready worker. By Celery's design, a worker that cannot start its processes ends."""
         member = self.members[name]
         children = children_of(member.process.pid)
         if children and " ready." in member.text():
@@ -261,7 +261,7 @@ class Workers:
                 os.kill(children[int(choose * len(children))], signal.SIGKILL)
 
     def ended_by_themselves(self) -> list[str]:
-        """Names of workers that are gone and that no fault has ended; only where none is at work."""
+        """Names of workers and beats that ended without a fault. Those that a fault is acting on are left out."""
         gone: list[str] = []
         for name in self.names:
             if self.locks[name].acquire(blocking=False):
@@ -289,7 +289,7 @@ class Workers:
 
 
 def children_of(pid: int) -> list[int]:
-    """The living ones; a process that was killed and not waited for does not live."""
+    """The living children. A zombie, which was killed and not waited for, does not count."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What is asked of the public functions while faults happen: jobs and their executions, and plain reports."""
+"""The calls of the public functions while faults happen: jobs and their executions, and plain reports."""
 
 import threading
 import time
@@ -23,11 +23,11 @@ from tasks.jobs import TrackedExecution, start
 from tests.soak import jobs as team
 from tests.soak.evidence import Diary
 
-#: What a caller has to expect when servers are away.
+#: The errors that a caller must expect when servers are away.
 EXPECTED = (RefreshError, DjangoDatabaseError, Execution.DoesNotExist)
 STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success", "Success")
 PLAIN_EXECUTIONS = 300
-#: How often each is asked for, beside the others.
+#: How often each act comes, relative to the others.
 ACTS = {
     "start": 60,
     "stop": 8,
@@ -40,11 +40,11 @@ ACTS = {
 
 
 class RollBack(Exception):
-    """Raised by us, to end a transaction."""
+    """Raised by the traffic to roll back a transaction."""
 
 
 def some_jobs(random: Random, visibility_timeout: float) -> list[Any]:
-    """Signatures and chains of them."""
+    """Random signatures, and chains of signatures."""
     short, long = random.uniform(0.5, 2), visibility_timeout + random.uniform(1, 4)
     value = [f"{random.randrange(10**9)}" for _ in range(3)]
     makers: list[tuple[float, Callable[[], Any]]] = [
@@ -105,7 +105,7 @@ class Traffic:
         connection.close()
 
     def _call(self, what: str, call: Callable[[], object]) -> tuple[str, object]:
-        """What became of it, and what it returned. A raw error of a library is a surprise."""
+        """Make the call; return its outcome and its value. A raw error of a library is a surprise."""
         begun = time.monotonic()
         outcome, value = "returned", None
         try:
@@ -130,7 +130,8 @@ class Traffic:
         return outcome, value
 
     def _ask(self, random: Random) -> None:
-        """Each act takes its random numbers before it does anything: they do not depend on what happens."""
+        """Act at random. The random numbers are taken before the act, so that they do not depend on its
+        outcome."""
         what = random.choices(list(ACTS), list(ACTS.values()))[0]
         signatures = some_jobs(random, self.visibility_timeout)
         newest = int(random.triangular(1, 40, 3))
@@ -164,7 +165,7 @@ class Traffic:
                 acts[verb]()
                 raise RollBack
 
-        # the outcome of a call that has not returned is not known: it counts as one that may have done it
+        # the outcome of a call that raised is not known: the judge assumes that it may have had its effect
         outcome, _ = self._call(what, act)
         if rolls_back:
             outcome = "rolled back"
