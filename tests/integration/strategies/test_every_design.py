@@ -17,6 +17,7 @@ from executions.errors import QueueUnavailable
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.reports import Report, report
 from harbor_refresh.invariants import violations
+from tasks import conf
 from tasks.pipeline import marks, wakeup
 from tasks.pipeline.marks import mark
 from tasks.pipeline.reconciliation import reconcile
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
 def test_the_settings_and_the_code_name_the_same_designs(settings: Settings) -> None:
-    assert set(settings.STRATEGIES) == set(STRATEGIES)
+    assert set(conf.STRATEGIES) == set(STRATEGIES)
     for name in STRATEGIES:
         settings.REFRESH_STRATEGY = name
         assert strategy().name == name
