@@ -49,7 +49,7 @@ def _redis_candidates() -> Iterator[Path]:
 
 
 def _postgres_candidates(account: Account | None) -> Iterator[Path]:
-    """The wheel's folder, the one of PATH's `postgres`, `pg_config`'s, then distributions' own."""
+    """The folders of the wheel, of PATH's `postgres`, of `pg_config`, then those of the distributions."""
     if wheel := _postgres_wheel():
         yield wheel if can_enter(wheel, account) else _public_copy(wheel)
     if on_path := shutil.which("postgres"):
@@ -62,7 +62,7 @@ def _postgres_candidates(account: Account | None) -> Iterator[Path]:
 
 
 def _packaged_postgres() -> list[Path]:
-    """The versioned folders of Debian and Red Hat, the newest first; they are not on PATH."""
+    """The versioned folders of Debian and Red Hat, newest first; they are not on PATH."""
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
     return sorted(folders, key=lambda folder: _numbers(str(folder)) or (0, 0), reverse=True)
 
