@@ -1,4 +1,4 @@
-"""The queue of executions whose status may be out of date: two sets in Redis, and the verbs over them."""
+"""The queue of executions whose status may be out of date: two sets in Redis, and the operations on them."""
 
 from functools import cache
 
@@ -11,5 +11,5 @@ __all__ = ["ExecutionQueue", "execution_queue"]
 
 @cache
 def execution_queue() -> ExecutionQueue:
-    """The queue of this process, by the settings. Connections are made when first used."""
+    """Return the queue of this process, built from the settings. It connects on first use."""
     return ExecutionQueue(refresh_settings(), patient(), single())

@@ -1,4 +1,4 @@
-"""A claim is a value: members taken together by one node at one moment, which is what makes their tokens."""
+"""A claim is a value: members taken together by one node at one moment. Node and moment make their tokens."""
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -31,8 +31,8 @@ class Claim:
         return self.only(text for number, text in zip(self.ids, self.members, strict=True) if number not in ids)
 
     def in_order(self) -> "Claim":
-        """Neighbours beside each other. As text, which is the order of the ids but for their length: to read
-        them would take three times as long, and a neighbour is as good."""
+        """Sort the members so that neighbouring ids are together. They are sorted as text, which differs from the
+        order of the ids only where these differ in length; to sort by number would take three times as long."""
         return self.only(sorted(self.members))
 
     def split(self, size: int) -> Iterator["Claim"]:
@@ -40,8 +40,8 @@ class Claim:
             yield self.only(self.members[start : start + size])
 
     def to_message(self) -> dict[str, str]:
-        """Thousands of members travel as one text: a list of them would be made and read again one by one
-        in each process on its way. A vendor has no colon, so two of them part the members."""
+        """Return the claim as a message. Its members are one text, because a list of thousands would be encoded
+        and decoded item by item in each process on its way. A vendor has no colon, so `::` separates them."""
         return {"node": self.node, "stamp": self.stamp, "members": "::".join(self.members)}
 
     @classmethod
@@ -52,7 +52,7 @@ class Claim:
         return len(self.members)
 
     def __str__(self) -> str:
-        """What a person reads in Flower: the one execution, or the first and how many there are."""
+        """Return what Flower shows: the single execution, or the first one and the number of all."""
         if not self.members:
             return "nothing"
         number, _, vendor = self.members[0].partition(":")
@@ -63,14 +63,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one claim brought, and what it saw of the queue around it."""
+    """The members of one claim, and the state of the queue it saw."""
 
     claim: Claim
     attempts: dict[str, int]
     backlog: int
     live_nodes: int
-    #: Another claim would bring more: some are left, and there is room for them.
+    #: Members are left, and there is room for them: another claim would take more.
     more: bool = False
-    #: Seconds until a member that was too hot may be claimed; 0 if there was none.
+    #: Seconds until the first hot member may be claimed; 0 if no member rests.
     wait: float = 0.0
     unreadable: tuple[bytes, ...] = ()

@@ -1,4 +1,4 @@
-"""The clock of Redis, as a moment: what it is compared with is of the same clock."""
+"""Moments of the clock of Redis. Compare them only with moments of the same clock."""
 
 from datetime import UTC, datetime
 

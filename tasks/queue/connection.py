@@ -1,10 +1,10 @@
-"""The connection to Redis, and the one place where its errors become ours.
+"""The connection to Redis, and the only place where its errors become ours.
 
-Two clients, because a verb may or may not be sent twice. Adding, completing and looking are the same done
-twice, so the `patient` client tries again over a new connection. A claim that is sent twice would take two
-batches, so the `single` client never repeats: it fails, and the node starts a new life.
+There are two clients, because only some operations may be sent twice. To add, complete and look is idempotent, so
+the `patient` client tries again over a new connection. A claim sent twice would take two batches, so the `single`
+client never repeats: it fails, and the node takes a new name.
 
-A server that answers and does not serve counts as one that is away (`NotServing`).
+A server that answers but does not serve counts as away (`NotServing`).
 """
 
 import re
@@ -26,30 +26,30 @@ from redis.retry import Retry
 from executions.errors import QueueUnavailable
 from tasks.conf import refresh_settings
 
-#: The server is not the one to ask: it is a replica, or lost its primary or its cluster, or was demoted while the
-#: client waited. (To one that still loads its data the library gives an error of the connection.)
+#: Another server should be asked: this one is a replica, lost its primary or its cluster, or was demoted while the
+#: client waited. (While a server loads its data, the library raises a connection error.)
 ELSEWHERE = ("READONLY", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED")
-#: The server is the one to ask and refuses: it is full, cannot save, has too few replicas, or runs a long script.
+#: This server should be asked, and refuses: it is full, cannot save, has too few replicas, or runs a long script.
 REFUSED = ("OOM", "MISCONF", "NOREPLICAS", "BUSY")
-#: The code begins the answer. EXEC puts words of its own before it, and so does Redis before 7 in a script.
+#: The answer starts with the code. EXEC puts words of its own before it, and so does Redis before 7 in a script.
 _CODE = re.compile(
     rf"(?:(?:EXECABORT|ERR Error running script).*: -?)?({'|'.join(ELSEWHERE + REFUSED)}) ", re.DOTALL
 )
 
-#: A verb begins no other attempt after so many times the time that one answer may take.
+#: An operation starts no further attempt after this many times the timeout of one answer.
 PATIENCE = 1.5
 
 
 class NotServing(ResponseError):
-    """The server answers, and serves nothing at the moment."""
+    """The server answers, but serves nothing at the moment."""
 
 
 class WrongServer(NotServing):
-    """Another server serves in its place: a new connection may lead there."""
+    """Another server serves in its place; a new connection may reach that one."""
 
 
 class _Wary:
-    """A connection that is made anew after the answer of a wrong server."""
+    """A connection that reconnects after an answer of the wrong server."""
 
     def read_response(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -73,7 +73,7 @@ class WarySSLConnection(_Wary, redis.SSLConnection):
 
 
 class _Verb(threading.local):
-    """What this thread is asking of Redis."""
+    """The Redis operation that this thread is in."""
 
     began: float | None = None
     is_trying = False
@@ -85,10 +85,10 @@ _verb = _Verb()
 
 
 class Patience(Retry):
-    """Tries again, so often at most, and only while the verb's time lasts.
+    """Retry up to a number of tries, and only within the time of the operation.
 
-    The library asks for retries in connecting and in the checks of a connection as well, inside those of the
-    command: four times four attempts. Inside an attempt there is only one.
+    The library also retries inside a command: while it connects, and while it checks a connection. That would be
+    four times four attempts. Inside an attempt this class does not retry.
     """
 
     def __init__(self, timeout: float, tries: int) -> None:
@@ -124,7 +124,7 @@ class Patience(Retry):
 
 @contextmanager
 def redis_errors_translated() -> Iterator[None]:
-    """Around one verb: its commands share the time that it may take."""
+    """Translate the errors of one operation. Its commands share the time that it may take."""
     if _verb.absence:
         raise QueueUnavailable(_verb.absence)
     before, _verb.began = _verb.began, monotonic()
@@ -141,9 +141,9 @@ def redis_errors_translated() -> Iterator[None]:
 
 @contextmanager
 def absence_remembered() -> Iterator[None]:
-    """Around the verbs of one page: after one has found Redis away, the others of this thread fail without asking.
+    """For the operations of one page: after one found Redis away, the next ones of this thread fail at once.
 
-    Not for workers: a completion or a sign of life that is not tried makes more of an outage than it is.
+    Not for workers: to skip a completion or a heartbeat would make an outage worse than it is.
     """
     _verb.remembers_absence, _verb.absence = True, None
     try:

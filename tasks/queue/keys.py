@@ -5,18 +5,18 @@
 | `queue:v2`     | set    | `ID:VENDOR`, executions whose status may be out of date | the executions there are   |
 | `processing`   | set    | `ID:VENDOR:NODE:TIMESTAMP`, claimed and not finished    | live nodes x share         |
 | `attempts`     | hash   | `ID:VENDOR` → how often it failed                       | queue and processing       |
-| `nodes`        | zset   | live nodes by their last sign of life                   | live nodes                 |
-| `wake`         | string | a tick is on its way or was there a moment ago          | one, expires               |
+| `nodes`        | zset   | live nodes by their last heartbeat                      | live nodes                 |
+| `wake`         | string | a tick was sent or ran a moment ago                     | one, expires               |
 | `pause`        | string | exists while the database is away                       | one, expires               |
-| `stamp`        | string | the last stamp given                                    | one                        |
-| `cursor`       | string | how far claims have gone through the queue              | one                        |
+| `stamp`        | string | the last stamp issued                                   | one                        |
+| `cursor`       | string | where the last claim stopped scanning the queue         | one                        |
 | `heat`         | hash   | `ID:VENDOR` → how long it rests, and since when         | 1,000, expires             |
 | `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | 1,000, expires             |
-| `lock`         | string | the token of who works a cycle (`lock` design only)     | one, expires               |
-| `presence`     | hash   | since when signs of life come without a gap; the server | one, of three fields       |
+| `lock`         | string | the token of the worker in a cycle (`lock` design only) | one, expires               |
+| `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
 | `jobs`         | hash   | job → its record, while it is in progress; `memory`     | jobs begun and not ended   |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
-| `instances`    | zset   | `ID:NODE` by last sign of life (`hash` design only)     | live workers, expires      |
+| `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
 """
 
 
@@ -39,5 +39,5 @@ class Keys:
         self.instances = prefix + "instances"
 
     def named(self, *names: str) -> list[str]:
-        """As a script wants them, in its order."""
+        """Return these keys in the order that a script takes them."""
         return [getattr(self, name) for name in names]

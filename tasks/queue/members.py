@@ -1,7 +1,7 @@
 """The two strings that live in Redis: the member `ID:VENDOR` and the token `ID:VENDOR:NODE:TIMESTAMP`.
 
-Owns how they are written and read. Whatever cannot be read is told apart here, once, so that a member
-that somebody else wrote stops nobody.
+Owns how they are written and read. Members that cannot be read are separated here, in one place, so that a member
+written by another program stops no worker.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from executions.status import MAX_ID, MAX_VENDOR
 
 _MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
-#: Many at once, each with a line break behind it; a member that is fine may still not match.
+#: Many members at once, each followed by a line break. A valid member may still not match.
 _PLAIN = re.compile(rf"(?:[1-9][0-9]{{0,17}}:[^:\n\x00]{{1,{MAX_VENDOR}}}\n)*")
 _TOKEN = re.compile(r"(.+):([^:]+):(0|[1-9][0-9]{0,18})", re.DOTALL)
 
@@ -25,7 +25,7 @@ def execution_id(text: str) -> int:
 
 
 def readable(raw: bytes) -> str | None:
-    """The member as text; None if it is not UTF-8, has no vendor, or no id that a bigint can hold."""
+    """Return the member as text; None if it is not UTF-8, has no vendor, or no id that fits a bigint."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -37,18 +37,18 @@ def readable(raw: bytes) -> str | None:
 
 
 def all_readable(raws: Sequence[bytes]) -> list[str] | None:
-    """All of them as text, in one look, or None if each must be looked at by itself."""
+    """Return all members as text, checked together; None if each must be checked by itself."""
     try:
         text = b"\n".join([*raws, b""]).decode()
     except UnicodeDecodeError:
         return None
-    if text.count("\n") != len(raws) or not _PLAIN.fullmatch(text):  # one that has a line break might read as two
+    if text.count("\n") != len(raws) or not _PLAIN.fullmatch(text):  # a member with a line break might read as two
         return None
     return text.split("\n")[:-1]
 
 
 def sorted_out(raws: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
-    """What can be read, as text, and what cannot."""
+    """Return the readable members as text, and the unreadable ones as they are."""
     if plain := all_readable(raws):
         return plain, ()
     texts = [readable(one) for one in raws]
@@ -64,7 +64,7 @@ class Token:
 
     @property
     def is_worked_on(self) -> bool:
-        """Some process has begun to work; an even stamp waits for one (see lua/_shared.lua)."""
+        """True if a process works on it; an even stamp means that it waits for one (see lua/_shared.lua)."""
         return self.stamp % 2 == 1
 
     @classmethod

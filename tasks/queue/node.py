@@ -1,7 +1,7 @@
-"""Who claims: a node is one incarnation of one process, and its name is never used again.
+"""The node: one life of one process, the holder of claims. Its name is never used again.
 
-A pool child of a worker is a node of its own, so the death of a child is seen like the death of a whole
-worker, by its silence. See docs/decisions/0004-a-node-is-a-process.md.
+Each pool child of a worker is a node of its own, so the death of a child is noticed like the death of a whole
+worker: its heartbeats stop. See docs/decisions/0004-a-node-is-a-process.md.
 """
 
 import os
@@ -12,7 +12,7 @@ import time
 
 
 class Node:
-    """The name this process claims under. After a fork the child is somebody else."""
+    """The name this process claims under. After a fork the child gets a new one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,9 +27,9 @@ class Node:
             return self._name
 
     def renew(self) -> None:
-        """Start a new life: what the old one may still hold is given back when its silence is noticed.
+        """Take a new name. What the old one may still hold is released when its silence is noticed.
 
-        For a process that lost its connection in the middle of a claim and cannot know what it got.
+        For a process that lost its connection in the middle of a claim and cannot know what it holds.
         """
         with self._lock:
             self._become_new()
@@ -42,7 +42,7 @@ class Node:
 
 
 def host_of(node: str) -> str:
-    """The host of a node, by its name."""
+    """Return the host in the name of a node."""
     return node.rsplit("-", 2)[0]
 
 

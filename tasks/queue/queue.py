@@ -1,8 +1,8 @@
-"""ExecutionQueue: the verbs over the keys of `keys`, each one Lua script, each atomic.
+"""ExecutionQueue: the operations on the keys of `keys`. Each is one Lua script, so each is atomic.
 
-Owns what a claim means: a member on the queue may be claimed; a claimed member has one live token; only a
-live token can be completed or given back. Knows nothing of the database: whether a member's execution
-exists, and what its status is, is for the use cases.
+Owns the rules of a claim: a member on the queue may be claimed; a claimed member has one live token; only a
+live token can be completed or released. Knows nothing of the database: the use cases know whether a member's
+execution exists, and what its status is.
 """
 
 from collections import defaultdict
@@ -21,9 +21,9 @@ from tasks.queue.scripts import SCRIPTS
 from tasks.queue.sets import PAGE, pages
 from tasks.queue.verbs import Verbs
 
-#: Tokens in one look at processing: to read is cheaper than to write.
+#: Tokens in one page of processing. Larger than a page of writes, because reading is cheaper.
 LOOK_PAGE = 4_000
-#: Up to this backlog every execution is looked at by itself: a subtask of its own, a rest if it is hot.
+#: Up to this backlog every execution is treated by itself: it gets its own subtask, and rests if it is hot.
 SMALL = 16
 WAKE_TTL_MS = 2_000
 
@@ -52,7 +52,7 @@ class GivenBack:
 
 @dataclass(frozen=True)
 class Sign:
-    """Nodes that are alive, and how many were found dead by this sign of life, and by no other."""
+    """The number of live nodes, and of the nodes that this heartbeat, and no other, found dead."""
 
     live: int
     silent: int
@@ -60,8 +60,8 @@ class Sign:
 
 @dataclass(frozen=True)
 class Stats:
-    """`since`: signs of life have come without a gap since then. If it `is_settled`, a node that is not among the
-    live ones is dead."""
+    """`since`: heartbeats have come without a gap since then. If it `is_settled`, a node that is not in `nodes` is
+    dead."""
 
     now: int
     backlog: int
@@ -74,7 +74,7 @@ class Stats:
 
 
 def _claim_of(raw: bytes) -> bytes:
-    """The claim a token belongs to, unread: what stands behind its second colon."""
+    """Return the claim of a token without parsing it: the text after its second colon."""
     return raw.split(b":", 2)[-1]
 
 
@@ -88,7 +88,7 @@ class ExecutionQueue(Verbs):
         self._rest_us = round(conf.rest * 1_000_000)
 
     def add(self, members: Iterable[str]) -> Marked:
-        """Mark executions. `wake` tells the caller to send a tick: nobody else will."""
+        """Mark executions. If `wake` is set the caller must send a tick, because no other process will."""
         added, wake = 0, False
         for page in pages(members):
             one, woken = self._run("add", WAKE_TTL_MS, SMALL, *page)
@@ -96,10 +96,10 @@ class ExecutionQueue(Verbs):
         return Marked(added, wake)
 
     def claim_batch(self, node: str, count: int) -> Batch:
-        """Take up to `count` members, no more than the live nodes have room for.
+        """Claim up to `count` members, no more than the live nodes have room for.
 
-        Members nobody can read are dropped here and told in the batch: they were claimed like the
-        others, so dropping them is completing them.
+        Unreadable members are dropped here and listed in the batch. They were claimed like other members, so to
+        drop them is to complete them.
         """
         conf = self.conf
         stamp, cursor, raw, attempts = b"0", b"0", list[bytes](), dict[bytes, int]()
@@ -116,7 +116,7 @@ class ExecutionQueue(Verbs):
                 backlog, live = waited, nodes
             raw += more
             attempts |= {name: int(times) for name, times in zip(more, failures, strict=False) if int(times)}
-            # of a short queue no second page, which would not look who is too hot
+            # a short queue gets no second page, because a second page does not let hot members rest
             is_looked_at = self._rest_us > 0 and backlog <= SMALL
             if not more or wait or is_looked_at or len(raw) >= backlog:
                 break
@@ -129,7 +129,7 @@ class ExecutionQueue(Verbs):
         return Batch(claim, failed, backlog, live, more, wait / 1_000_000, tuple(dropped))
 
     def take_over(self, claim: Claim, node: str) -> Claim:
-        """The part of the claim that is still live, now under `node`."""
+        """Move the part of the claim that is still live to `node`, and return it."""
         stamp, taken = b"0", list[str]()
         for page in pages(claim.members):
             stamp, count, *some = self._run("take_over", claim.suffix, node, stamp, *page, once=True)
@@ -137,7 +137,7 @@ class ExecutionQueue(Verbs):
         return Claim(node, stamp.decode(), tuple(taken))
 
     def mark_complete(self, claim: Claim) -> Completed:
-        """Done with these. `outlived` of them were recovered meanwhile: nothing was changed for those."""
+        """Complete the claim. `outlived` of its members were recovered meanwhile, and stay unchanged."""
         total, wake, left = 0, False, len(claim)
         for page in pages(claim.members):
             left -= len(page)
@@ -147,7 +147,7 @@ class ExecutionQueue(Verbs):
         return Completed(total, len(claim) - total, bool(wake))
 
     def mark_failed(self, claim: Claim, *, counted: bool = True) -> GivenBack:
-        """Back to the queue, with an attempt counted unless the failure was nobody's."""
+        """Release the claim to the queue. It counts as an attempt unless the members are not to blame."""
         limit = self.conf.max_attempts if counted else 0
         total = GivenBack()
         for page in pages(claim.members):
@@ -156,19 +156,19 @@ class ExecutionQueue(Verbs):
         return total
 
     def recover_stale(self, *, idle: bool = False) -> tuple[GivenBack, tuple[bytes, ...]]:
-        """Give back the claims of dead nodes, and any claim that is too old, in bounded pages.
+        """Release the claims of dead nodes and claims that are too old, in bounded pages.
 
-        1. Go through processing a page at a time. A claim is judged once, by the first of its tokens.
-        2. A claim whose node is silent or whose stamp is too old is a suspect (or one from the future: then
-           the clock has gone back). Before a node is called silent, look again who is alive: a node gives a
-           sign of life with every claim it takes over, so whoever is on the page is seen. If nothing waits
-           with the broker (`idle`), a claim that waits for longer than a node may be silent is one, too,
-           whoever made it: the worker that had its message is dead, and the message with it.
-        3. Give each suspect back by its token. If its owner completes it in the meantime, or another
-           recovery was quicker, the token is gone and nothing happens. It counts as an attempt only if
-           a process had begun to work on it, and is dead or too slow: to wait for a worker is no failure.
+        1. Read processing in pages. A claim is judged once, by the first of its tokens.
+        2. Suspect a claim whose node is silent, or whose stamp is too old, or in the future (then the clock has
+           gone back). Read the live nodes again before a node counts as silent: a node sends a heartbeat with
+           every claim it takes over, so each live node with a token on the page is seen. If nothing waits with the
+           broker (`idle`), also suspect a claim of any node that has waited for longer than a node may be silent:
+           the worker that had its message is dead, and the message is lost with it.
+        3. Release each suspect by its token. If its owner completes it meanwhile, or another recovery was
+           quicker, the token is gone and nothing happens. It counts as an attempt only if a process had begun to
+           work on it and is dead or too slow: to wait for a worker is no failure.
 
-        Returns what went back, and the tokens nobody could read, which were dropped.
+        Returns what was released, and the unreadable tokens, which were dropped.
         """
         total, unreadable = GivenBack(), list[bytes]()
         sound = set[bytes]()
@@ -195,14 +195,15 @@ class ExecutionQueue(Verbs):
         return total, tuple(unreadable)
 
     def _is_sound(self, token: Token, look: Stats, *, idle: bool) -> bool:
-        """To give back too early is harmless: its completion is fenced, and its message finds nothing. A token of
-        a live node from before a gap may be one that a restarted Redis remembers and its node has completed."""
+        """Whether a claim stays. To release too early is harmless: its completion is fenced, and its message finds
+        no tokens. A token of a live node from before a gap may be one that a restarted Redis still has although
+        its node has completed it."""
         limit = self.conf.node_ttl if idle and not token.is_worked_on else self.conf.stale
         is_from_before_a_gap = look.is_settled and token.stamp < look.since
         return token.node in look.nodes and not is_from_before_a_gap and not self._is_older(token, look, limit)
 
     def _is_failure(self, token: Token, look: Stats) -> bool:
-        """A process had begun to work on it, and is dead or too slow."""
+        """True if a process had begun to work on it, and is dead or too slow."""
         is_dead = token.node not in look.nodes and look.is_settled
         return token.is_worked_on and (is_dead or self._is_older(token, look, self.conf.stale))
 
@@ -210,10 +211,10 @@ class ExecutionQueue(Verbs):
         return abs(look.now - token.stamp) > seconds * 1_000_000
 
     def lost(self, members: Iterable[str]) -> list[str]:
-        """Those of the members that are neither on the queue nor in flight.
+        """Return the members that are neither on the queue nor in flight.
 
-        Who is in flight is looked at twice: a token that is taken over in the middle of one look may be
-        missed by it. A claim is taken over once, so not by the other as well.
+        The tokens in flight are read twice: one pass may miss a token that is taken over during it. A claim is
+        taken over once, so the other pass does not miss it as well.
         """
         missing = set(sets.missing(self._redis, self.keys.queue, members))
         for _ in range(2):
@@ -222,16 +223,16 @@ class ExecutionQueue(Verbs):
         return sorted(missing)
 
     def wake(self, *, anyway: bool = False) -> bool:
-        """True if members wait and the caller must send the tick; `anyway`: though one seems on its way."""
+        """Return whether members wait and the caller must send a tick; `anyway`: even if a tick was sent."""
         return bool(self._run("wake", WAKE_TTL_MS, int(anyway)))
 
     def forget_wake(self) -> None:
-        """This tick has claimed its last: the next who has a reason may send one."""
+        """Allow the next tick: this one has finished claiming."""
         with redis_errors_translated():
             self._redis.delete(self.keys.wake)
 
     def pause(self) -> None:
-        """Nobody claims for a while: the database is away, and trying faster does not bring it back."""
+        """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
         milliseconds = round(self.conf.pause * 1000)
         if milliseconds > 0:
             with redis_errors_translated():
@@ -248,7 +249,7 @@ class ExecutionQueue(Verbs):
         return Stats(int(now), backlog, in_flight, failed, pause_ms, live, int(since), bool(is_settled))
 
     def claims(self) -> Iterator[Token | bytes]:
-        """Every token in flight; one that cannot be read comes as it is."""
+        """Yield every token in flight; an unreadable token is yielded as its bytes."""
         for page in self._processing_pages():
             for raw in page:
                 yield Token.read(raw) or raw

@@ -1,4 +1,4 @@
-"""The Lua scripts of a package, and the keys each of them takes, in order."""
+"""The Lua scripts of a package, and the keys that each of them takes, in order."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,7 +8,7 @@ from importlib.resources import files
 class Scripts:
     """The files `NAME-COUNT.lua` in the folder `lua` of a package; COUNT is the number of keys.
 
-    `before` names what is put before each of them, as package and file.
+    `before` names the files that are prepended to each of them, as package and file.
     """
 
     def __init__(self, package: str, keys: Mapping[str, tuple[str, ...]], *before: tuple[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Reading a set of any size, in pages: what is in it, and who is not."""
+"""Read a set of any size in pages: its members, and which members are missing from it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -10,7 +10,7 @@ from tasks.queue.connection import redis_errors_translated
 
 T = TypeVar("T")
 
-#: Members in one command. Larger pages are fewer commands, smaller ones keep others waiting less: see
+#: Members in one command. Larger pages need fewer commands, smaller ones block other clients for less time: see
 #: docs/decisions/0012-short-scripts.md.
 PAGE = 1_500
 
@@ -22,7 +22,7 @@ def pages(items: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
 
 
 def sized_pages(items: Iterable[tuple[T, int]], most: int, *, count: int | None = None) -> Iterator[list[T]]:
-    """Items with sizes, in pages of at most so much in all, and of so many. A larger item is a page by itself."""
+    """Group items into pages of at most `most` in size and `count` in number. A larger item is its own page."""
     page: list[T] = []
     total = 0
     for item, size in items:
@@ -36,7 +36,7 @@ def sized_pages(items: Iterable[tuple[T, int]], most: int, *, count: int | None 
 
 
 def scan(redis: Redis, key: str, count: int) -> Iterator[Sequence[bytes]]:
-    """Everything in the set, in pages. Whoever is in it all the while is seen, perhaps twice."""
+    """Yield the members of the set in pages. A member that is in it all the time is seen, perhaps twice."""
     cursor = 0
     while True:
         with redis_errors_translated():
@@ -48,7 +48,7 @@ def scan(redis: Redis, key: str, count: int) -> Iterator[Sequence[bytes]]:
 
 
 def missing(redis: Redis, key: str, members: Iterable[str]) -> Iterator[str]:
-    """Those of the members that are not in the set."""
+    """Yield the members that are not in the set."""
     for page in pages(members):
         with redis_errors_translated():
             there = cast("list[int]", redis.smismember(key, page))

@@ -1,4 +1,4 @@
-"""What ExecutionQueue, JobRecords and Counts are made of: scripts over keys, run by one of two clients."""
+"""The base of ExecutionQueue, JobRecords and Counts: scripts over keys, run by one of two clients."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ class Verbs:
     def __init__(
         self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
     ) -> None:
-        """`edited` may change the text of each script: a test puts its clock in."""
+        """`edited` may change the text of each script: a test inserts its clock."""
         self.conf = conf
         self.keys = Keys(conf.key_prefix)
         self._redis = patient

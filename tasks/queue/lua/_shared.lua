@@ -1,12 +1,12 @@
--- Put before every script: Redis's own clock in microseconds, stamps, which tokens are live, and whether silence means
--- death.
+-- Prepended to every script: the clock of Redis in microseconds, stamps, live tokens, and the rule that tells whether
+-- a silent node is dead.
 
 -- Lua would write a large number as 1.7e+15.
 local function text(number)
     return string.format('%.0f', number)
 end
 
--- Asked once a script: every command a script calls is one more for Redis to do.
+-- Read once in a script, because every call of redis.call costs Redis time.
 local clock = nil
 local function now_us()
     if not clock then
@@ -16,11 +16,11 @@ local function now_us()
     return clock
 end
 
--- A stamp is the time, and is never given twice, even if the clock stands still or goes back a little; so
--- two claims never share a token. Its last bit tells what the holder does: a claim that WAITS for a worker
--- has an even stamp, one that a process WORKS on an odd one. Only a claim that was worked on counts as an
--- attempt when its node dies. `last` is the last stamp given, which the caller replaces by this one. A last
--- stamp from far in the future is the mark of a clock that has been put right since: forget it.
+-- Return a stamp that was never issued before: the time, or the last stamp plus 1 or 2 if the clock stands still or
+-- goes back a little. So two claims never share a token. The last bit tells what the holder does: an even stamp
+-- (WAITS) is a claim that waits for a worker, an odd stamp (WORKS) is a claim that a process works on. Only a claim
+-- that was worked on counts as an attempt when its node dies. `last` is the last stamp issued; the caller replaces it
+-- by the new one. A last stamp more than a minute ahead comes from a clock that was wrong, so it is ignored.
 local WAITS, WORKS = 0, 1
 local MINUTE = 60 * 1000000
 
@@ -37,7 +37,7 @@ local function stamp_after(last, what)
     return text(stamp)
 end
 
--- How many nodes gave a sign of life within `ttl`. A sign from the future is none: the clock went back.
+-- Count the nodes with a heartbeat within `ttl`. A heartbeat from the future does not count: the clock went back.
 local function live_nodes(nodes, ttl)
     local now = now_us()
     return redis.call('ZCOUNT', nodes, text(now - ttl), text(now + ttl))
@@ -47,7 +47,7 @@ local function sign_of_life(nodes, node)
     redis.call('ZADD', nodes, text(now_us()), node)
 end
 
--- The tokens of the members ARGV[first..] with this suffix.
+-- Return the tokens of the members ARGV[first..] with this suffix.
 local function tokens_of(suffix, first)
     local tokens, tail = {}, ':' .. suffix
     for i = first, #ARGV do
@@ -56,7 +56,7 @@ local function tokens_of(suffix, first)
     return tokens
 end
 
--- Of the members ARGV[first..], those whose token with this suffix is live, and these tokens. Mostly all are.
+-- Return those members of ARGV[first..] whose token with this suffix is live, and their tokens. Mostly all are live.
 local function live_members(processing, suffix, first)
     local tokens = tokens_of(suffix, first)
     local flags, live = redis.call('SMISMEMBER', processing, unpack(tokens)), 0
@@ -76,9 +76,9 @@ local function live_members(processing, suffix, first)
     return members, some
 end
 
--- Silence means death only while signs of life get through. `presence` notes since when they have come to this
--- server without a gap, and when the last heartbeat of any node came. A server that was restarted, or that took over
--- from another, has another run id: what it holds may be older than what its clients remember.
+-- A silent node counts as dead only while heartbeats reach this server. `presence` stores since when heartbeats have
+-- come without a gap, when the last heartbeat of any node came, and the run id of the server. A server that restarted
+-- or took over from another server has another run id: its data may be older than what its clients remember.
 local server = nil
 local function this_server()
     if not server then
@@ -102,7 +102,8 @@ local function begin_presence(presence)
     redis.call('HSET', presence, 'since', now, 'heard', now, 'server', this_server())
 end
 
--- Whether a node or a run that has been silent for `ttl` is dead: each that is alive has had the time to be heard.
+-- Whether a node or a run that has been silent for `ttl` is dead: heartbeats have come without a gap for longer than
+-- `ttl`, so every live node has had time to send one.
 local function is_settled(presence, ttl)
     local since = presence_of(presence, ttl)
     return since ~= nil and now_us() - since > ttl

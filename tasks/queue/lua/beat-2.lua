@@ -1,14 +1,14 @@
--- Gives a sign of life of one node, and forgets the nodes that are dead. Each dead node is found by one sign of life of
--- another, which is told: its process asks for recovery at once.
+-- Records the heartbeat of one node, and removes the nodes that are dead. Each dead node is removed by exactly one
+-- heartbeat of another node, which gets their number; its process then asks for recovery at once.
 --
--- KEYS[1] nodes     zset  NODE by its last sign of life (us)
--- KEYS[2] presence  hash  since when signs of life have come without a gap (us), the last one, the server
+-- KEYS[1] nodes     zset  NODE by its last heartbeat (us)
+-- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
 -- ARGV[1] node
 -- ARGV[2] node ttl, us
--- returns {live nodes, nodes that were found dead by this sign}
+-- returns {live nodes, nodes that this heartbeat found dead}
 --
--- After a gap (Redis was away, or no worker ran) nodes have a ttl to be heard again before any is taken for dead. A
--- sign from the future comes from a clock that has gone back since, and is forgotten as well.
+-- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
+-- heartbeat from the future comes from a clock that has gone back; that node is removed as well.
 local nodes, presence = KEYS[1], KEYS[2]
 local node, ttl = ARGV[1], tonumber(ARGV[2])
 

@@ -3,46 +3,46 @@
 -- KEYS[1] queue       set     ID:VENDOR
 -- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
--- KEYS[4] nodes       zset    NODE by its last sign of life (us)
+-- KEYS[4] nodes       zset    NODE by its last heartbeat (us)
 -- KEYS[5] wake        string  see wake-3.lua
 -- KEYS[6] pause       string  exists while the database is away
--- KEYS[7] stamp       string  the last stamp given
--- KEYS[8] cursor      string  how far claims have gone through the queue
--- KEYS[9] heat        hash    ID:VENDOR -> STEP:US, how long it rests and since when
+-- KEYS[7] stamp       string  the last stamp issued
+-- KEYS[8] cursor      string  where the last claim stopped scanning the queue
+-- KEYS[9] heat        hash    ID:VENDOR -> STEP:US, the step of its rest, and when the rest began
 -- KEYS[10] marks      hash    ID:VENDOR -> how often it was marked while it waited
 -- ARGV[1] node
--- ARGV[2] how many at most in this page
--- ARGV[3] how many are worth a claim: with less room than that, and others in flight, there is none
--- ARGV[4] share: how many a node may have in flight; all live nodes together are the limit
+-- ARGV[2] most members in this page
+-- ARGV[3] smallest room worth a claim: if there is less room and other claims are in flight, nothing is claimed
+-- ARGV[4] share: how many members a node may have in flight; the limit is share times the number of live nodes
 -- ARGV[5] node ttl, us
 -- ARGV[6] the longest rest of a hot member, us; 0 for none
--- ARGV[7] up to this backlog members are looked at for heat
--- ARGV[8] ms after which a tick on its way is taken for lost
--- ARGV[9] stamp of the page before, if this is another page of one claim; else 0
--- ARGV[10] cursor of the page before; only then
--- ARGV[11] live nodes that the first page told; only then
+-- ARGV[7] up to this backlog, hot members rest
+-- ARGV[8] ms after which a tick that was sent counts as lost
+-- ARGV[9] stamp of the previous page, if this is a later page of the same claim; else 0
+-- ARGV[10] cursor of the previous page; only in a later page
+-- ARGV[11] live nodes that the first page returned; only in a later page
 -- returns {stamp, cursor, backlog before, room left, live nodes, {members}, {attempts}, wait (us)}; backlog and
---         nodes are told by the first page; wait is 0, or how long until a member that is too hot now may be claimed
+--         nodes are valid in the first page only; wait is the time until the first resting member may be claimed,
+--         0 if no member rests
 --
--- A page after the first asks as little as it can: its caller knows the room that is left and tells where
--- the page before stopped.
+-- A later page skips what the first page has read already: its caller passes the stamp, the cursor and the live nodes.
 local queue, processing, attempts, nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, pause, stamp_key, cursor_key, heat, marks = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local node, count, worth = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local share, ttl, longest = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local small, wake_ttl, stamp, cursor = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 
--- Up to 'some' members, off the queue. SPOP chooses each at random, which costs ten times a page of SSCAN;
--- so a long queue is gone through like a clock, from where the last claim stopped. Nobody is passed over for
--- ever: the hand comes round. The last ones, and what a scan cannot find, are popped.
+-- Take up to 'some' members off the queue. SPOP chooses each member at random, which costs ten times as much as a
+-- page of SSCAN. So a long queue is scanned in order, starting where the last claim stopped; the cursor wraps around,
+-- so every member is claimed eventually. The last members, and those a scan does not find, are popped.
 local function take(some, backlog)
     if backlog > some then
         local page = redis.call('SSCAN', queue, cursor, 'COUNT', some)
         local found = page[2]
         cursor = page[1]
         if #found > some then
-            -- Too many: chance tells who waits for the next round. If it were the same ones every time, they
-            -- would wait for as long as the others come back before the hand does.
+            -- SSCAN found too many. A random start decides which members wait for the next round. With a fixed start
+            -- the same members could wait forever, if the members before them return before the cursor does.
             local first, chosen = now_us() % #found, {}
             for i = 1, some do
                 chosen[i] = found[(first + i) % #found + 1]
@@ -57,10 +57,11 @@ local function take(some, backlog)
     return redis.call('SPOP', queue, some)
 end
 
--- Who was claimed a moment ago rests for 50 ms. If many marks came while he waited, his next rest is twice as
--- long; if few came, half. So an execution whose reports pour in is refreshed at growing intervals, and all
--- others at once. Returns those that may go, and how long until the first of the others may; those are back
--- on the queue. A rest that is longer than it can be comes from a clock that has gone back since.
+-- Split the members into those that may be claimed now and those that rest. A claimed member rests for 50 ms. If many
+-- marks arrived while it waited, its next rest is twice as long; if few arrived, half. So an execution with many
+-- reports is refreshed at growing intervals, and all other executions at once. Returns the members that may be
+-- claimed, and the time until the first resting member may be; resting members go back to the queue. A remaining time
+-- longer than the rest itself comes from a clock that has gone back, so it is ignored.
 local MANY = 5
 
 local function rested(members)
@@ -103,14 +104,14 @@ local is_first = stamp == '0'
 if is_first then
     sign_of_life(nodes, node)
 end
--- a page after the first goes on through what its forerunner has found to be long
+-- the first page found a long queue, so a later page does not count it again
 local backlog = is_first and redis.call('SCARD', queue) or small + count + 1
 local live = is_first and live_nodes(nodes, ttl) or tonumber(ARGV[11])
--- others claim between two pages, so each page asks for the room that is left
+-- other nodes claim between two pages, so each page computes the room that is left
 local in_flight = redis.call('SCARD', processing)
 local room = live * share - in_flight
 if is_first then
-    -- no scraps: many small claims cost more than they bring, and the next to complete finds more room
+    -- many small claims cost more than they gain, and the next process that completes finds more room
     if in_flight > 0 and room < math.min(worth, backlog) then
         room = 0
     end
@@ -128,10 +129,12 @@ end
 local members, wait = take(math.min(count, room), backlog), 0
 redis.call('SET', cursor_key, cursor)
 if backlog <= small then
-    -- Whoever marks after this must be seen to: this tick may be past its last look. If all that waited was
-    -- taken, its process looks again in a moment (wake-3.lua); if there was no room for all, whoever completes
-    -- may wake the next at once. While a long queue is shared out, the tick stays on its way, or each who
-    -- completes meanwhile would send another; the caller forgets it before he hands out his last chunk.
+    -- A mark after this moment must send a tick or be noticed, because this tick may have made its last claim.
+    -- * All waiting members were taken: the wake key stays, and the process of this tick checks again in a moment
+    --   (wake-3.lua).
+    -- * There was no room for all: the key is deleted, so the next process that completes may send a tick at once.
+    -- With a long queue the key stays until the caller publishes its last chunk. Otherwise every process that
+    -- completes in the meantime would send another tick.
     if #members == backlog then
         redis.call('SET', wake, '1', 'PX', wake_ttl)
     else

@@ -1,14 +1,15 @@
--- Gives a claim back: its tokens leave processing and its members return to the queue.
+-- Releases a claim: removes its tokens from processing and returns its members to the queue.
 --
 -- KEYS[1] queue       set     ID:VENDOR
 -- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
 -- ARGV[1] suffix of the claim, NODE:TIMESTAMP
--- ARGV[2] how many failures are too many; 0 if this is nobody's failure and is not counted
+-- ARGV[2] number of failures that are too many; 0 if this release is no failure of the members and is not counted
 -- ARGV[3..] members
--- returns {returned, {exhausted}}: how many are on the queue again, and who failed too often and is not
+-- returns {returned, {exhausted}}: how many members are on the queue again, and the members that failed too often
+--         and are not
 --
--- A token that is no longer live (completed, or recovered by somebody else) changes nothing.
+-- A token that is no longer live (completed, or recovered by another process) changes nothing.
 local queue, processing, attempts = KEYS[1], KEYS[2], KEYS[3]
 local suffix, limit = ARGV[1], tonumber(ARGV[2])
 

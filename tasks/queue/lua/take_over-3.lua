@@ -1,16 +1,17 @@
--- Hands a claim to the node that will work it, if it is still live: its tokens get a new node and stamp.
+-- Moves a claim to the node that will work on it, if it is still live: its tokens get a new node and stamp.
 --
 -- KEYS[1] processing  set     ID:VENDOR:NODE:TIMESTAMP
--- KEYS[2] nodes       zset    NODE by its last sign of life (us)
--- KEYS[3] stamp       string  the last stamp given
+-- KEYS[2] nodes       zset    NODE by its last heartbeat (us)
+-- KEYS[3] stamp       string  the last stamp issued
 -- ARGV[1] suffix of the claim, NODE:TIMESTAMP
 -- ARGV[2] the node that takes it
--- ARGV[3] stamp of the page before, if this is another page of one claim; else 0
+-- ARGV[3] stamp of the previous page, if this is a later page of the same claim; else 0
 -- ARGV[4..] members
--- returns {stamp, how many}, and {members} if it was not all of them: what is live and now belongs to that node
+-- returns {stamp, how many}, and {members} if it was not all of them: the members that are live and now belong to
+--         that node
 --
--- So the tokens always name the process whose death must give them back; a message that is delivered a
--- second time finds its tokens gone and does nothing.
+-- So a token always names the process whose death must release it. A message that is delivered a second time finds
+-- its tokens gone and does nothing.
 local processing, nodes, stamp_key = KEYS[1], KEYS[2], KEYS[3]
 local suffix, node, stamp = ARGV[1], ARGV[2], ARGV[3]
 

@@ -1,14 +1,14 @@
--- Asks for a tick if one is needed: members wait, none is on its way, and the database is not away.
+-- Asks for a tick if one is needed: members wait, no tick was sent, and the database is not away.
 --
 -- KEYS[1] queue  set     ID:VENDOR
--- KEYS[2] wake   string  '1' a tick is on its way or was there a moment ago, '2' and somebody marked since
+-- KEYS[2] wake   string  '1' a tick was sent or ran a moment ago, '2' the same and a member was marked since
 -- KEYS[3] pause  string  exists while the database is away
--- ARGV[1] ms after which a tick on its way is taken for lost
--- ARGV[2] 1 to ask even if one seems to be on its way: it may have been lost with its worker
+-- ARGV[1] ms after which a tick that was sent counts as lost
+-- ARGV[2] 1 to ask even if a tick was sent: it may have been lost with its worker
 -- returns 1 if the caller must send a tick
 --
--- Every tick that finds little to do is followed by a look, a moment later: marks of that moment share the next
--- tick. Nothing marked meanwhile: then the next mark sends its tick itself.
+-- After every tick that finds a short queue its process calls this script a moment later, so the marks of that moment
+-- share the next tick. If nothing was marked meanwhile, the key is deleted, and the next mark sends its own tick.
 local queue, wake, pause = KEYS[1], KEYS[2], KEYS[3]
 local wake_ttl, anyway = ARGV[1], ARGV[2] == '1'
 
