@@ -1,4 +1,4 @@
-"""Dispatch: claim what waits and hand it to the workers, no more than they can take soon."""
+"""Dispatch: claim waiting executions and publish them to the workers, no more than they can take soon."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -19,17 +19,17 @@ Publish = Callable[[Sequence[Claim]], None]
 
 
 def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) -> int:
-    """Claim batches and publish them as chunks until there is no more work, or no more room.
+    """Claim batches and publish them as chunks until no work or no room is left.
 
-    `waiting` is how many messages wait for the workers already; all in all there will be no more than
-    `depth` for each live node (or SLOTS). `together` is how many chunks it claims at a time. Returns how many
-    executions were claimed.
-    While the database is away nothing is claimed, by nobody, for REFRESH_PAUSE_SECONDS at a time.
+    `waiting` is how many messages already wait for the workers; in total there will be at most `depth` for each
+    live node (or SLOTS). `together` is how many chunks are claimed at a time. Returns how many executions were
+    claimed.
+    While the database is away no process claims anything, for REFRESH_PAUSE_SECONDS at a time.
 
-    What if the process dies after a claim, before it is published: the node falls silent and recovery
-    gives the claim back. What if publishing fails: the claim is given back here; a chunk that did go out
-    finds its tokens gone and does nothing. What if Redis goes away: this node cannot know what it holds,
-    so it starts a new life and what the old one held is recovered.
+    What if the process dies after a claim and before it is published: its heartbeats stop, and recovery releases
+    the claim. What if publishing fails: the claim is released here; a chunk that was sent all the same finds its
+    tokens gone and does nothing. What if Redis goes away: this node cannot know what it holds, so it takes a new
+    name, and recovery releases what the old one held.
     """
     try:
         return _dispatch(publish, waiting, together)
@@ -73,14 +73,15 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
             wakeup.check_later(GATHERING_SECONDS)
         if batch.wait:
-            # not merged with the check above: that one would find no new mark, and leave the members that rest
+            # not merged with the check above: that one would find no new mark and leave the resting members
+            # waiting
             is_apart = abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
             wakeup.check_later(batch.wait if is_apart else GATHERING_SECONDS + SPACING_SECONDS)
     return total
 
 
 def _hand_out(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
-    """As many chunks as there are slots; what is too much goes back uncounted."""
+    """Publish as many chunks as there are slots; release the surplus without counting an attempt."""
     queue = execution_queue()
     if surplus := [member for chunk in chunks[slots:] for member in chunk.members]:
         queue.mark_failed(claim.only(surplus), counted=False)
@@ -95,10 +96,10 @@ def _hand_out(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: in
 
 
 def chunked(batch: Batch, fanout: int | None, chunk: int) -> list[Claim]:
-    """Split a batch for the workers: one by one while it is small, in chunks when it is large.
+    """Split a batch for the workers: into single members while it is small, into chunks when it is large.
 
-    Members that failed before go apart from the others, in chunks that shrink with each failure: after a
-    few tries a member that kills its process is alone, and its neighbours are not counted with it.
+    Members that failed before are kept apart, in chunks that shrink with each failure. So after a few attempts a
+    member that kills its process is alone, and no other member is counted as failed with it.
     """
     size = min(chunk, fanout or _size(batch.backlog, batch.live_nodes))
     if not batch.attempts:

@@ -1,7 +1,7 @@
 """The lease of reconcile: one pass at a time.
 
-The lease is a holder and a moment in the watermark's row, by the database's clock. It is no lock of a session: a
-process that is frozen or a host that vanished holds it for LEASE at most, and a connection pooler does not matter.
+The lease is a holder and an end time in the watermark's row, by the database's clock. It is no session lock: a
+frozen process or a vanished host holds it for LEASE at most, and it works through a connection pooler.
 """
 
 import secrets
@@ -29,18 +29,18 @@ class Held:
 
 
 class Lease:
-    """The right of one pass to reconcile. Each write of the pass goes through it.
+    """The right of one pass to reconcile. Each write of the pass checks it.
 
-    What if two take it at once: the row's lock lets one of them. What if the process dies: it expires. What if
-    the process stands still and goes on: its next write changes nothing if another pass took the lease over
-    meanwhile, and raises Overtaken; if no pass did, it goes on.
+    What if two processes take it at once: the row's lock lets one of them. What if the process dies: it expires.
+    What if the process stands still and goes on: if another pass has taken over the lease meanwhile, its next
+    write changes nothing and raises Overtaken; if no pass has, it goes on.
     """
 
     def __init__(self) -> None:
         self.holder = f"{this_node.name}-{secrets.token_hex(2)}"
 
     def take(self) -> Held | None:
-        """Take the lease, and return None; or return which pass has it."""
+        """Take the lease and return None; if another pass has it, return that."""
         run("make_watermark")
         taken, holder, until = run("take_lease", holder=self.holder, lease=LEASE)[0]
         if not taken:
@@ -53,11 +53,12 @@ class Lease:
         self.write("extend_lease", lease=LEASE)
 
     def write(self, name: str, **values: Any) -> None:
-        """Run a statement that writes, and returns a row, only while the lease is ours."""
+        """Run a statement that writes and returns a row only while the lease is ours; raise Overtaken if it is
+        not."""
         if not run(name, holder=self.holder, **values):
             raise Overtaken
 
     def give_back(self) -> None:
-        """If the database cannot be reached any more, the lease expires by itself."""
+        """Release the lease. If the database cannot be reached, it expires by itself."""
         with suppress(Error):
             run("give_back_lease", holder=self.holder)

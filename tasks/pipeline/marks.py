@@ -1,6 +1,6 @@
 """Mark executions as possibly out of date, after the commit of what changed them.
 
-A mark that cannot be sent is told and not raised: the change is committed, the caller's work is done, and
+A mark that cannot be sent is logged and not raised: the change is committed, so the caller's work is done, and
 reconcile finds the execution in the database.
 """
 
@@ -22,13 +22,13 @@ from tasks.strategies import older_strategy
 
 
 def mark(members: Iterable[str]) -> bool:
-    """Put members (`ID:VENDOR`) on the queue, now; or where an older design keeps its marks. False if Redis could
+    """Put members (`ID:VENDOR`) on the queue now; an older design keeps its marks elsewhere. False if Redis could
     not be reached.
 
-    With an interval ≤ 0 there is no queue: they are refreshed here and at once.
+    With an interval ≤ 0 there is no queue: the executions are refreshed here and at once.
 
-    What if two do it at once: twice is once. What if the process dies before: reconcile. What if it
-    dies between the mark and the wake-up: the next tick of the schedule.
+    What if two processes mark at once: marking is idempotent. What if the process dies before the mark: reconcile
+    finds the execution. What if it dies between the mark and the wake-up: the scheduled tick claims it.
     """
     members = list(members)
     if not members:
@@ -47,7 +47,7 @@ def mark(members: Iterable[str]) -> bool:
 
 
 def on_executions_changed(members: Iterable[Member], **_: Any) -> None:
-    """The news that executions.news.tell_changed sends, after a commit."""
+    """Receive the news that executions.news.tell_changed sends after a commit."""
     mark(names.member(*one) for one in members)
 
 
@@ -56,7 +56,7 @@ def mark_after_commit(members: Iterable[str]) -> None:
 
 
 def _put(members: Sequence[str]) -> bool:
-    """True if a tick must be sent, because no other process will send one."""
+    """Put members on the queue. True if the caller must send a tick, because no other process will."""
     if older := older_strategy():
         older.mark(members)
         return False
@@ -64,12 +64,12 @@ def _put(members: Sequence[str]) -> bool:
 
 
 def lost(members: Sequence[str]) -> list[str]:
-    """Those of the members that are marked nowhere, and in no worker's hands as far as that is known."""
+    """Return the members that are not marked and, as far as is known, not claimed by any worker."""
     older = older_strategy()
     return older.lost(members) if older else execution_queue().lost(members)
 
 
 def backlog() -> int:
-    """How many are marked, and no worker has begun with them."""
+    """Count the executions that are marked and not yet begun by a worker."""
     older = older_strategy()
     return older.backlog() if older else execution_queue().stats().backlog

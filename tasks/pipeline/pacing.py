@@ -1,20 +1,21 @@
-"""Pacing: how much is claimed and sent at a time, and when this process checks again. All times are in seconds."""
+"""Pacing: how much is claimed and sent at a time, and when a process checks again. All times are in seconds."""
 
-#: Messages that may wait with the broker, however few nodes there are.
+#: Messages that may wait with the broker, however few nodes are live.
 SLOTS = 32
-#: Beyond a small backlog no chunk but the last is smaller: messages cost, and a thousand take some 30 ms.
+#: Least size of a chunk beyond a small backlog, except for the last one: each message has a cost, and a thousand
+#: members take only some 30 ms.
 LEAST_CHUNK = 1_000
-#: So many chunks are claimed together and dealt out by their ids: a set has no order, and the database finds
-#: neighbouring rows with half the work.
+#: Number of chunks that are claimed together and then split in the order of their ids: a set has no order, and the
+#: database finds neighbouring rows with half the work.
 CHUNKS_TOGETHER = 6
-#: How much smaller the chunk of a member gets with each of its failures, until it stands alone and fails alone.
+#: Divisor of the chunk size for each failure of a member, until the member is alone in its chunk and fails alone.
 SHRINK = 20
 
-#: While little waits, marks of so long share a tick: each would send one of its own otherwise.
+#: While the queue is short, marks within this time share a tick. Otherwise each mark would send its own.
 GATHERING_SECONDS = 0.1
 #: Minimum spacing between two checks, so that they are not merged.
 SPACING_SECONDS = 0.05
-#: Checks that are due so close together are one.
+#: Checks that are due within this time of each other are merged.
 MERGED_SECONDS = 0.02
-#: A few rows were found locked: another refresh has them, and is mostly over after so long.
+#: Delay before a check if a few rows were locked: another refresh has them, and is mostly finished by then.
 BUSY_SECONDS = 0.5

@@ -31,11 +31,11 @@ class Drift:
 
 @dataclass
 class Reconciled:
-    """`drifted` differ from their tasks; `waiting` of them are on the queue or in flight, as they should
-    be; the others were lost and are `marked`, unless it is a dry run.
+    """`drifted` executions differ from their tasks. `waiting` of them are on the queue or in flight, as they
+    should be; the rest were lost and are `marked`, unless it is a dry run.
 
-    `held`: another pass has the lease, so this one did nothing. `overtaken`: this one lost its lease and ended
-    early. `doubt`: why the watermark could not be trusted and everything was looked at.
+    `held`: another pass has the lease, so this one did nothing. `overtaken`: this pass lost its lease and ended
+    early. `doubt`: why the watermark could not be trusted, so that all executions were compared.
     """
 
     looked_at: int = 0
@@ -63,23 +63,23 @@ def reconcile(
 ) -> Reconciled:
     """Compare what changed since the watermark (or everything, if `full`) and mark what differs.
 
-    1. Take the lease. Let out of quarantine the executions whose time is up. Move the watermark back to the
-       changes of all that were let out.
-    2. Ask which changes are ready to be looked at (they had time to be refreshed), and before which moment
-       they are settled (no open transaction can bring an older one).
-    3. Go through the changes since the watermark that are ready, in pages; mark what drifted and is neither
-       on the queue nor in flight. If the watermark's times cannot be trusted, go through everything.
-    4. Move the watermark to the settled moment, or only to the oldest drift. So a drift that was marked, and
-       whose mark is lost again, is found by the next pass, and by each one until it is healed.
+    1. Take the lease. Release from quarantine the executions whose time is up. Move the watermark back to the
+       changes of all released executions.
+    2. Read up to which moment changes are ready (they had time to be refreshed), and before which moment they are
+       settled (no open transaction can commit an older one).
+    3. Read the changes between the watermark and the ready moment in pages; mark what drifted and is neither on
+       the queue nor in flight. If the times of the watermark cannot be trusted, read all executions.
+    4. Move the watermark to the settled moment, or only to the oldest drift. So a drift whose mark is lost again
+       is found by the next pass, and by every pass until it is healed.
 
-    `yielding` postpones the pass while the queue is long: it would take the database from those who drain
-    it, to find little but what waits there. A dry run writes nothing and takes no lease.
+    `yielding` postpones the pass while the queue is long: it would take the database from the workers that drain
+    the queue, and find little else than what waits there. A dry run writes nothing and takes no lease.
 
-    What if the process dies: the lease expires, the watermark has not moved on, the next pass does it again.
-    What if Redis is away: QueueUnavailable, and the watermark has not moved on. What if two do it at once: the
-    second says that one is running, and returns. What if the process stands still until its lease has expired
-    and another pass has taken it over: it ends without a further write. What if a release commits during the
-    pass: the pass may have gone past its changes, so its row stays for the next one.
+    What if the process dies: the lease expires, the watermark has not moved, and the next pass does the same work.
+    What if Redis is away: QueueUnavailable, and the watermark has not moved. What if two processes do it at once:
+    the second reports that a pass is running, and returns. What if the process stands still until its lease has
+    expired and another pass has taken it over: it ends without a further write. What if a release commits during
+    the pass: the pass may have read past its changes, so the row of the release stays for the next pass.
     """
     outcome = Reconciled()
     if yielding and not refresh_settings().in_process and backlog() > BUSY:
@@ -101,7 +101,7 @@ def reconcile(
 
 
 def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | None) -> None:
-    """A pass. Without a lease it is a dry run."""
+    """Do a pass. Without a lease it is a dry run."""
     if lease:
         after = timedelta(seconds=refresh_settings().quarantine)
         outcome.paroled = len(parole(after, lease.extend))
@@ -145,8 +145,8 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
 
 
 def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
-    """Those that nobody has on a queue or in hand, looked at once more: a claim may have been completed
-    between the look at the database and the look at the queue."""
+    """Return the drifted members that are neither on the queue nor in flight, after reading the database once
+    more: a claim may have been completed between the first read of the database and the read of the queue."""
     if refresh_settings().in_process:
         return list(names)
     missing = set(lost(names))
@@ -156,7 +156,7 @@ def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
 
 
 def _changed_between(begin: datetime, end: datetime) -> Iterator[tuple[list[int], int]]:
-    """Pages of executions with a task that changed between the two."""
+    """Yield pages of executions with a task that changed between the two moments."""
     time, last_id = begin, 0
     while True:
         ids, time_of_last, id_of_last, looked_at = run(

@@ -1,4 +1,4 @@
-"""Recover: give back what dead nodes had claimed."""
+"""Recover: release the claims of dead nodes."""
 
 from executions.quarantines import quarantine
 from tasks import signals
@@ -9,13 +9,13 @@ from tasks.queue import members as names
 
 
 def recover(*, idle: bool = False) -> int:
-    """Give back the claims of dead nodes and of a time long past; wake a tick if anything waits.
+    """Release the claims of dead nodes and claims that are too old; wake a tick if members wait.
 
-    `idle`: nothing waits with the broker; then a claim that waits for a worker all the same has lost its
-    message, and goes back as soon as one of a dead node would.
+    `idle`: nothing waits with the broker. Then a claim that still waits for a worker has lost its message, and is
+    released as soon as the claim of a dead node would be.
 
-    Any number may do it at once: a token goes back once. Returns how many were recovered, those included
-    that have now failed too often and were quarantined.
+    Any number of processes may do it at once, because a token is released once. Returns how many were recovered,
+    including those that have now failed too often and were quarantined.
     """
     queue = execution_queue()
     given_back, unreadable = queue.recover_stale(idle=idle)

@@ -1,4 +1,4 @@
-"""Work a claim of the queue: take it over, refresh, complete."""
+"""Work on a claim of the queue: take it over, refresh, complete."""
 
 from executions import points
 from executions.errors import DatabaseAway, QueueUnavailable
@@ -16,16 +16,16 @@ from tasks.queue.queue import SMALL
 
 
 def work(claim: Claim) -> Refreshed:
-    """Work a claim that came as a message.
+    """Work on a claim that came as a message.
 
-    1. Take it over, as far as it is still live. What is not has been recovered: somebody else's now.
+    1. Take over the part of it that is still live. The rest was recovered and belongs to another process.
     2. Refresh.
-    3. Complete what succeeded, give back what failed, and, uncounted, what somebody else has locked.
+    3. Complete what succeeded; release what failed; release, uncounted, what another process has locked.
 
-    What if the process dies on any line: its tokens stay in processing under its node's name, the node
-    falls silent, recovery gives them back. What if the database goes away: everything goes back uncounted
-    and nobody claims for a moment. What if Redis goes away: this node cannot know what it holds, so it
-    starts a new life and the old one is recovered; refreshing again is harmless.
+    What if the process dies on any line: its tokens stay in processing under its node's name, its heartbeats stop,
+    and recovery releases them. What if the database goes away: all members are released uncounted, and
+    no process claims for a moment. What if Redis goes away: this node cannot know what it holds, so it takes a new
+    name, and recovery releases what the old one held; to refresh again is harmless.
     """
     queue = execution_queue()
     try:
@@ -50,11 +50,11 @@ def work(claim: Claim) -> Refreshed:
 
 
 def _settle(mine: Claim, outcome: Refreshed) -> None:
-    """What succeeded first: nothing that goes wrong with the others may keep it in flight.
+    """Complete the successes first, so that no trouble with the rest keeps them in flight.
 
-    What is busy wakes nobody at once: a row that stays locked would be claimed again and again. A few of them
-    are mostly in the hands of another refresh, which is over in a moment, so they are looked for a little later;
-    many wait for the next tick, of recovery or of the schedule."""
+    Busy members (their rows are locked) wake no tick at once: a row that stays locked would be claimed again and
+    again. If only a few are busy, another refresh mostly has them and is finished in a moment, so a check follows
+    a little later. If many are busy, they wait for the next tick, of recovery or of the schedule."""
     queue = execution_queue()
     undone = outcome.failed.keys() | outcome.busy
     done, failed, busy = mine, mine.only(()), mine.only(())

@@ -1,10 +1,10 @@
-"""The wake-up: work that waits gets a tick before the schedule sends one.
+"""The wake-up: send a tick for waiting work before the schedule does.
 
     a mark on an empty queue, a completion while more waits    send_tick
     little waits, a member rests, rows are locked              check_later
     recovery                                                   check
 
-A tick that cannot be sent is made up for by the schedule.
+If a tick cannot be sent, the scheduled tick does its work.
 """
 
 import logging
@@ -26,13 +26,13 @@ _due: set[tuple[float, bool]] = set()  # when this process will check, by its mo
 def send_tick() -> None:
     try:
         tick.send("tasks.claim_batch")
-    except Exception as exc:  # a hint never fails the code that gives it, whatever the broker's client raises
+    except Exception as exc:  # a tick is only a hint: no error of the broker's client may fail the caller
         log.warning("Could not wake a tick, the next one of the schedule will do: %s", exc)
 
 
 def check(*, ignore_pending_wake: bool = False) -> bool:
-    """Send a tick if members wait and none is on its way. With `ignore_pending_wake`, send one although one seems
-    to be on its way, because it may have been lost. True if a tick was sent.
+    """Send a tick if members wait and no tick was sent yet. With `ignore_pending_wake`, send one although one was
+    sent, because that one may have been lost. True if a tick was sent.
 
     The older designs wait for their schedule.
     """
@@ -45,8 +45,8 @@ def check(*, ignore_pending_wake: bool = False) -> bool:
 def check_later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
     """Check after so many seconds. Checks that are due close together are one.
 
-    The process waits here, and not the message, because a countdown compares the clocks of two machines. What if
-    the process dies meanwhile: recovery checks every few seconds.
+    The process waits, and not the message, because a countdown compares the clocks of two machines. What if the
+    process dies meanwhile: recovery checks every few seconds.
     """
     due = monotonic() + seconds
     with _lock:
