@@ -1,6 +1,6 @@
-"""Counts: what passes over the jobs have done, added up in one hash of as many fields as there are things to do.
+"""Counts: the results of passes over the jobs, added up in one hash with a fixed set of fields.
 
-Lost with Redis, like all of it: `since` tells since when it counts.
+They are lost with Redis, like all its data: `since` tells since when they count.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from tasks.queue.verbs import Verbs
 
 @dataclass(frozen=True)
 class Count:
-    """All passes of one kind. `last` is when the last one ended, in microseconds; 0 if there was none."""
+    """The passes of one kind. `last` is when the last one ended, in microseconds; 0 if there was none."""
 
     passes: int = 0
     last: int = 0
@@ -27,12 +27,12 @@ class Counts(Verbs):
     scripts = COUNTS
 
     def add(self, kind: str, done: Mapping[str, int]) -> None:
-        """A pass of this kind has ended. Sent once: twice, it would count twice."""
+        """Count a pass of this kind. Sent once: a repeated call would count twice."""
         parts = [part for what, count in done.items() if count for part in (what, count)]
         self._run("count", kind, *parts, once=True)
 
     def all(self) -> tuple[int, dict[str, Count]]:
-        """Since when it is counted, in microseconds (0: nothing was), and what, by kind."""
+        """Return since when passes are counted, in microseconds (0 if none were), and the counts by kind."""
         with redis_errors_translated():
             found = cast("dict[bytes, bytes]", self._redis.hgetall(self.keys.counts))
         kinds: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""Read a page of records; what nobody can read is dropped and told."""
+"""Read a page of records; drop and report the unreadable ones."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ Page = Sequence[tuple[str, JobRecord | None]]
 
 
 def readable(page: Page) -> tuple[list[JobRecord], int]:
-    """The records, and how many were dropped."""
+    """Return the readable records, and how many were dropped."""
     unreadable = [job for job, record in page if record is None]
     if unreadable:
         job_records().forget(unreadable)

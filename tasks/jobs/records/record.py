@@ -1,20 +1,20 @@
-"""What Redis knows of a job in progress, in one line of text.
+"""The record of a job in progress: what Redis knows of it, in one line of text.
 
 `REVISION|STATUS|RUNS|CHECKED_IN|RENEWED|NODE|TASK|ACKNOWLEDGED|SENT|ASKED|MESSAGE`
 
 | part           | is                                                                                     |
 | -------------- | -------------------------------------------------------------------------------------- |
 | `REVISION`     | the run, as in reports                                                                 |
-| `STATUS`       | of that run                                                                            |
-| `RUNS`         | how often it has begun                                                                 |
-| `CHECKED_IN`   | when it last said something, in microseconds of Redis's clock; ahead, if it runs later |
-| `RENEWED`      | when its process last renewed its lease: it lives, and has this run under way          |
-| `NODE`         | the process that runs it; empty while it waits                                         |
+| `STATUS`       | the status of that run                                                                 |
+| `RUNS`         | how often the job has begun                                                            |
+| `CHECKED_IN`   | its last check-in, in microseconds of Redis's clock; in the future if it runs later    |
+| `RENEWED`      | when its process last renewed its lease                                                |
+| `NODE`         | the node that runs it; empty while it waits                                            |
 | `TASK`         | the row its reports are for                                                            |
-| `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of what has landed in the database; empty before          |
+| `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of the last report in the database; empty if there is none |
 | `SENT`         | 0 if it waits and its message must be published again                                  |
 | `ASKED`        | 1 if it was asked to stop                                                              |
-| `MESSAGE`      | the last one, which becomes the status message of the task                             |
+| `MESSAGE`      | its last message, which becomes the status message of the task                         |
 """
 
 from dataclasses import dataclass, replace
@@ -23,13 +23,14 @@ from typing import Self
 from executions.status import CODES, MAX_ID, MAX_REVISION, Status, is_final
 
 MAX_MESSAGE = 2_000
-#: The node of a run that the database knows of and Redis does not. The process that has it, if one has, says so.
+#: The node of a run that the database knows of and Redis does not. If a process has this run, it replaces the
+#: record.
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, order=True)
 class Progress:
-    """How far a job is: what is later is greater, by revision, then status code, then check-in."""
+    """How far a job is, compared by revision, then status code, then check-in."""
 
     revision: int
     code: int
@@ -64,7 +65,7 @@ class JobRecord:
 
     @classmethod
     def read(cls, job: str, text: str) -> Self | None:
-        """None if it cannot be read: somebody else wrote it."""
+        """Parse a record; None if it is unreadable, which means another program wrote it."""
         parts = text.split("|", 10)
         try:
             revision, status, runs, checked_in, renewed, node, task, acknowledged, sent, asked, message = parts
@@ -104,7 +105,7 @@ class JobRecord:
 
     @property
     def has_landed(self) -> bool:
-        """This status in this revision; a check-in since is no report."""
+        """Whether this status of this revision is in the database. A later check-in is not reported."""
         landed = self.acknowledged
         return landed is not None and (landed.revision, landed.status) == (self.revision, self.status)
 
@@ -114,7 +115,7 @@ class JobRecord:
 
     @property
     def earlier_runs(self) -> int:
-        """Those before the run of this revision, which has begun unless it waits."""
+        """The number of runs before the run of this revision. That run has begun unless the job waits."""
         waits = CODES[self.status] < CODES[Status.RUNNING]
         return self.runs if waits else max(0, self.runs - 1)
 
@@ -123,7 +124,7 @@ class JobRecord:
         return bool(self.node) and not self.is_final
 
     def waiting(self, now: int, revision: int, status: str = "Pending") -> Self:
-        """As it is after its run was given back: it waits in this revision, and has no message yet."""
+        """Return the record after its run was released: it waits in this revision, and has no message yet."""
         return replace(
             self,
             revision=revision,

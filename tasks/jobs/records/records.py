@@ -1,7 +1,7 @@
-"""JobRecords: the verbs over the records of jobs in progress, each one Lua script, each atomic.
+"""JobRecords: the operations on the records of jobs in progress. Each is one Lua script, so each is atomic.
 
-Owns what a run means: a job runs once at a time, under a lease that its process renews; only that run can end it;
-a run that was given to another can change nothing. Knows nothing of the database.
+Owns the rules of a run: a job runs once at a time, under a lease that its process renews; only that run can end
+it; a run whose job was given to another node can change nothing. Knows nothing of the database.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,14 +19,14 @@ from tasks.queue.sets import pages
 from tasks.queue.verbs import Verbs
 
 PAGE = 500
-#: The field among the records that is no job, for no job has an empty id: what this Redis remembers.
+#: The field that holds the memory of this Redis. It cannot be a job, because no job has an empty id.
 MEMORY = b""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What Redis remembers, see lua/job_memory-2.lua. `epoch` is when it began, `now` is its clock, in
-    microseconds. If it `is_settled`, a run that is silent is dead."""
+    """The memory of Redis, see lua/job_memory-2.lua. `epoch` is when it began, `now` is its clock, both in
+    microseconds. If it `is_settled`, a silent run is dead."""
 
     now: int
     epoch: int
@@ -38,7 +38,7 @@ class JobRecords(Verbs):
     scripts = RECORDS
 
     def begin(self, offer: Offer, node: str) -> Begun:
-        """Whether it runs now, and as what. Sent once: twice, it would find itself alive."""
+        """Begin a run if Redis allows it. Sent once: a repeated call would find its own run alive."""
         verdict, revision, runs, before = self._run(
             "job_begin",
             *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs),
@@ -48,19 +48,19 @@ class JobRecords(Verbs):
         return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"))
 
     def undo(self, begun: Begun, *, instead: str | None = None) -> bool:
-        """The code of this run was never called: its job is as it was before, or as told. False if the job belongs
-        to another run by now."""
+        """Undo a run whose code was never called: restore the record that was there, or write `instead`. False if
+        the job belongs to another run by now."""
         run = begun.run
         text = begun.before if instead is None else instead
         return bool(self._run("job_undo", run.job, run.node, run.revision, text))
 
     def check_in(self, run: Run, message: str = "") -> bool:
-        """The run says something; True if it should stop."""
+        """Record a message of the run. True if the run should stop."""
         return bool(self._run("job_check_in", run.job, run.node, run.revision, message[:MAX_MESSAGE]))
 
     def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[Lease]:
-        """Renew the leases of runs that are under way; tell of each how it was found. `forgotten_too`: record
-        those that Redis has forgotten."""
+        """Renew the leases of runs that are under way, and return how each was found. `forgotten_too`: write lost
+        records again."""
         found: list[Lease] = []
         for page in pages(runs, PAGE):
             parts = [part for run in page for part in run.args]
@@ -69,28 +69,28 @@ class JobRecords(Verbs):
         return found
 
     def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
-        """The run has ended. The revision it has now, or None if the job belonged to another run by then."""
+        """End the run. Returns the new revision of the job, or None if the job belongs to another run by now."""
         args = (*run.args, status, round(delay * 1_000_000), message)
         now = self._run("job_settle", *args, once=not is_final(status))
         return int(now) if now else None
 
     def acknowledge(self, landed: Iterable[tuple[str, int, str]]) -> int:
-        """These (job, revision, status) are in the database. Returns how many are over and forgotten."""
+        """Record that each (job, revision, status) is in the database. Returns how many records were deleted."""
         return sum(
             self._run("job_acknowledge", *(part for one in page for part in one)) for page in pages(landed, PAGE)
         )
 
     def stop(self, jobs: Iterable[str]) -> int:
-        """Their tasks have been stopped. Returns how many run, and were asked to stop."""
+        """Stop jobs whose tasks have been stopped. Returns how many run, and were asked to stop."""
         return sum(self._run("job_stop", *page) for page in pages(jobs, PAGE))
 
     def add(self, records: Sequence[JobRecord]) -> list[bool]:
-        """Of jobs that have none; False for one that has."""
+        """Add records of jobs that have none. False for each job that has one."""
         with redis_errors_translated():
             return [bool(self._redis.hsetnx(self.keys.jobs, one.job, one.text)) for one in records]
 
     def replace(self, changes: Sequence[tuple[JobRecord, JobRecord | None]]) -> list[bool]:
-        """Each record by another, or by none, if it is still what was read."""
+        """Replace or delete each record, if it is still the one that was read."""
         done: list[bool] = []
         for page in pages(changes, PAGE):
             args = [part for old, new in page for part in (old.job, old.text, new.text if new else "")]
@@ -98,7 +98,7 @@ class JobRecords(Verbs):
         return done
 
     def all(self) -> Iterator[Sequence[tuple[str, JobRecord | None]]]:
-        """Every record there is, in pages; None for one that cannot be read. One may come twice."""
+        """Yield every record in pages; None for an unreadable one. A record may come twice."""
         cursor = 0
         while True:
             with redis_errors_translated():
@@ -113,7 +113,7 @@ class JobRecords(Verbs):
                 return
 
     def of(self, jobs: Sequence[str]) -> dict[str, JobRecord]:
-        """The records of these jobs, of those that have one."""
+        """Return the records of these jobs. Jobs without a record are left out."""
         records = {}
         for page in pages(jobs, PAGE):
             with redis_errors_translated():
@@ -124,18 +124,19 @@ class JobRecords(Verbs):
         return records
 
     def forget(self, jobs: Sequence[str]) -> None:
-        """Records that cannot be read."""
+        """Delete unreadable records."""
         with redis_errors_translated():
             self._redis.hdel(self.keys.jobs, *jobs)
 
     def memory(self, noted_epoch: int | None = None, noted_sequence: int = 0) -> Memory:
-        """What Redis remembers; if it is older than what was noted of it, a new epoch begins."""
+        """Return the memory of Redis. If it is older than what was noted of it, a new epoch begins."""
         noted = "" if noted_epoch is None else noted_epoch
         now, epoch, sequence, is_settled = self._run("job_memory", self._ttl_us, noted, noted_sequence)
         return Memory(int(now), int(epoch), sequence, bool(is_settled))
 
     def is_alive(self, record: JobRecord, now: int) -> bool:
-        """Whether the lease of this run is in force. One from the future is of a clock that has gone back."""
+        """Whether the lease of this run is valid. A lease from the future comes from a clock that has gone
+        back."""
         return abs(now - record.renewed) <= self._ttl_us
 
 

@@ -1,9 +1,9 @@
-"""Remember: the database notes what it has seen of the memory of Redis, so an older Redis is noticed.
+"""The memory of Redis, noted in the database, so that a Redis with older data is noticed.
 
-A Redis comes back older from a snapshot, or as a replica that had not heard all. It holds messages and records
-that are past, and lacks those that came since. Each publication, and each pass of recovery, advances the memory of
-Redis and notes in the database how far it is. A Redis that is behind the note begins a new epoch, as an empty one
-does; then recovery looks up what it may have forgotten.
+A Redis comes back with older data from a snapshot, or as a replica that had not received everything. It holds past
+messages and records, and lacks newer ones. Each publication, and each pass of recovery, advances the memory of
+Redis and notes its value in the database. A Redis that is behind the note begins a new epoch, as an empty one
+does; then recovery looks up what it may have lost.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tasks.models.redis_memory import RedisMemory
 
 @dataclass(frozen=True)
 class Remembered:
-    """`is_complete`: what Redis had forgotten when its epoch began has been looked up."""
+    """`is_complete`: recovery has looked up what Redis had lost when its epoch began."""
 
     memory: Memory
     database: str
@@ -24,7 +24,7 @@ class Remembered:
 
 
 def remember() -> Remembered:
-    """Compare and advance. The caller notes it, when what it does in between is done."""
+    """Compare the memory of Redis with the note, and advance it. The caller notes it when its own work is done."""
     with absence_translated():
         row, _ = RedisMemory.objects.get_or_create(pk=1)
     memory = job_records().memory(row.epoch or None, row.sequence)

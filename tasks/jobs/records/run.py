@@ -1,4 +1,4 @@
-"""What a worker asks of Redis about a job, and what it holds while it runs one."""
+"""The values that a worker exchanges with Redis about a job: the offer, the run, the answer."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,12 +6,12 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """What becomes of a message, see lua/job_begin-3.lua."""
+    """The decision about a message, see lua/job_begin-3.lua."""
 
     GO = "go"
     ALIVE = "alive"
     OVER = "over"
-    #: Said by the database alone: it has begun as often as it may, or the message is of another database.
+    #: These two are decided by the database: the job has begun as often as it may; the message is of another one.
     EXHAUSTED = "exhausted"
     FOREIGN = "foreign"
 
@@ -26,7 +26,7 @@ class Lease(StrEnum):
 
 @dataclass(frozen=True)
 class Offer:
-    """A message has come: run this job."""
+    """A message that has come to a worker: run this job."""
 
     job: str
     task_id: int
@@ -37,7 +37,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a job, which is its node's alone. If Redis forgets it, its record is written anew from this."""
+    """One run of a job. It belongs to its node alone. If Redis loses its record, it is written again from this."""
 
     job: str
     task_id: int
@@ -47,15 +47,15 @@ class Run:
 
     @property
     def args(self) -> tuple[str | int, ...]:
-        """As the scripts take it that may write its record anew."""
+        """The arguments of the scripts that may write its record again."""
         return (self.job, self.task_id, self.node, self.revision, self.runs)
 
 
 @dataclass(frozen=True)
 class Begun:
-    """The answer to an offer. `before` is the record that was there, for the run to be undone; `why` is said of a
-    job that has ended with this. `arguments` are those of the run if its message is older than they are;
-    `are_unreported` if the database does not know them yet."""
+    """The answer to an offer. `before` is the record that was there, with which the run is undone. `why` is the
+    reason if the job ends with this offer. `arguments` are those of the run, if its message is older than they
+    are; `are_unreported` is true if the database does not know them yet."""
 
     verdict: Verdict
     run: Run

@@ -1,4 +1,4 @@
-"""The Lua scripts over the records of jobs, and over what passes have done."""
+"""The Lua scripts for the records of jobs, and for the counters of passes."""
 
 from tasks.queue.scripts import SHARED, Scripts
 

@@ -1,15 +1,15 @@
--- Put before the scripts about jobs, after _shared.lua: how the record of a job is read and written.
+-- Prepended to the scripts about jobs, after _shared.lua: how the record of a job is read and written.
 --
 -- REVISION|STATUS|RUNS|CHECKED_IN|RENEWED|NODE|TASK|ACKNOWLEDGED|SENT|ASKED|MESSAGE, see ../job_record.py
 
 local CODE = { Pending = 0, Scheduled = 1, Running = 2, Stopped = 3, Error = 3, Success = 3 }
 local PATTERN = '^(%d+)|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|([01])|([01])|(.*)$'
--- The node of a run that the database knows of and Redis does not: if a process has it, that process says so.
+-- The node of a run that the database knows of and Redis does not. If a process has this run, it replaces the record.
 local UNKNOWN = 'unknown'
--- The field of `jobs` that is no job: no job has an empty id.
+-- The field of `jobs` that holds the memory of this Redis. It cannot be a job, because no job has an empty id.
 local MEMORY = ''
 
--- Revisions are decimal text: they go to 2^61, and a number of Lua's is exact to 2^53 only.
+-- Revisions are decimal text: they go up to 2^61, and a Lua number is exact only up to 2^53.
 local function is_later(revision, other)
     return #revision > #other or (#revision == #other and revision > other)
 end
@@ -23,7 +23,7 @@ local function successor(revision)
     return string.sub(head, 1, -2) .. text(tonumber(string.sub(head, -1)) + 1) .. zeros
 end
 
--- nil if there is none, or none that can be read.
+-- Return the record of a job; nil if there is none, or an unreadable one.
 local function record_of(jobs, job)
     local revision, status, runs, checked_in, renewed, node, task, acknowledged, sent, asked, message =
         string.match(redis.call('HGET', jobs, job) or '', PATTERN)
@@ -48,7 +48,7 @@ local function write_record(jobs, job, record)
     redis.call('HSET', jobs, job, text_of(record))
 end
 
--- The record of a run that has just begun, or that goes on though Redis has forgotten it.
+-- Return the record of a run that has just begun, or that goes on although Redis has lost its record.
 local function running(task, node, revision, runs)
     return {
         revision = revision, status = 'Running', code = 2, runs = runs, checked_in = text(now_us()),
@@ -56,8 +56,8 @@ local function running(task, node, revision, runs)
     }
 end
 
--- Whether this run (its node, its revision) may speak for the job: 'known' if the record is its own, 'forgotten' if
--- there is none or an older one, 'other' if the job has ended or belongs to another run.
+-- Whether this run (its node, its revision) owns the record of its job: 'known' if it does, 'forgotten' if there is no
+-- record or an older one, 'other' if the job has ended or belongs to another run.
 local function standing(record, node, revision)
     if not record or is_later(revision, record.revision) then
         return 'forgotten'
@@ -65,15 +65,15 @@ local function standing(record, node, revision)
     if record.revision ~= revision or record.code == 3 then
         return 'other'
     end
-    -- a run keeps the revision that its job waited in: a record that waits in it is older than the run
+    -- a run has the revision in which its job waited, so a record that waits in that revision is older than the run
     if record.node == UNKNOWN or record.node == '' then
         return 'forgotten'
     end
     return record.node == node and 'known' or 'other'
 end
 
--- The memory of this Redis: its epoch, and how many times it has been advanced. Other servers remember both. It lies
--- among the records, so if these are lost it is lost with them, and a new epoch begins.
+-- The memory of this Redis: its epoch, and how often it has been advanced. The database notes both. It is stored among
+-- the records, so it is lost whenever they are, and then a new epoch begins.
 local function begin_epoch(jobs, presence)
     local epoch = text(now_us())
     redis.call('HSET', jobs, MEMORY, epoch .. '|0')

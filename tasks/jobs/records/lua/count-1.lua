@@ -1,11 +1,11 @@
--- Adds up what passes over the jobs have done, and notes that one more has ended, and when.
+-- Adds the results of a pass over the jobs to the counters, counts the pass, and notes when it ended.
 --
--- KEYS[1] counts  hash  KIND.WHAT -> how often; KIND.passes; KIND.last: when the last one ended (us); since (us)
+-- KEYS[1] counts  hash  KIND.WHAT -> how often; KIND.passes; KIND.last: when the last pass ended (us); since (us)
 -- ARGV[1] kind of pass
 -- ARGV[2..] pairs: what was done, how often
 -- returns how many passes of this kind have been counted
 --
--- Its fields are those of the kinds there are, so it does not grow.
+-- The kinds of passes and of results are fixed, so the hash does not grow.
 local counts, kind = KEYS[1], ARGV[1]
 local now = text(now_us())
 

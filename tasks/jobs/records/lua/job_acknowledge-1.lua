@@ -1,11 +1,11 @@
--- Notes what of the jobs has reached the database. A job whose end is there is forgotten, whatever its record says: the
--- record may be late.
+-- Records which reports of jobs have reached the database. The record of a job whose end is there is deleted, whatever
+-- it says, because the record may be late.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV    triples: job, revision, status that is in the database
--- returns how many were forgotten
+-- ARGV    triples: job, and the revision and status that are in the database
+-- returns how many records were deleted
 --
--- Out of order changes nothing: an acknowledgement below the one that is there is passed over.
+-- The order of calls does not matter: an acknowledgement older than the recorded one is ignored.
 local jobs = KEYS[1]
 
 local forgotten = 0

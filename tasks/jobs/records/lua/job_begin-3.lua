@@ -1,22 +1,22 @@
--- Begins a run of a job, if Redis knows of nothing against it, and records that. The caller asks the database next: it
--- alone knows whether the job has ended.
+-- Begins a run of a job, unless Redis knows a reason against it, and records the run. The caller asks the database
+-- next, because only the database knows whether the job has ended.
 --
 -- KEYS[1] jobs      hash  JOB -> its record, while it is in progress
--- KEYS[2] nodes     zset  NODE by its last sign of life (us)
--- KEYS[3] presence  hash  since when signs of life have come without a gap (us), the last one, the server
+-- KEYS[2] nodes     zset  NODE by its last heartbeat (us)
+-- KEYS[3] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
 -- ARGV[1] job  ARGV[2] task  ARGV[3] node
 -- ARGV[4] node ttl, us
 -- ARGV[5] revision, and
--- ARGV[6] runs so far: of a job without a record
+-- ARGV[6] runs so far: both are used if the job has no record, or an older one
 -- returns {verdict, revision, runs, the record that was there before; '' if there was none}
 --
---   go         it runs now, in this revision, unless the database objects
---   alive      another run of it is alive, or may be: this message came twice
---   over       it has a final status
+--   go         the job runs now, in this revision, unless the database objects
+--   alive      another run of the job is alive, or may be: this message came twice
+--   over       the job has a final status
 --
--- What if the process dies after this: its lease is not renewed, and the job is given back. What if another process has
--- tried a job again whose end has not been acknowledged yet: its message is of a newer revision, and the end is that of
--- an earlier one.
+-- What if the process dies after this: its lease is not renewed, and recovery releases the job. What if the job was
+-- retried before the end of its last run was acknowledged: the message of the retry has a higher revision, so the old
+-- final record is ignored.
 local jobs, nodes, presence = KEYS[1], KEYS[2], KEYS[3]
 local job, task, node, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local revision, runs = ARGV[5], tonumber(ARGV[6])

@@ -1,11 +1,11 @@
--- Records what a run says of itself, and tells it whether it should stop.
+-- Records the message of a run, and tells the run whether it should stop.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV[1] job  ARGV[2] node  ARGV[3] revision
--- ARGV[4] message; empty leaves the last one
--- returns 1 if it should stop: it was asked to, or the job belongs to another run by now
+-- ARGV[4] message; if empty, the last message stays
+-- returns 1 if the run should stop, because it was asked to or because the job belongs to another run by now
 --
--- A run that Redis has forgotten goes on: its heartbeat asks the database whether it stands (job_renew-1.lua).
+-- A run whose record was lost goes on: its heartbeat asks the database whether the run is still valid (job_renew-1.lua).
 local jobs = KEYS[1]
 local job, node, revision, message = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -1,16 +1,16 @@
--- Compares what this Redis remembers with what the database has noted of it.
+-- Compares the memory of this Redis with the note of it in the database.
 --
--- A Redis that was emptied, or that came back older than it was, begins a new epoch.
+-- A Redis that was emptied, or that came back with older data, begins a new epoch.
 --
 -- KEYS[1] jobs      hash  JOB -> its record, while it is in progress; and EPOCH|SEQUENCE in the empty field
--- KEYS[2] presence  hash  since when signs of life have come without a gap (us), the last one, the server
+-- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
 -- ARGV[1] node ttl, us
--- ARGV[2] the epoch the database has noted; '' for a caller that does not ask it
--- ARGV[3] the sequence it has noted
--- returns {now (us), epoch (us: when it began), sequence, 1 if silence means death}
+-- ARGV[2] the epoch that the database has noted; '' if the caller has not read it
+-- ARGV[3] the sequence that the database has noted
+-- returns {now (us), epoch (us: when it began), sequence, 1 if a silent node or run is dead}
 --
--- Each call advances the sequence, and its caller notes it in the database. What is below the noted epoch, or below
--- the noted sequence of the same epoch, is older. Epochs are moments, so a later one is new.
+-- Each call advances the sequence, and its caller notes it in the database. A Redis below the noted epoch, or in the
+-- noted epoch below the noted sequence, has older data. Epochs are moments, so a later epoch is a new one.
 local jobs, presence = KEYS[1], KEYS[2]
 local ttl, noted_epoch, noted_sequence = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 

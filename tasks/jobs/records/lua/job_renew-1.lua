@@ -1,9 +1,9 @@
--- Renews the leases of runs: their process is alive, and has them under way.
+-- Renews the leases of runs that are under way in a live process.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV[1] 1 to record those that Redis has forgotten: the database says that they stand
+-- ARGV[1] 1 to write the lost records again, because the database says that these runs are valid
 -- ARGV[2..] for each run: job, task, node, revision, runs so far
--- returns for each 'known', 'forgotten' or 'other', as it was found
+-- returns for each run how it was found: 'known', 'forgotten' or 'other'
 local jobs, is_recorded = KEYS[1], ARGV[1] == '1'
 
 local found = {}

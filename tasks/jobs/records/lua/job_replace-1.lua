@@ -1,8 +1,8 @@
--- Replaces records of jobs, each only if it is still what its reader has seen.
+-- Replaces records of jobs, each only if it is still the record that the caller read.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV    triples: job, the record that was seen, the new one; empty to forget it
--- returns for each 1 if it was replaced, else 0
+-- ARGV    triples: job, the record that was read, the new record; empty to delete it
+-- returns for each record 1 if it was replaced, else 0
 local jobs = KEYS[1]
 
 local replaced = {}

@@ -1,16 +1,17 @@
--- Ends a run of a job: with a final status, or as Scheduled if it is to run again, which is a new revision.
+-- Ends a run of a job: with a final status, or as Scheduled if the job is to run again, which is a new revision.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV[1] job  ARGV[2] task  ARGV[3] node  ARGV[4] revision  ARGV[5] runs so far
 -- ARGV[6] status
--- ARGV[7] us until it shall run again; 0 for at once
+-- ARGV[7] us until the job shall run again; 0 for at once
 -- ARGV[8] message
--- returns the revision it has now; '' if the run is not this node's any more, and nothing was changed, or if it was
---         asked to stop and shall not run again: then it ends as Stopped
+-- returns the new revision of the job; '' if the run no longer belongs to this node, so that nothing was changed, or
+--         if it was asked to stop and so does not run again: then it ends as Stopped
 --
--- To end it twice in the same way is to end it once: an answer may be lost. A run that was taken for dead, and given to
--- another, can change nothing when it comes back. A run that Redis has forgotten ends as if it had not: whether another
--- had its end before is decided by the database, which takes no report of a job that has ended.
+-- To end a run in the same way twice is idempotent, because an answer may be lost. A run that was taken for dead, and
+-- whose job was given to another node, can change nothing when it comes back. A run whose record was lost ends as if
+-- it had one; if another run has ended the job before, the database refuses this report, as it does for every job that
+-- has ended.
 local jobs = KEYS[1]
 local job, task, node, revision, runs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local status, delay, message = ARGV[6], tonumber(ARGV[7]), ARGV[8]

@@ -1,8 +1,8 @@
--- Stops jobs, whose tasks have been stopped: what waits is forgotten, what runs is asked to stop.
+-- Stops jobs whose tasks have been stopped: deletes the records of waiting jobs, and asks running jobs to stop.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV  jobs
--- returns how many run
+-- returns how many jobs run
 local jobs = KEYS[1]
 
 local running_now = 0

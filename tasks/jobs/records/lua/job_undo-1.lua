@@ -1,9 +1,9 @@
--- Undoes the beginning of a run: its code was never called.
+-- Undoes the beginning of a run whose code was never called.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV[1] job  ARGV[2] node  ARGV[3] revision
--- ARGV[4] the record in its place; '' for none
--- returns 1 if it was undone; 0 if the run is not this node's any more
+-- ARGV[4] the record to write in its place; '' for none
+-- returns 1 if it was undone; 0 if the job belongs to another run by now
 local jobs = KEYS[1]
 local job, node, revision, before = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
