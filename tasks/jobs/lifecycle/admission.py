@@ -1,4 +1,5 @@
-"""Begin: a message has come to a worker; whether its job runs now, here, and in which revision."""
+"""Begin: decide about a message that has come to a worker: whether its job runs here and now, in which
+revision."""
 
 import time
 from dataclasses import replace
@@ -17,18 +18,18 @@ TRIES = 3
 
 
 def begin(offer: Offer, node: str) -> Begun:
-    """Begin the run, if nothing is known against it.
+    """Begin the run, unless there is a reason against it.
 
     1. Redis gives the job to one process at a time, and records the run.
-    2. Then, and not before, the database is asked whether the job has ended: what ended before step 1 is there, or
-       has a record; what ends later is not this job, for it is ours. So it does not matter which copy of a message
-       comes, how late, and what Redis has forgotten.
-    3. If the database objects, the run is undone.
-    4. A copy of an older message runs in the revision that the job is in, with the arguments of that revision.
+    2. Only then ask the database whether the job has ended. An end before step 1 is in the database or in a
+       record; a later end cannot be of this job, because this process owns it. So it does not matter which copy of
+       a message comes, how late it comes, and what Redis has lost.
+    3. If the database objects, undo the run.
+    4. A copy of an older message runs in the current revision of the job, with the arguments of that revision.
 
-    What if the process dies between the steps: its lease is not renewed, and the job is given back. What if it
-    stands still so long that the job was given to another: the time is measured, and it begins anew. What if the
-    database is away: the run is undone, and DatabaseAway is raised.
+    What if the process dies between the steps: its lease is not renewed, and recovery releases the job. What if it
+    stands still so long that the job was given to another process: the time is measured, and it begins anew. What
+    if the database is away: the run is undone, and DatabaseAway is raised.
     """
     records, told = job_records(), offer.revision
     for _ in range(TRIES):
@@ -39,14 +40,14 @@ def begin(offer: Offer, node: str) -> Begun:
         try:
             stand = stand_of(offer.task_id, offer.job)
             begun = _with_later_arguments(begun, stand, told)
-        except BaseException:  # its code was not called, whatever kept the database from answering
+        except BaseException:  # the job's code was not called, whatever kept the database from answering
             records.undo(begun)
             raise
         if stand is None or stand.is_over or _is_foreign(offer, stand):
             records.undo(begun, instead="")
             return replace(begun, verdict=Verdict.FOREIGN if stand and not stand.is_over else Verdict.OVER)
         if stand.is_running and stand.revision >= begun.run.revision:
-            # another run of it had begun, and Redis has forgotten it
+            # another run of the job has begun, and Redis has lost its record
             records.undo(begun, instead=stand.looked_for(records.memory().now).text)
             return replace(begun, verdict=Verdict.ALIVE)
         took_too_long = time.monotonic() - since > records.conf.node_ttl / 2
@@ -58,7 +59,7 @@ def begin(offer: Offer, node: str) -> Begun:
 
 
 def _counted(begun: Begun, stand: Stand) -> Begun:
-    """Redis may have counted fewer runs than the database, if it came back older."""
+    """Correct the number of runs: a Redis with older data may have counted fewer than the database."""
     records, run = job_records(), begun.run
     runs = max(run.runs - 1, stand.runs + stand.is_running)
     if runs >= stand.may_begin:
@@ -74,8 +75,8 @@ def _counted(begun: Begun, stand: Stand) -> Begun:
 
 
 def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun:
-    """Those that a later message would have: of the try that the database knows of; or of a later one, of which it
-    has not heard yet and Redis has."""
+    """Add the arguments of a later message: from the latest try that the database knows of, or from a later one
+    that only Redis knows yet."""
     if stand is None:
         return begun
     before = JobRecord.read(begun.run.job, begun.before)

@@ -1,4 +1,4 @@
-"""Chains: what a run hands on to the jobs that follow it, and the end of jobs whose turn will never come."""
+"""Chains: hand on the result of a run to the jobs that follow it, and end jobs whose turn will never come."""
 
 import json
 import random
@@ -13,17 +13,17 @@ from tasks.models.job import PARTS
 from tasks.pipeline.marks import mark_after_commit
 from tasks.queue.members import member
 
-#: A pass looks at so many waiting jobs, or at twice as many: what it costs does not grow with what waits.
+#: A pass reads at most about this many waiting jobs, twice as many at worst, so its cost does not grow with them.
 LOOKED_AT = 10_000
 
 
 def hand_on(turns: Iterable[Turn]) -> None:
-    """Write what these runs hand on into the jobs that follow them, before their success is reported or with it.
+    """Write the results of these runs into the jobs that follow them, before their success is reported or with it.
 
-    So a task that has succeeded has handed on, whatever applies the report, and whenever.
+    So a task that has succeeded has handed on its result, whoever applies the report, and whenever.
 
-    What if the process dies before the report: the record of the run still has the result, and recovery hands on
-    and reports again. What if the job was given to another node meanwhile: its next run hands on in a later
+    What if the process dies before the report: the record of the run still has the result, and recovery hands it
+    on and reports again. What if the job was given to another node meanwhile: its next run hands on in a later
     revision, which replaces this one. What if that run has handed on already: this one changes nothing.
     """
     successful = [turn for turn in turns if turn.is_followed and turn.status == Status.SUCCESS]
@@ -37,8 +37,9 @@ def hand_on(turns: Iterable[Turn]) -> None:
 
 
 def stop_broken(task_ids: Sequence[int], *, are_lost: bool = False) -> None:
-    """Stop what waits behind those of these tasks that have ended without success. `are_lost`: a job that takes
-    the result of one that has succeeded, and has none, becomes Error. Twice, or two at once, is as once."""
+    """Stop the jobs that wait behind those of these tasks that have ended without success. `are_lost`: a job that
+    takes the result of a task that has succeeded, and has none, becomes Error. Idempotent, also at the same
+    time."""
     if task_ids:
         ended = run("stop_chains", task_ids=list(task_ids), are_lost=are_lost)
         mark_after_commit(member(execution_id, vendor) for execution_id, vendor in ended)
@@ -59,14 +60,14 @@ class Waiting:
 
 
 def waiting_behind_ended() -> list[Waiting]:
-    """All of them if no more than LOOKED_AT jobs wait; else some, at random, and others with the next pass."""
+    """Return all such jobs if at most LOOKED_AT wait; else a random part. Later passes return the rest."""
     part = random.randrange(PARTS)  # noqa: S311
     return [Waiting(*row) for row in run("find_waiting_behind_ended", most=LOOKED_AT, part=part)]
 
 
 def without_record(waiting: Iterable[Waiting]) -> list[int]:
-    """The tasks before them that have no record in Redis. A run with a record may still write its result. After
-    Redis was emptied, live runs need one ttl to write their records again."""
+    """Return the tasks before them that have no record in Redis. A run with a record may still write its result.
+    After Redis was emptied, live runs need one ttl to write their records again."""
     waiting = list(waiting)
     if not waiting or not job_records().memory().is_settled:
         return []

@@ -1,4 +1,4 @@
-"""End: a job that somebody outside of it has ended, before it began or while it ran.
+"""End: record the end of a job that was ended from outside, before it began or while it ran.
 
 Only the end is recorded. The main process of a worker does not use the database, so recovery reports it.
 """
@@ -12,8 +12,9 @@ from tasks.queue.node import host_of
 
 
 def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str) -> bool:
-    """Its message was dropped. A run that is under way had another message, and goes on. The revision is that of
-    the message; a job that waits in a later one has another. Returns whether it was ended."""
+    """End a waiting job whose message was dropped. A run that is under way had another message, and goes on.
+    `revision` is that of the message; a job that waits in a later one has another message. True if it was
+    ended."""
     records = job_records()
     now = records.memory().now
     known = records.of([job]).get(job)
@@ -25,8 +26,8 @@ def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str)
 
 
 def end_running(job: str, host: str, status: Status, why: str) -> bool:
-    """Its run on this host was ended from outside. Returns whether there was one: the job may have been given to
-    another host meanwhile."""
+    """End a job whose run on this host was ended from outside. False if there was no such run: the job may have
+    been given to another host meanwhile."""
     records = job_records()
     now = records.memory().now
     known = records.of([job]).get(job)
@@ -35,8 +36,8 @@ def end_running(job: str, host: str, status: Status, why: str) -> bool:
 
 
 def send_again(job: str, task_id: int, revision: int) -> bool:
-    """Its message of this revision is gone, and no run of it has begun: it waits until recovery has sent another.
-    Returns whether it does."""
+    """Request another message for a job whose message of this revision is gone, and which has not begun. It waits
+    until recovery has sent one. Returns whether it does."""
     records = job_records()
     now = records.memory().now
     known = records.of([job]).get(job)

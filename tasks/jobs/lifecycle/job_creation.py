@@ -21,13 +21,13 @@ from tasks.queue.sets import sized_pages
 
 MAX_ATTEMPTS = 32_767
 MAX_NAME = Job._meta.get_field("name").max_length or 0
-#: Characters of JSON that are written by one statement: the database's driver has some five copies of it.
+#: Characters of JSON in one statement: the database's driver holds some five copies of it.
 BATCH_SIZE = 4_000_000
 
 
 @dataclass(frozen=True)
 class NewJob:
-    """`takes_result`: of the job before it in its chain, as its first argument."""
+    """`takes_result`: it takes the result of the job before it in its chain, as its first argument."""
 
     name: str
     args: Sequence[Any] = ()
@@ -43,7 +43,7 @@ class NewJob:
         return key_of(self.name, self.args, self.kwargs) if self.is_unique else None
 
 
-#: Jobs that run one after the other. A job by itself is a chain of one.
+#: Jobs that run one after another. A single job is a chain of one.
 Chain = Sequence[NewJob]
 
 
@@ -58,13 +58,13 @@ class Started:
 def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Started:
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
 
-    1. Leave out chains with a unique job that is queued or running. A key is held by its job until its task
-       is final; nothing has to free it, so no crash can leave it taken.
+    1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
+       nothing has to free the key, so no crash can leave it taken.
     2. Write execution, tasks and jobs in one transaction.
-    3. After the commit, ask for the messages. Without any job there is nothing to wait for: it has succeeded.
+    3. After the commit, ask for the messages. An execution without jobs has succeeded at once.
 
-    What if the process dies before the commit: nothing happened. After it: whoever repairs publishes what was
-    recorded and has no message (publishing.py).
+    What if the process dies before the commit: nothing happened. After it: recovery publishes the recorded jobs
+    that have no message (publication.py).
     """
     chains = [list(one) for one in chains if one]
     sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
@@ -120,7 +120,8 @@ def _record(
 
 
 def _size_of(job: NewJob) -> int:
-    """Of what is stored of it, in characters. Refused, if it cannot be stored or sent."""
+    """Return the size of what is stored of the job, in characters. Raises Refused if it cannot be stored or
+    sent."""
     if not is_text(job.name, MAX_NAME, at_least=1):
         raise Refused(f"a job takes a name of 1 to {MAX_NAME} characters, and got {shown(job.name)}")
     if not is_text(job.job_id, MAX_JOB_ID, at_least=1):

@@ -1,4 +1,4 @@
-"""Stop the jobs of an execution: what waits is not begun any more, what runs is asked to stop."""
+"""Stop the jobs of an execution: waiting jobs do not begin any more, running jobs are asked to stop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,13 @@ from tasks.jobs.records.records import job_records
 
 
 def stop_jobs(execution_id: int) -> int:
-    """Returns how many run and were asked to stop; inside a transaction, which asks them after its commit, how
-    many the database knows to run. The execution is Stopped when this returns, and no report of a job opens it.
+    """Stop the jobs of the execution. Returns how many run and were asked to stop; inside a transaction, which
+    asks them after its commit, how many run as far as the database knows. The execution is Stopped when this
+    returns, and no report of a job opens it.
 
-    The database first: it is asked before each job begins, so none begins after the commit. After the commit, and
-    only then, those that run are asked to stop. What if the process dies in between, or Redis is away: recovery
-    finds jobs that run though they have ended, and asks them.
+    The database is first: it is asked before each job begins, so none begins after the commit. Only after the
+    commit are running jobs asked to stop. What if the process dies in between, or Redis is away: recovery finds
+    jobs that run although they have ended, and asks them.
     """
     asked: list[int] = []
     with transaction.atomic():
@@ -31,12 +32,12 @@ def stop_jobs(execution_id: int) -> int:
 
 
 def on_executions_deleted(job_ids: Sequence[str], **_: Any) -> None:
-    """The news that executions.news.tell_deleted_after_commit sends."""
+    """Receive the news that executions.news.tell_deleted_after_commit sends."""
     ask_to_stop(job_ids)
 
 
 def ask_to_stop(jobs: Sequence[str]) -> int:
-    """Tasks of these jobs are stopped or gone, and that is committed. Returns how many run."""
+    """Ask these jobs to stop: their tasks are stopped or gone, and that is committed. Returns how many run."""
     try:
         return job_records().stop(jobs)
     except QueueUnavailable as exc:

@@ -1,4 +1,4 @@
-"""The message of a job, as it is handed to the broker."""
+"""The message of a job, as it is published to the broker."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 from tasks.models.job import Job
 
-#: The option of a message that is not for now. It is for the first run of a job.
+#: The option of a message that shall run later. It applies to the first run of a job only.
 LATER = "countdown"
 
 
 @dataclass(frozen=True)
 class Message:
-    """Run this job. `database` is the name of the database that knows of it."""
+    """An order to run this job. `database` is the name of the database that has the job."""
 
     job: str
     task_id: int
@@ -44,5 +44,6 @@ class Message:
         )
 
 
-#: Sends messages. Returns those that cannot be made, and why; the others are sent. Raises if the broker is away.
+#: Sends messages. Returns those that cannot be made, with the reason; all others are sent. Raises if the broker is
+#: away.
 Publish = Callable[[Sequence[Message]], Sequence[tuple[Message, str]]]

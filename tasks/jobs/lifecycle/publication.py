@@ -1,4 +1,4 @@
-"""Publish: a message for every job that was recorded and has none."""
+"""Publish: send a message for every recorded job that has none."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -29,14 +29,14 @@ from tasks.queue.sets import pages, sized_pages
 
 log = logging.getLogger("harbor_refresh")
 
-#: The most jobs in one page, and the most bytes of arguments. A job that has more is a page by itself.
+#: The most jobs, and the most bytes of arguments, in one page. A job with more bytes is a page by itself.
 PAGE = 500
 PAGE_BYTES = 8_000_000
 
 
 def publish_after_commit(*, execution_id: int | None = None, after: Sequence[int] | None = None) -> None:
-    """For a caller whose own work is done: a broker that is away is told, not raised. Recovery publishes what has
-    no message, a few seconds later."""
+    """Publish for a caller whose own work is done: if the broker is away, log it and do not raise. Recovery
+    publishes jobs without a message a few seconds later."""
     try:
         publish_recorded(execution_id=execution_id, after=after)
     except RefreshError as exc:
@@ -51,13 +51,13 @@ def publish_recorded(
     execution_id: int | None = None,
     after: Sequence[int] | None = None,
 ) -> int:
-    """Publish what has no message: of one execution, of those that follow these tasks, or all there is, but for
-    jobs younger than the node's ttl, because the process that recorded them is still publishing them.
+    """Publish jobs without a message: those of one execution, those that follow these tasks, or all. Of all, jobs
+    younger than the node's ttl are left out, because the process that recorded them is still publishing them.
 
-    Page by page: lock, publish, note that it was, commit. Those that somebody else is publishing are passed over.
+    For each page: lock, publish, note it, commit. Jobs that another process is publishing are skipped.
 
     What if the process dies after it has published and before the commit: the page is published again, and the
-    second message of a job finds that it runs or has ended. Returns how many messages went out.
+    second message of a job finds that it runs or has ended. Returns how many messages were sent.
     """
     if after is not None:
         which = [Q(follows__in=page) for page in pages(after, PAGE)]
@@ -70,7 +70,7 @@ def publish_recorded(
 
 
 def _publish_all(publish: Publish) -> int:
-    """What is known to have its turn, page by page; before it, chains that have ended in another way."""
+    """Publish all jobs whose turn it is, page by page. Before that, end chains that were broken."""
     a_moment_ago = Q(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
     behind = _behind_success_with_the_rest_ended()
     count, last = _publish_these(publish, Q(pk__in=behind) & a_moment_ago), 0
@@ -84,8 +84,8 @@ def _publish_all(publish: Publish) -> int:
 
 
 def _behind_success_with_the_rest_ended() -> list[int]:
-    """Jobs that wait behind a task that has succeeded. Those whose turn will never come are ended: the task before
-    them has not succeeded, or its result was lost."""
+    """Return the jobs that wait behind a task that has succeeded. End those whose turn will never come: the task
+    before them has not succeeded, or its result was lost."""
     waiting = waiting_behind_ended()
     broken = [one.before_id for one in waiting if not one.is_behind_success]
     in_halves(stop_broken, broken)
@@ -113,13 +113,14 @@ def _publish_page(publish: Publish, page: Sequence[int]) -> int:
 
 
 def in_pages(jobs: Any) -> Iterator[list[int]]:
-    """The keys of these jobs, in pages whose arguments may be loaded and published together."""
+    """Yield the keys of these jobs, in pages whose arguments may be loaded and published together."""
     return sized_pages(jobs.values_list("pk", BYTES), PAGE_BYTES)
 
 
 def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
-    """The messages of these jobs, which are `publishable`. Returns the moment, which the caller notes, and the
-    turns that follow: a job whose message says "later" is Scheduled, and one that can have no message has failed.
+    """Send the messages of these jobs, which are `publishable`. Returns the memory, which the caller notes, and
+    the turns that result: a job whose message says "later" is Scheduled, a job that can have no message has
+    failed.
     """
     remembered = remember()
     before = remembered.memory
@@ -131,18 +132,18 @@ def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
         Turn(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
         for one, why in publish(messages) or ()
     ]
-    # advanced once more: a Redis that came back as it was before these were sent is older than what is noted
+    # advanced once more, so that a Redis restored to the moment before these messages is older than the note
     return replace(job_records().memory(), now=before.now), turns
 
 
 def publishable() -> Any:
-    """Jobs with what a message needs."""
+    """Return jobs with all that a message needs."""
     followers = Job.objects.filter(follows=OuterRef("pk"))
     return Job.objects.select_related("task").annotate(has_followers=Exists(followers)).order_by("pk")
 
 
 def unpublished() -> Any:
-    """What has no message and is not over."""
+    """Return jobs that have no message and are not final."""
     return publishable().filter(published_at=None, task__status_code__lt=FINAL_CODE)
 
 
@@ -152,11 +153,11 @@ def _bytes_of(column: str) -> Any:
 
 BYTES = _bytes_of("args") + _bytes_of("kwargs") + Coalesce(_bytes_of("handed_on"), 0)
 
-#: Of a chain only the job whose turn it is: the task before it has succeeded, and what it takes was handed on by
-#: the run that stands, or by a later one.
+#: In a chain, only the job whose turn it is: the task before it has succeeded, and the result that the job takes
+#: was handed on by the current run of that task, or by a later one.
 ITS_TURN = Q(follows=None) | (
     Q(follows__task__status=Status.SUCCESS)
     & (Q(takes_result=False) | Q(handed_on_revision__gte=F("follows__task__status_revision")))
 )
-#: What an index knows of that.
+#: The part of that condition that has an index.
 MAY_HAVE_ITS_TURN = Q(follows=None) | Q(handed_on_revision__isnull=False)

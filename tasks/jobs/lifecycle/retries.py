@@ -1,4 +1,4 @@
-"""Retry: the jobs of an execution that failed are run once more, each in a new revision."""
+"""Retry: run the failed jobs of an execution once more, each in a new revision."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,16 +21,18 @@ IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanF
 
 
 def retry_failed(execution_id: int) -> int:
-    """Returns how many. The jobs after them in a chain, which were stopped for it, wait for their turn again. Each
-    may begin as often as when it was new. A unique job is left out, with what comes after it, while another of its
-    like is queued or running. The execution is Running when this returns.
+    """Retry the failed jobs of the execution, and return how many. Jobs after them in a chain, which were stopped
+    with them, wait for their turn again. Each job may begin as often as a new one. A unique job is left out, with
+    the jobs after it, while another job with its key is queued or running. The execution is Running when this
+    returns.
 
-    1. Lock the execution, so that of two retries the second finds what the first has left.
+    1. Lock the execution, so that the second of two retries sees what the first has left.
     2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
-    3. Write the tasks and the jobs, and refresh the execution; release it from quarantine before, because nothing
-       in quarantine is refreshed. If the refresh fails, it is marked after the commit, as after any report.
+    3. Write the tasks and the jobs, and refresh the execution. Release it from quarantine before, because a
+       quarantined execution is not refreshed. If the refresh fails, it is marked after the commit, as after any
+       report.
 
-    Rows are locked as everywhere: executions before tasks, tasks before jobs.
+    Rows are locked in the usual order: executions before tasks, tasks before jobs.
 
     What if the process dies before the commit: nothing happened. After it: recovery publishes.
     """
@@ -56,7 +58,7 @@ def _retry_failed(execution_id: int) -> int:
 
 
 def _locked_for_another_try(execution_id: int) -> list[Job]:
-    """Looked for twice: to know what to lock, and again under the locks."""
+    """Find the jobs twice: first to know what to lock, then again under the locks."""
     seen = _find(execution_id)
     unique = Job.objects.filter(pk__in=seen, unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))

@@ -1,4 +1,4 @@
-"""Standing: what the database says of jobs. It alone knows whether a job has ended."""
+"""The state of tasks and jobs in the database. Only the database knows whether a job has ended."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tasks.jobs.records.record import UNKNOWN, Acknowledged, JobRecord
 
 @dataclass(frozen=True)
 class Stand:
-    """A task and its job, as they are in the database."""
+    """The state of a task and its job in the database."""
 
     task_id: int
     job: str
@@ -30,7 +30,7 @@ class Stand:
         return self.status == Status.RUNNING
 
     def looked_for(self, now: int) -> JobRecord:
-        """It runs, and Redis knows nothing of it: the process that runs it has a ttl to say so."""
+        """Return a record for a job that runs and has none in Redis: its process has a ttl to replace it."""
         landed = Acknowledged(self.revision, self.status, now)
         return JobRecord(
             self.job,
@@ -48,7 +48,7 @@ class Stand:
 
 
 def stands(task_ids: Sequence[int]) -> dict[int, Stand]:
-    """By task; without those that are gone. Raises DatabaseAway."""
+    """Return the states by task, without tasks that are gone. Raises DatabaseAway."""
     if not task_ids:
         return {}
     with absence_translated():
@@ -58,6 +58,6 @@ def stands(task_ids: Sequence[int]) -> dict[int, Stand]:
 
 
 def stand_of(task_id: int, job: str) -> Stand | None:
-    """None if the task is gone, or is another job's."""
+    """Return the state of this job; None if the task is gone or belongs to another job."""
     stand = stands([task_id]).get(task_id)
     return stand if stand and stand.job == job else None

@@ -1,4 +1,4 @@
-"""A turn of a job: what becomes a report."""
+"""A turn of a job: a change of its status, which becomes a report."""
 
 import json
 import random
@@ -11,9 +11,9 @@ from executions.reports import Report
 from executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
 from tasks.jobs.records.record import JobRecord
 
-#: What a job hands on to the next of its chain is the last message of its record: this, and JSON.
+#: The result for the next job of a chain is the last message of the record: this prefix, and JSON.
 RESULT = "result: "
-#: So are the arguments of another try, if they are others, with the message: this, and JSON of the three.
+#: So are changed arguments of another try, together with the message: this prefix, and JSON of the three.
 AGAIN = "again: "
 
 Arguments = tuple[list[Any], dict[str, Any]]
@@ -31,14 +31,14 @@ class Turn:
     message: str = ""
     result: Any = None
     is_followed: bool = True
-    #: Of another try that is to have others than the one before it.
+    #: The arguments of another try, if they differ from those of the try before it.
     arguments: Arguments | None = None
     earlier_runs: int = 0
 
     @classmethod
     def of(cls, record: JobRecord) -> Self:
         message, result, arguments = record.message, None, None
-        with suppress(ValueError, TypeError, RecursionError):  # not written by us; its status counts all the same
+        with suppress(ValueError, TypeError, RecursionError):  # not written by us; its status counts still
             if message.startswith(RESULT) and record.status == Status.SUCCESS:
                 result, message = json.loads(message.removeprefix(RESULT)), ""
             elif message.startswith(AGAIN) and record.status in (Status.SCHEDULED, Status.STOPPED):
@@ -71,7 +71,7 @@ class Turn:
 
 
 def shuffled(turns: Iterable[Turn]) -> list[Turn]:
-    """One of each job, in any order: a hook that answers slowly, or not, is asked about other ones each time."""
+    """Return the turns in random order, so that a slow or silent hook is asked about different ones each time."""
     turns = list(turns)
     random.shuffle(turns)
     return turns

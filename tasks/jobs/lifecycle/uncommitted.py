@@ -8,8 +8,8 @@ from tasks.jobs.lifecycle import publication
 
 
 def is_uncommitted(execution_id: int) -> bool:
-    """Whether the transaction that is open here will publish jobs of this execution after its commit. What a
-    rollback to a savepoint took back is not among them."""
+    """Whether the open transaction will publish jobs of this execution after its commit. Jobs that a rollback to a
+    savepoint has undone do not count."""
     return any(
         isinstance(call, partial)
         and call.func == publication.publish_after_commit

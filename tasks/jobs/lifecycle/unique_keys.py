@@ -1,4 +1,4 @@
-"""The keys of unique jobs. A key is held by its job until its task is final and another job wants it. Nothing has
+"""The keys of unique jobs. A job holds its key until its task is final and another job wants the key. Nothing has
 to free it, so no crash can leave it taken."""
 
 import hashlib
@@ -20,24 +20,24 @@ Result = TypeVar("Result")
 
 
 def key_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """What a unique job has in common with another that does the same."""
+    """Return the key of a unique job: it is equal for jobs with the same name and arguments."""
     text = json.dumps([name, list(args), kwargs], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def lock_and_let_go(keys: Iterable[str | None], task_ids: Sequence[int] = ()) -> tuple[list[int], set[str | None]]:
-    """Lock what is final of these tasks and of the jobs that hold one of the keys; let go of the keys of those.
+    """Lock the final tasks among these and among the holders of the keys; free the keys of their jobs.
 
-    Returns the tasks that are locked, and the keys that are held all the same: their jobs are queued or running.
+    Returns the locked tasks, and the keys that are still held because their jobs are queued or running.
 
     1. One statement locks the tasks, in id order.
-    2. The next one lets go. Its snapshot is newer than the locks, and nothing can run these tasks again before
-       the transaction ends.
-    3. A last look tells which keys are held. A key that another job has taken meanwhile counts as held.
+    2. The next statement frees the keys. Its snapshot is newer than the locks, and nothing can run these tasks
+       again before the transaction ends.
+    3. A last query reads which keys are held. A key that another job has taken meanwhile counts as held.
 
-    What if two do it at once: the second waits for the tasks, finds that they are no longer final or that their
-    jobs have lost the keys, and sees the new holders in 3. If no job held a key, there was nothing to wait for:
-    the constraint lets one of the two write, see `retry_on_conflict`.
+    What if two processes do it at once: the second waits for the tasks, finds that they are no longer final or
+    that their jobs have lost the keys, and sees the new holders in 3. If no job held a key, there was nothing to
+    wait for: the constraint lets one of the two write, see `retry_on_conflict`.
     """
     wanted = sorted({key for key in keys if key})
     if not wanted and not task_ids:
@@ -51,8 +51,8 @@ def lock_and_let_go(keys: Iterable[str | None], task_ids: Sequence[int] = ()) ->
 
 
 def retry_on_conflict(work: Callable[[], Result]) -> Result:
-    """Do this work in a transaction of its own, and do it again if another transaction has taken one of its keys
-    at the same moment, or if the two have waited for each other. Raises Contended if that happens each time."""
+    """Do this work in a transaction of its own. Do it again if another transaction has taken one of its keys at
+    the same moment, or if the two are in a deadlock. Raises Contended if that happens each time."""
     for _ in range(TRIES):
         try:
             with transaction.atomic():

@@ -11,7 +11,7 @@
 | `RENEWED`      | when its process last renewed its lease                                                |
 | `NODE`         | the node that runs it; empty while it waits                                            |
 | `TASK`         | the row its reports are for                                                            |
-| `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of the last report in the database; empty if there is none |
+| `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of the last report in the database; empty if none         |
 | `SENT`         | 0 if it waits and its message must be published again                                  |
 | `ASKED`        | 1 if it was asked to stop                                                              |
 | `MESSAGE`      | its last message, which becomes the status message of the task                         |
