@@ -36,28 +36,28 @@ from tasks.queue.node import this_node
 log = logging.getLogger("harbor_refresh")
 
 MAX_RESULT = 60_000
-#: Where a run that is under way has its handle, among what Celery keeps of its request.
+#: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
-#: A message that goes back comes again at once.
+#: Pause before a message is returned to the broker, because it comes again at once.
 PAUSE_SECONDS = 1.0
 
 
 class TrackedJob(Task):  # type: ignore[type-arg]
     """The function gets a `Handle` before its own arguments.
 
-    `max_attempts` is how often it may begin in all: after a crash of its worker, and after each `retry`. If a task
-    does not say it: as often as its `max_retries` need, and at least five times.
-    `unique`: it is not started while one of the same name and arguments is queued or running.
+    `max_attempts` is how often it may begin in all, including after a crash of its worker and after each `retry`.
+    By default as often as its `max_retries` need, and at least five times.
+    `unique`: it is not started while a job with the same name and arguments is queued or running.
     """
 
     abstract = True
-    #: The handle is not among the arguments of a message.
+    #: Celery must not check the arguments of a message: the handle is not among them.
     typing = False
     unique = False
-    #: The worker's first look at a message, before Celery's.
+    #: Checks a message in the worker before Celery reads it.
     Strategy = "tasks.jobs.runtime.received:strategy"
     Request = "tasks.jobs.runtime.request:TrackedRequest"
-    # Whatever the app's settings say: a message that is acknowledged before its job has ended is lost with it.
+    # Fixed, whatever the app's settings are: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
     reject_on_worker_lost = True
 
@@ -66,12 +66,12 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         return attempts_for(self.max_retries)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Begin the run if it may run here and now; run it; have its end recorded, and reported.
+        """Begin the run, if it may run here and now; run it; have its end recorded and reported.
 
         What if the process dies on any line: the record says that it runs here, its lease is not renewed, and
-        the job is given back. What if Redis is away at the beginning: the message goes back, and this node starts
-        a new life, for it cannot know whether the run was recorded. At the end: the report goes to the database
-        all the same, which is what counts.
+        recovery releases the job. What if Redis is away at the beginning: the message goes back, and this node
+        takes a new name, because it cannot know whether the run was recorded. At the end: the report still goes to
+        the database, which is what counts.
         """
         told = self.request.get(header.NAME)
         if self.request.called_directly or told is None or self.request.get(HANDLE):  # it may call itself
@@ -88,7 +88,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             result = was_run(self.run(job, *args, **kwargs))
             self._end_well(job, result)
         except (SystemExit, KeyboardInterrupt):
-            # its process was told to end: what it was running is given back
+            # the process was told to end, so recovery must release what it was running
             underway.end(job.run)
             this_node.renew()
             raise
@@ -109,7 +109,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
                 time.sleep(PAUSE_SECONDS)
             raise Reject(said_by(exc), requeue=True) from None  # told with each try: in one line
         if turn := _turn_of(begun):
-            # those of another try may not have been reported: their process may have died
+            # the arguments of another try may be unreported, because their process may have died
             arguments = begun.arguments if begun.are_unreported else None
             if header.are_changed(told) and begun.arguments is None:
                 arguments = _arguments(self.request.args, self.request.kwargs)
@@ -146,7 +146,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
     ) -> Any:
-        """As Celery's, of a tracked job with the reason in the status message of its task."""
+        """Retry as Celery does; for a tracked job, put the reason into the status message of its task."""
         if job := self.request.get(HANDLE):
             refuse_options_of_retry(self, options)
             why = said_by(exc) if exc else "it asked for another try"
@@ -156,8 +156,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     def apply_async(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, task_id: str | None = None, **options: Any
     ) -> Any:
-        """A message of its own for another try is a turn, too: it waits, in a new revision, and its record says
-        so before the message can be anywhere."""
+        """Send a message. A message for another try of this run is a turn, too: the job waits in a new revision,
+        and its record says so before the message can be anywhere."""
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
             next_ones, these = _arguments(args, kwargs), _arguments(self.request.args, self.request.kwargs)
@@ -170,8 +170,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
     def _wait_for_another_try(self, job: Handle, delay: float, arguments: Arguments | None) -> int:
-        """The revision it waits in. If Redis is away this node starts a new life, and what the old one was running
-        is given back."""
+        """Record that the job waits for another try, and return its new revision. If Redis is away, this node
+        takes a new name, and recovery releases what it was running."""
         run = job.run
         told = AGAIN + _text_of_another_try(arguments, job.reason) if arguments else job.reason
         job.waits_for_another_try = True
@@ -202,7 +202,7 @@ def _arguments(args: Any, kwargs: Any) -> Arguments:
 
 
 def _text_of_another_try(arguments: Arguments, reason: str) -> str:
-    """ValueError, with what is wrong, if the arguments cannot be kept for another message."""
+    """Return the arguments and the reason as text. Raises ValueError if they cannot be kept for a message."""
     try:
         text = json_text([*arguments, reason])
     except TypeError as exc:
@@ -215,7 +215,7 @@ def _text_of_another_try(arguments: Arguments, reason: str) -> str:
 
 
 def _delay_of(options: dict[str, Any]) -> float:
-    """In seconds, of a message that is to be sent."""
+    """Return the delay in seconds of a message that is to be sent."""
     if eta := options.get("eta"):
         moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
         return max(0.0, (maybe_make_aware(moment) - datetime.now(UTC)).total_seconds())
@@ -247,7 +247,7 @@ def _record(run: Run, status: str, message: str, result: str | None, *, is_follo
 
 
 def _turn_of(begun: Begun) -> Turn | None:
-    """What is to be reported of a message that has come; nothing of one that came twice."""
+    """Return the turn to report for a message that has come; None for a message that came twice."""
     turns = {
         Verdict.GO: (Status.RUNNING, ""),
         Verdict.EXHAUSTED: (Status.ERROR, begun.why),

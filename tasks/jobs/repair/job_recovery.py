@@ -1,4 +1,4 @@
-"""Recover jobs: give back what dead processes had begun, and see to what has not landed or was not sent."""
+"""Recover jobs: release the jobs of dead processes, repeat late reports, and send missing messages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -30,20 +30,22 @@ class Recovered(Tally):
 
 
 def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovered:
-    """One pass over the jobs in progress, page by page. A database that is away ends it.
+    """Do one pass over the jobs in progress, page by page. It ends early if the database is away.
 
-    1. A job whose run is dead is given back, by the record that was seen: it waits again, in a new revision. A
-       run whose lease is renewed is never touched; passes that give back the same job at once do it once. The
-       database is asked first: a job that has ended is forgotten, or asked to stop if it runs on.
-    2. What has not landed for longer than a lease lasts is reported again.
-    3. What waits and was not sent, or should have run by now, is published again. Once: the pass that has given it
-       back, or has checked it in, sends it, and notes that. It waits in a backlog for as long as that is.
-    4. What was recorded and never published is published. Of a chain, that is the job whose turn it is; jobs whose
-       turn will never come are ended.
-    5. A Redis that was emptied, or that came back older, is compared with the database at once, and not with the
-       reaper's next pass: as soon as each process that is alive has renewed its leases.
+    1. Release each job whose run is dead, if its record is still the one that was read: it waits again, in a new
+       revision. A run whose lease is renewed is never touched. If several passes release the same job, one of them
+       succeeds. The database is asked first: the record of a job that has ended is deleted, or the job is asked to
+       stop if it still runs.
+    2. Report again what has not reached the database for longer than a lease lasts.
+    3. Publish again jobs that wait and were not sent, or should have run by now. Only the pass that has released
+       the job, or has updated its check-in, sends it and notes that, so it is sent once. A sent job may wait in a
+       backlog for any time.
+    4. Publish jobs that were recorded and never published. In a chain, that is the job whose turn it is; jobs
+       whose turn will never come are ended.
+    5. If Redis was emptied, or came back with older data, compare it with the database as soon as every live
+       process has renewed its leases; do not wait for the next pass of the reaper.
 
-    What if the process dies on any line: the next pass sees what is left, and does it.
+    What if the process dies on any line: the next pass finds the rest and does it.
     """
     total = Recovered()
     try:
@@ -86,14 +88,14 @@ def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> 
 
 
 def _end(over: Iterable[JobRecord], memory: Memory) -> None:
-    """Their jobs have ended. A run that is alive is asked to stop, the others are forgotten."""
+    """Treat the records of jobs that have ended: ask a live run to stop, delete all other records."""
     alive = {one.job for one in over if one.is_running and job_records().is_alive(one, memory.now)}
     job_records().stop([one.job for one in over if one.job in alive and not one.asked])
     job_records().replace([(one, None) for one in over if one.job not in alive])
 
 
 def _is_over(record: JobRecord, found: dict[int, Stand]) -> bool:
-    """Its job has ended, or its task was deleted."""
+    """Whether its job has ended, or its task was deleted."""
     stand = found.get(record.task_id)
     return stand is None or stand.job != record.job or stand.is_over
 
@@ -103,7 +105,7 @@ def _is_dead(record: JobRecord, memory: Memory) -> bool:
 
 
 def _given_back(record: JobRecord, stand: Stand, now: int) -> JobRecord:
-    """It waits in a new revision; or, if the database is ahead of the record, as the database says."""
+    """Return the record of a released job. It waits in a new revision; if the database is ahead, as that says."""
     if stand.revision > record.revision and not stand.is_running:
         return record.waiting(now, stand.revision, stand.status)
     return record.waiting(now, max(record.revision, stand.revision) + 1)
@@ -114,13 +116,13 @@ def _silent_for_long(record: JobRecord, now: int) -> bool:
 
 
 def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:
-    """Their workers would have reported them by now, or cannot."""
+    """Return the records that their workers should have reported by now, or cannot report."""
     return [one for one in records if not one.has_landed and _silent_for_long(one, now)]
 
 
 def _is_overdue(record: JobRecord, now: int) -> bool:
-    """Its message should have been sent, and the process that was to send it is gone. The pass that checks it in
-    sends it."""
+    """Whether its message should have been sent, and the process that had to send it is gone. Updating
+    `checked_in` takes the right to publish it again, so only one pass sends it."""
     waits = not record.is_final and not record.is_running
     return waits and not record.sent and _silent_for_long(record, now)
 
@@ -145,7 +147,7 @@ def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
 
 
 def _note_sent(waiting: Sequence[JobRecord]) -> None:
-    """A job that waits in a later revision by now was not sent in that."""
+    """Note that these were sent, except for a job that waits in a later revision by now."""
     sent = {one.job: one.revision for one in waiting}
     now = {job: one for job, one in job_records().of(list(sent)).items() if one.revision == sent[job]}
     job_records().replace([(one, replace(one, sent=True)) for one in now.values() if not one.sent])

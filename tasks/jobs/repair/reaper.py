@@ -1,4 +1,4 @@
-"""Reap: compare what Redis knows of jobs in progress with what the database has acknowledged, and settle it."""
+"""Reap: compare the records in Redis with what the database has acknowledged, and resolve the differences."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,18 +22,18 @@ PAGE = 500
 LONGEST_SECONDS = 366 * 24 * 3600
 PATIENCE_TTLS = 30
 
-#: Of these jobs, the keys of those whose message may still wait in the broker.
+#: Returns the keys of those of the jobs whose message may still wait in the broker.
 MayWait = Callable[[Sequence[Job]], Collection[int]]
 
 
 def all_may_wait(jobs: Sequence[Job]) -> Collection[int]:
-    """For a caller that cannot ask the broker: one that is not served for days gets no more messages."""
+    """For a caller that cannot ask the broker: a job that is not served for days is sent no more messages."""
     return [job.pk for job in jobs]
 
 
 @dataclass
 class Reaped(Tally):
-    """What a pass did, by what it found."""
+    """What a pass did, counted by what it found."""
 
     reported: int = 0
     forgotten: int = 0
@@ -44,7 +44,7 @@ class Reaped(Tally):
 
 
 def reap(may_wait: MayWait = all_may_wait) -> Reaped:
-    """One pass over all jobs in progress, in pages; a page that cannot be settled is told, and the next goes on.
+    """Do one pass over all jobs in progress, in pages. If a page fails, it is logged, and the pass goes on.
 
     | its record is                                             | then                                       |
     | --------------------------------------------------------- | ------------------------------------------ |
@@ -52,14 +52,15 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     | as it has landed, and final                               | it is forgotten                            |
     | as it has landed, not final, and silent for too long      | it fails, with that reason                 |
     | behind what has landed                                    | it is brought to what has landed           |
-    | gone, and the job was running                             | it is looked for: a record says that it    |
-    |                                                           | runs on an unknown node. The process that  |
-    |                                                           | runs it says so, or it is given back       |
-    | gone, and its message was sent before Redis was emptied   | the message is sent again (recovering.py)  |
+    | gone, and the job was running                             | a record is written that says that it runs |
+    |                                                           | on an unknown node. The process that runs  |
+    |                                                           | it replaces the record; otherwise recovery |
+    |                                                           | releases the job                           |
+    | gone, and its message was sent before Redis was emptied   | the message is sent again (job_recovery.py)|
     | waits, and its message was sent long ago and waits nowhere| the same                                   |
 
-    "Ahead" and "behind" are by revision, then status code, then check-in. Every change is made only to the
-    record that was seen, so a job that moves on meanwhile is left alone.
+    "Ahead" and "behind" are by revision, then status code, then check-in. A record is changed only if it is still
+    the one that was read, so a job that moves on meanwhile stays as it is.
     """
     total = Reaped()
     records = job_records()
@@ -108,7 +109,7 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
 
 
 def _whose_message_waits_nowhere(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
-    """Jobs that wait for a message that was sent long ago, and whose queue is empty."""
+    """Return jobs that wait for a message that was sent long ago, and whose queue is empty."""
     waits = [one for one in records if one.has_landed and not one.is_final and not one.is_running and one.sent]
     old = {one.task_id: one for one in waits if now - one.checked_in > _patience()}
     if not old:
@@ -118,12 +119,12 @@ def _whose_message_waits_nowhere(records: Sequence[JobRecord], now: int, may_wai
 
 
 def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
-    """Jobs that must have a record, if they run, or a message, if they wait."""
+    """Look for jobs that must have a record, if they run, or a message, if they wait."""
     records = job_records()
     known = records.of([job.task.job_id for job in jobs])
     gone = [job for job in jobs if job.task.job_id not in known]
     running = [job.pk for job in gone if job.task.status == Status.RUNNING]
-    # asked after Redis: what has ended since is not looked for
+    # the database is asked after Redis, so a job that has ended since gets no record
     still_running = [stand for stand in stands(running).values() if stand.is_running]
     total.lost += sum(records.add([stand.looked_for(memory.now) for stand in still_running]))
     waiting = [job for job in gone if job.task.status != Status.RUNNING]
@@ -140,24 +141,24 @@ def _published_at(job: Job) -> datetime:
 
 
 def _due_at(job: Job) -> datetime:
-    """When its message should have come to a worker, if it had to wait for nothing else."""
+    """Return when its message should have reached a worker, if nothing else delayed it."""
     later = job.options.get(LATER)
     is_later = isinstance(later, int | float) and 0 < later < LONGEST_SECONDS
     return _published_at(job) + timedelta(seconds=later if is_later else 0)
 
 
 def _patience() -> int:
-    """For so long a message may be with a worker that has not begun it, in microseconds. Another is harmless."""
+    """Microseconds that a message may be with a worker that has not begun it. Another message is harmless."""
     return round(refresh_settings().node_ttl * PATIENCE_TTLS * 1_000_000)
 
 
 def _silence() -> int:
-    """For so long a job in progress may be silent, in microseconds."""
+    """Microseconds that a job in progress may be silent."""
     return round(refresh_settings().job_hours * 3600 * 1_000_000)
 
 
 def _published() -> Iterator[Sequence[Job]]:
-    """Jobs whose task is not final and that have had a message, in pages."""
+    """Yield jobs whose task is not final and that have had a message, in pages."""
     last = 0
     while True:
         jobs = Job.objects.select_related("task").defer("args", "kwargs", "handed_on")

@@ -1,4 +1,4 @@
-"""Tally: what a pass over the jobs did, by what it found; and how it goes on past what the database refuses."""
+"""Tally: the results of a pass over the jobs, and how the pass goes on after the database refuses something."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ from tasks import signals
 
 @dataclass(kw_only=True)
 class Tally:
-    """Numbers, each added to by the pass. True if it found anything."""
+    """Counters of one pass. True if the pass found anything."""
 
     unreadable: int = 0
     troubled: int = 0
@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Tally)
 
 
 def guarded(total: T, settle: Callable[..., None], *page: Any) -> None:
-    """What the database refuses of one page is no reason to leave the others. If it is away: DatabaseAway."""
+    """Settle a page. If the database refuses it, log that and go on. If the database is away: DatabaseAway."""
     try:
         with absence_translated():
             settle(total, *page)
@@ -38,8 +38,8 @@ Item = TypeVar("Item")
 
 
 def in_halves(do: Callable[[Sequence[Item]], None], items: Sequence[Item]) -> list[Item]:
-    """Do it with all of them; if the database refuses, with each half, until an item that it refuses stands alone.
-    Such items are returned, and each is told. If the database is away: DatabaseAway."""
+    """Do it with all items. If the database refuses, do it with each half, until a refused item is alone.
+    Refused items are returned, and each is logged. If the database is away: DatabaseAway."""
     if not items:
         return []
     try:
