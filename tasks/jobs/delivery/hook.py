@@ -23,7 +23,7 @@ MAX_LOCATION = 300
 
 
 class Change(Protocol):
-    """What is told of a job: its status in this revision (run), and the reason."""
+    """What the hook is told of a job: its status in this revision (run), and the reason."""
 
     @property
     def job(self) -> str: ...
@@ -42,7 +42,7 @@ C = TypeVar("C", bound=Change)
 
 @dataclass
 class Delivered(Generic[C]):
-    """`landed` have been taken, `unwanted` will never be, with why; `left` have not been, and may be later."""
+    """`landed` changes were accepted; `unwanted` ones will never be, with the reason; `left` ones may be later."""
 
     landed: list[C] = field(default_factory=list)
     unwanted: list[tuple[C, str]] = field(default_factory=list)
@@ -57,15 +57,15 @@ class Hook:
         self._client = httpx.Client(timeout=timeout, headers=headers, follow_redirects=False)
 
     def deliver(self, changes: Sequence[C]) -> Delivered[C]:
-        """One request each, in the order given.
+        """Send one request for each change, in the order given.
 
-        1. An answer of 2xx: it has landed.
-        2. A refusal that speaks of the change: its task is gone, say. Nobody wants it, now or later.
-        3. A refusal that may pass: it is left, and the next one is tried, for the trouble may be its own. A
-           redirect is one: it speaks of our setting, and is not followed.
-        4. No answer: the target is away, and with it is left whatever comes behind.
+        1. An answer of 2xx: the change has landed.
+        2. A refusal for good, for example because its task is gone: the change is unwanted.
+        3. A refusal that may pass: the change is left, and the next one is tried, because only this one may be
+           concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
+        4. No answer: the target is away, so this change and all following ones are left.
 
-        Whoever was refused or got no answer comes last among those that are left, and holds up nobody.
+        Refused or unanswered changes move to the back of the retry list, so they do not block the others.
         """
         done = Delivered[C]()
         refused: list[C] = []
@@ -100,7 +100,7 @@ def _why_left(answer: httpx.Response) -> str:
 
 
 def body_of(change: Change) -> dict[str, Any]:
-    """As Harbor's core reads it; `status_message` is ours, and nothing to whoever does not know it."""
+    """Return the body that Harbor's core reads; `status_message` is an addition that other readers may ignore."""
     metadata = {"id": change.job, "status": change.status, "revision": change.revision}
     body = {"job_id": change.job, "status": change.status, "metadata": metadata}
     return body | ({"status_message": change.message} if change.message else {})
@@ -108,6 +108,6 @@ def body_of(change: Change) -> dict[str, Any]:
 
 @cache
 def hook() -> Hook:
-    """The hook of this process, by the settings. Connections are made when first used."""
+    """Return the hook of this process, built from the settings. It connects on first use."""
     conf = refresh_settings()
     return Hook(conf.report_url, conf.report_authorization, conf.report_timeout)

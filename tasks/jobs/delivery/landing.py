@@ -1,4 +1,4 @@
-"""Land: the turns that jobs have taken become reports, and are acknowledged."""
+"""Land: report the turns of jobs, and acknowledge them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ from tasks.models.job import Job
 
 @dataclass
 class Landed:
-    """How many; `left`: the hook did not accept these, and the caller tries them again. `refused`: the database
-    did not, and recovery tries them again."""
+    """`count`: how many landed. `left`: the hook did not accept these, and the caller tries them again. `refused`:
+    the database did not accept these, and recovery tries them again."""
 
     count: int = 0
     left: Sequence[Turn] = ()
     why_left: str = ""
     refused: Sequence[Turn] = ()
-    #: The tasks that have succeeded, whose followers may have their turn now.
+    #: The tasks that have succeeded; it may be the turn of their followers now.
     succeeded: Sequence[int] = field(default=(), compare=False)
 
 
@@ -61,7 +61,7 @@ def _land_here(turns: Sequence[Turn]) -> Landed:
 
 
 def _report(turns: Sequence[Turn], *, late: list[Turn]) -> None:
-    """In one transaction. Those that come too late are added to `late`."""
+    """Report in one transaction. Turns that come too late are added to `late`."""
     with transaction.atomic():
         too_late = _late(turns)
         in_time = _without(too_late, turns)
@@ -72,7 +72,7 @@ def _report(turns: Sequence[Turn], *, late: list[Turn]) -> None:
 
 
 def _late(turns: Sequence[Turn]) -> list[Turn]:
-    """Those that would open a job again that has ended, or whose task is not there. The tasks stay locked."""
+    """Return turns that would reopen an ended job, or whose task is gone. The tasks stay locked."""
     rows = run(
         "late_turns",
         task_ids=[turn.task_id for turn in turns],
@@ -83,7 +83,7 @@ def _late(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _change_arguments(turns: Sequence[Turn]) -> None:
-    """Of jobs that asked for another try with other arguments: each message from now on has those."""
+    """Store the changed arguments of jobs that asked for another try: each later message has them."""
     for turn in turns:
         if turn.arguments is not None:
             args, kwargs = turn.arguments
@@ -100,7 +100,7 @@ def _move_chains(turns: Sequence[Turn]) -> None:
 
 def _land_over_the_hook(turns: Sequence[Turn]) -> Landed:
     """Reports that the hook rejects for good are acknowledged, because another attempt would be rejected, too."""
-    from tasks.jobs.delivery.hook import hook  # whoever has no hook need not load what it is made of
+    from tasks.jobs.delivery.hook import hook  # loaded only if there is a hook, because of its dependencies
 
     late: list[Turn] = []
     refused = in_halves(partial(_prepare, late=late), turns)
@@ -116,7 +116,7 @@ def _land_over_the_hook(turns: Sequence[Turn]) -> Landed:
 
 
 def _prepare(turns: Sequence[Turn], *, late: list[Turn]) -> None:
-    """What must be there before the other side applies a report. Those that come too late are added to `late`."""
+    """Write what must be there before the other side applies a report. Late turns are added to `late`."""
     with transaction.atomic():
         too_late = _late(turns)
         in_time = _without(too_late, turns)
@@ -131,7 +131,7 @@ def _stop_behind(turns: Sequence[Turn]) -> None:
 
 
 def _acknowledge(turns: Sequence[Turn], late: Sequence[Turn]) -> None:
-    """Of a job whose turn came too late, that it is over."""
+    """Acknowledge these turns; a late turn is acknowledged as Stopped, because its job is over."""
     job_records().acknowledge((turn.job, turn.revision, turn.status) for turn in _without(late, turns))
     job_records().acknowledge((turn.job, turn.revision, Status.STOPPED) for turn in late)
 

@@ -1,7 +1,7 @@
 """The recorder: one thread in each process that records the ends of its runs, each at once.
 
-So the worker fetches its next message meanwhile. What if the process dies before: as if it had died a moment
-earlier, when the job had done its work and not said so. It is given back, and runs again.
+Meanwhile the worker fetches its next message. What if the process dies before an end is recorded: the job had done
+its work and not recorded it, so recovery releases it, and it runs again.
 """
 
 import logging
@@ -28,7 +28,7 @@ class Recorder:
         self._ends.put(end)
 
     def stop(self) -> None:
-        """After what is left, within a few seconds."""
+        """Stop after recording what is left, within a few seconds."""
         self._ends.put(None)
         self._thread.join(STOP_SECONDS)
 
@@ -37,7 +37,7 @@ class Recorder:
             try:
                 end()
             except Exception:
-                # what the old life was running is given back
+                # recovery releases what ran under the old name
                 this_node.renew()
                 log.error("The end of a job cannot be recorded; it will run again", exc_info=True)
 

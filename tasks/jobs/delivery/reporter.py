@@ -18,11 +18,11 @@ from tasks.jobs.runtime.per_process import PerProcess
 
 log = logging.getLogger("harbor_refresh")
 
-#: After a transaction the reporter waits for so many seconds, and longer the more turns it had, while others keep
-#: coming: a transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
+#: Seconds that the reporter waits after a transaction while more turns keep coming; longer the more turns it had.
+#: A transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
 MOMENT, EACH, LONGEST = 0.1, 0.005, 1.0
 TOGETHER = 500
-#: What is beyond it is left to recovery.
+#: Turns beyond this number are left to recovery.
 MOST = 20_000
 PAUSE = 1.0
 STOP_SECONDS = 5.0
@@ -42,13 +42,14 @@ class Reporter:
         self._come.set()
 
     def stop(self) -> None:
-        """Make what is left, within a few seconds."""
+        """Stop after reporting what is left, within a few seconds."""
         self._ending.set()
         self._come.set()
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        """The first turn after a pause at once; those that come meanwhile, and a moment after it, together."""
+        """Report the first turn after a pause at once, and together those that come meanwhile and a moment
+        later."""
         while self._turns or not self._ending.is_set():
             self._come.wait()
             self._come.clear()
@@ -62,7 +63,7 @@ class Reporter:
         connection.close()
 
     def _wait_for_more(self, seconds: float) -> None:
-        """No longer than others keep coming, or than they fill a batch."""
+        """Wait while turns keep coming, until they fill a batch."""
         until, before = time.monotonic() + seconds, -1
         while before < len(self._turns) < TOGETHER and time.monotonic() < until:
             before = len(self._turns)
@@ -70,7 +71,8 @@ class Reporter:
                 return
 
     def _make(self, batch: Sequence[Turn]) -> bool:
-        """False if some of them have to wait. A turn that the database refuses is left to recovery."""
+        """Report a batch. False if some turns have to wait. Turns that the database refuses are left to
+        recovery."""
         try:
             landed = deliver(batch)
         except RefreshError as exc:
@@ -85,7 +87,7 @@ class Reporter:
         return not landed.left
 
     def _wait_with(self, left: Sequence[Turn], why: str) -> None:
-        """Told once, until there is nothing to wait with."""
+        """Log once that turns wait, until none waits any more."""
         if left and not self._is_told:
             log.warning("%d turns of jobs cannot be reported, trying again: %s", len(left), why)
         self._is_told = bool(left)

@@ -27,17 +27,17 @@ def end(run: Run) -> None:
 
 
 def is_lost(run: Run) -> bool:
-    """Its job has ended, or was given to another run, while this one goes on."""
+    """Whether its job has ended, or was given to another run, while this run goes on."""
     return run in _lost
 
 
 def nodes() -> set[str]:
-    """Under which names. This process may have started a new life since."""
+    """Return the names under which the runs began. This process may have taken a new name since."""
     return {run.node for run in list(_runs.values())}
 
 
 def renew() -> list[Run]:
-    """Renew the leases of what is under way. Returns runs that Redis has forgotten. Raises QueueUnavailable."""
+    """Renew the leases of the runs under way. Returns runs that Redis has forgotten. Raises QueueUnavailable."""
     runs = list(_runs.values())
     _lost.intersection_update(runs)
     found = dict(zip(runs, job_records().renew(runs), strict=True))
@@ -48,8 +48,9 @@ def renew() -> list[Run]:
 def record_anew(forgotten: list[Run]) -> None:
     """Ask the database about runs that Redis has forgotten.
 
-    If its job goes on, the record of a run is written anew; if the job has ended, or is in a later revision, the
-    run is lost, and told so when it asks. What if a server is away: the next heartbeat finds them forgotten again.
+    If its job goes on, the record of a run is written again. If the job has ended, or is in a later revision, the
+    run is lost, and learns it when it asks. What if a server is away: the next heartbeat finds them forgotten
+    again.
     """
     try:
         known = stands([run.task_id for run in forgotten])
