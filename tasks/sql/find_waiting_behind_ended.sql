@@ -1,12 +1,12 @@
 -- Finds jobs without a message that follow a task that is final.
 --
--- :most int  how many waiting jobs are looked at, once or twice
--- :part int  0 to 1008: where the look begins
+-- :most int  how many waiting jobs are read, once or twice
+-- :part int  0 to 1008: where the scan begins
 -- returns task_id, before_id, before_job, before_status
 --
 -- A successful run writes into the jobs that follow it (hand_on.sql), and an index finds those. This finds the rest: an
--- end that was applied later than it was reported, or by another program. The order of the index spreads neighbours,
--- so that a beginning at random finds each of them with the same chance.
+-- end that was applied later than it was reported, or by another program. The order of the index spreads neighbours, so
+-- with a random start each job is found with the same chance.
 WITH waiting AS MATERIALIZED (
     (
         SELECT task_id, follows_id

@@ -1,11 +1,11 @@
--- Writes what successful runs hand on into the jobs that follow them, with the revision of the run.
+-- Writes the results of successful runs into the jobs that follow them, with the revision of the run.
 --
 -- :task_ids bigint[]  :revisions bigint[]  :results text[] (JSON)
 --
--- A job that takes no result gets the revision alone, which says that its turn may have come. A later run replaces what
--- an earlier one handed on, until the job that follows has a message. Of one run the first result stands. So to hand on
--- again, late or out of order changes nothing. Whether the run stands is not asked here: it is when the job that
--- follows is published.
+-- A job that takes no result gets only the revision, which says that its turn may have come. A later run replaces the
+-- result of an earlier run until the following job has a message. Of one run the first result stays. So handing on
+-- again, late or out of order changes nothing. Whether the run is the current one is checked when the following job is
+-- published.
 WITH given AS (
     SELECT DISTINCT ON (g.task_id) g.task_id, g.revision, g.result
     FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(results)s::text[])

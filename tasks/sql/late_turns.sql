@@ -1,10 +1,10 @@
--- Locks the tasks of these turns, and tells which turns come too late: their task is gone, is another job's, or has
--- ended, and they would open it again. What has ended is opened by a person alone (retry_failed), never by a job.
+-- Locks the tasks of these turns, and returns the turns that come too late: their task is gone, belongs to another job,
+-- or has ended, and they would reopen it. Only a person reopens an ended task (retry_failed), never a job.
 --
 -- :task_ids bigint[]  :jobs text[]  :revisions bigint[]
--- returns  the positions of those that are late, from 1
+-- returns  the positions of the late turns, from 1
 --
--- Rows are locked in id order, as reports lock them, and stay locked until the transaction ends: so a job that is
+-- Rows are locked in id order, as reports lock them, and stay locked until the transaction ends. So a job that is
 -- stopped meanwhile stays stopped.
 WITH held AS MATERIALIZED (
     SELECT id, job_id, status_code, status_revision

@@ -1,8 +1,8 @@
--- Notes what was seen of the memory of Redis.
+-- Notes the memory of Redis that was read.
 --
 -- :epoch bigint  :sequence bigint
 --
--- In the same epoch the sequence only grows: passes and publishers note it in any order.
+-- In one epoch the sequence only grows, because passes and publishers note it in any order.
 UPDATE execution_redis_memory
 SET
     sequence = CASE WHEN epoch = %(epoch)s THEN greatest(sequence, %(sequence)s) ELSE %(sequence)s END,

@@ -1,11 +1,11 @@
--- Where a pass of reconcile begins, and whether its times can be trusted.
+-- Reads where a pass of reconcile begins, and whether its times can be trusted.
 --
 -- returns  since     every change before it is settled; the beginning of time if there is no watermark
---          doubt     NULL, or why times before now say nothing: then everything must be looked at
+--          doubt     NULL, or why earlier times cannot be trusted: then every execution must be compared
 --          now, timeline  to be remembered with the watermark if it moves
 --
--- A server that was promoted or restored is on another WAL timeline, and its clock may be behind the one that
--- gave the watermark: then what changes after it lies before the watermark.
+-- A server that was promoted or restored is on another WAL timeline, and its clock may be behind the clock that set
+-- the watermark. Then later changes may have times before the watermark.
 WITH server AS (
     SELECT now() AS now, left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline
 )

@@ -1,13 +1,13 @@
--- Two moments for reconcile.
+-- Reads the two moments that limit a pass of reconcile.
 --
 -- :grace interval   how long a change may take to reach its execution in the ordinary way
 -- returns  ready    changes before it have had that time; look at them
---          settled  and before this one no change can still come: the watermark may move to it; NULL if
---                   there is no telling, because the start of a transaction is not known: it is prepared, or its
---                   session has track_activities off
+--          settled  no change before it can still come, so the watermark may move to it; NULL if that is unknown,
+--                   because the start of a transaction is not known: it is prepared, or its session has
+--                   track_activities off
 --
--- A task's update_time is the start of its transaction, so a transaction still open may yet bring a change
--- as old as its own start. It holds the watermark back, but never the look at what is there.
+-- A task's update_time is the start of its transaction, so an open transaction may still commit a change as old as its
+-- start. That limits how far the watermark moves, but not which changes are read.
 SELECT
     now() - %(grace)s::interval AS ready,
     CASE

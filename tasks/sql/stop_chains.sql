@@ -1,16 +1,16 @@
--- Ends jobs that wait for a turn in their chain that will never come, with all that follow them.
+-- Ends jobs whose turn in their chain will never come, with all jobs that follow them.
 --
 -- :task_ids bigint[]  the tasks before them
 -- :are_lost bool      no worker has a result of these tasks any more
 -- returns execution_id, vendor_type of each that ended, to be marked
 --
 -- 1. The task before it is final and did not succeed: the job is Stopped.
--- 2. That task succeeded, the job takes a result, and none was handed on by a run as new as the one that stands. If
---    results are lost, the job is Error.
--- What follows such a job is Stopped. A job that has a message, or that is being published, is left alone.
+-- 2. That task succeeded, the job takes a result, and no result was handed on by the current run of that task or a
+--    later one. If results are lost, the job is Error.
+-- Jobs that follow such a job are Stopped. A job that has a message, or is being published, stays as it is.
 --
--- Rows of tasks are locked in id order, then those of jobs, and what they hold is read under the lock: so a task that is
--- tried again at this moment ends no chain.
+-- Rows of tasks are locked in id order, then those of jobs, and their contents are read under the lock, so a task that
+-- is retried at this moment ends no chain.
 WITH RECURSIVE rest AS (
     SELECT j.task_id, j.follows_id AS before_id, j.task_id AS first_id
     FROM execution_job j

@@ -2,11 +2,12 @@
 --
 -- :holder text  :lease interval
 -- returns  taken, holder, held_until
---          taken: of the lease that had expired, or NULL if it was free; not taken: of the lease that holds
+--          taken: holder and end of the lease that had expired, or NULL if it was free; not taken: those of the lease
+--          that is in force
 --
--- A lease that ends later than a lease can was given by a clock that went back since: it counts as expired. The
--- clock is asked after the row is locked, because the holder may extend the lease meanwhile. A row that is locked
--- is in use at this moment, so its lease holds.
+-- A lease that ends later than possible was given by a clock that has gone back, so it counts as expired. The clock is
+-- read after the row is locked, because the holder may extend the lease meanwhile. If the row is locked, another pass
+-- uses it at this moment, so its lease is in force.
 WITH known AS MATERIALIZED (
     SELECT id, holder, held_until FROM execution_watermark WHERE id = 1 FOR NO KEY UPDATE SKIP LOCKED
 ),
