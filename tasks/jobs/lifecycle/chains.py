@@ -20,7 +20,7 @@ LOOKED_AT = 10_000
 def hand_on(turns: Iterable[Turn]) -> None:
     """Write the results of these runs into the jobs that follow them, before their success is reported or with it.
 
-    So a task that has succeeded has handed on its result, whoever applies the report, and whenever.
+    So a task that has succeeded has handed on its result, whichever program applies the report, and whenever.
 
     What if the process dies before the report: the record of the run still has the result, and recovery hands it
     on and reports again. What if the job was given to another node meanwhile: its next run hands on in a later
