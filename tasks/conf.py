@@ -41,14 +41,14 @@ class Refresh:
         "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
         "seconds",
         30,
-        "beat's tick, the net beneath the wake-ups. 0 or less: no queue, whoever reports refreshes at once",
+        "beat's tick, which covers lost wake-ups. 0 or less: no queue, the reporting process refreshes at once",
         at_least=-1,
     )
     strategy: str = declared(
         "REFRESH_STRATEGY",
         "one_of",
         "claim",
-        "by which [design](strategies.md) marks are kept and worked. The same for all processes",
+        "the [design](strategies.md) that keeps marks and refreshes them. It must be the same for all processes",
         choices=STRATEGIES,
         takes="one of five: `claim`, `scan`, `lock`, `hash` or `upstream`",
     )
@@ -56,7 +56,7 @@ class Refresh:
         "CORE_INSTANCE_ID",
         "optional_integer",
         None,
-        "only with `hash`: which instance this worker is; required if its host name does not end like `-3`",
+        "only with `hash`: the number of this worker's instance; required if its host name does not end like `-3`",
         at_least=0,
         at_most=9999,
         takes="0 to 9,999, less than the total",
@@ -74,7 +74,7 @@ class Refresh:
         "REFRESH_KEY_PREFIX",
         "text",
         "cache:execution:refresh:",
-        "what all keys begin with; may be a hash tag, `{cache:execution:refresh:}`",
+        "the prefix of all keys; may be a hash tag, `{cache:execution:refresh:}`",
         takes="text",
     )
     chunk: int = declared(
@@ -89,8 +89,8 @@ class Refresh:
         "REFRESH_FANOUT",
         "auto_or_integer",
         None,
-        "executions in a subtask. `auto`: one while 16 or fewer wait; beyond it what waits is shared out, two"
-        " to each live node, from 1,000 to a chunk in each",
+        "executions in a subtask. `auto`: one while 16 or fewer wait; with more, the backlog is split into "
+        "two subtasks for each live node, of 1,000 executions to a chunk each",
         at_least=1,
         at_most=10_000,
         takes="`auto`, or 1 to 10,000",
@@ -100,7 +100,7 @@ class Refresh:
         "REFRESH_DEPTH",
         "integer",
         3,
-        "subtasks a node may have at hand, the one it works on included",
+        "subtasks that a node may hold, including the running one",
         at_least=1,
         at_most=100,
     )
@@ -109,8 +109,8 @@ class Refresh:
         "seconds",
         2,
         "the longest rest between two refreshes of an execution whose reports keep coming, while 16 or fewer "
-        "wait. The first is 50 ms; each next one is twice as long if it was marked five times more meanwhile,"
-        " else half. 0: no rests",
+        "wait. The first rest is 50 ms; each next rest is twice as long if the execution was marked five "
+        "times more meanwhile, else half as long. 0: no rests",
         at_least=0,
         at_most=60,
     )
@@ -119,7 +119,7 @@ class Refresh:
         "integer",
         5,
         "failures in a row until quarantine. At 3 or less, neighbours of a member that kills its process may "
-        "be set aside with it",
+        "be quarantined with it",
         at_least=1,
         at_most=100,
     )
@@ -134,22 +134,23 @@ class Refresh:
         "REFRESH_NODE_TTL_SECONDS",
         "seconds",
         10,
-        "after how long a silent node is dead; at least three heartbeats",
+        "after how long a silent node counts as dead; at least three heartbeats",
         at_least=0.1,
     )
     stale: float = declared(
         "REFRESH_STALE_SECONDS",
         "seconds",
         300,
-        "after how long a claim that is worked on goes back whatever its node says; more than the node's ttl."
-        " One that waits for a process goes back after the node's ttl, if nothing waits with the broker",
+        "after how long a claim in progress is recovered even if its node is alive; more than the node's ttl."
+        " A claim that waits for a process is recovered after the node's ttl, if no message waits with the "
+        "broker",
         at_least=0.1,
     )
     pause: float = declared(
         "REFRESH_PAUSE_SECONDS",
         "seconds",
         2,
-        "how long nobody claims after the database was found away",
+        "how long no node claims after the database was found away",
         at_least=0,
     )
     quarantine: float = declared(
@@ -177,7 +178,7 @@ class Refresh:
         "REFRESH_RECONCILE_GRACE_SECONDS",
         "seconds",
         30,
-        "how long a change may take in the ordinary way before reconcile looks at it",
+        "how long the queue has for a change before reconcile looks at it",
         at_least=0,
     )
     reap_interval: float = declared(
@@ -191,7 +192,7 @@ class Refresh:
         "REFRESH_REAP_DELAY_SECONDS",
         "seconds",
         300,
-        "how long after a worker has started that is done for the first time",
+        "how long after the start of a worker the first comparison runs",
         at_least=0,
     )
     job_hours: float = declared(
@@ -205,8 +206,8 @@ class Refresh:
         "REFRESH_REPORT_URL",
         "http_url",
         "",
-        "where the turns of jobs are reported by HTTP, see [jobs](jobs.md#reports-over-http); unset: to the "
-        "database",
+        "where status changes of jobs are reported by HTTP, see [jobs](jobs.md#reports-over-http); unset: to "
+        "the database",
         takes="an http or https address",
     )
     report_authorization: str = declared(
