@@ -8,6 +8,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
 
+from harbor_refresh.arguments import count
+
 SIZES = [1_000, 10_000, 100_000, 1_000_000]
 DEFAULTS: dict[str, dict[str, Any]] = {
     "freshness": {"processes": 2},
@@ -16,19 +18,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "progress": {"rounds": 200},
     "jobs": {"rounds": 100},
 }
-
-
-def count(at_least: int, at_most: int) -> Callable[[str], int]:
-    def whole_number(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = at_least - 1
-        if not at_least <= number <= at_most:
-            raise ArgumentTypeError(f"got {text!r}, takes a whole number from {at_least:,} to {at_most:,}")
-        return number
-
-    return whole_number
 
 
 def seconds(text: str) -> float:

@@ -17,10 +17,9 @@ from tasks.tick import EXPIRES_SECONDS
 
 @shared_task(name="tasks.run_cycle", acks_late=False)
 def run_cycle() -> dict[str, int]:
+    older = older_strategy()
     with alone() as free:
-        if not free:
-            return {"dropped": 1}
-        if not (older := older_strategy()):
+        if not free or not older:
             return {"dropped": 1}
         outcome = older.cycle()
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}

@@ -9,46 +9,48 @@ from typing import Any
 
 from django.conf import settings
 
-from tasks.conf import DECLARED
-
-DEFAULTS = {one.name: one.default for one in DECLARED.values()}
+from tasks.conf import DECLARED, refresh_settings
 
 
 @dataclass(frozen=True)
 class Scheduled:
     name: str
     task: str
-    setting: str
+    field: str
     description: str
 
     @property
+    def setting(self) -> str:
+        return DECLARED[self.field].name
+
+    @property
     def seconds(self) -> float:
-        return float(getattr(settings, self.setting, DEFAULTS[self.setting]))
+        return float(getattr(refresh_settings(), self.field))
 
 
 ROWS = (
     Scheduled(
         "Claim batches",
         "tasks.claim_batch",
-        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
+        "interval",
         "The net beneath the wake-ups: claims executions that wait and fans them out over the workers.",
     ),
     Scheduled(
         "Recover stale claims",
         "tasks.recover_stale",
-        "REFRESH_RECOVER_INTERVAL_SECONDS",
+        "recover_interval",
         "Gives back what dead nodes had claimed.",
     ),
     Scheduled(
         "Reconcile",
         "tasks.reconcile",
-        "REFRESH_RECONCILE_INTERVAL_SECONDS",
+        "reconcile_interval",
         "Finds executions whose status differs from their tasks, and marks them.",
     ),
     Scheduled(
         "Reap jobs",
         "tasks.reap",
-        "REFRESH_REAP_INTERVAL_SECONDS",
+        "reap_interval",
         "Compares the jobs in progress with what has landed in the database, and settles what differs.",
     ),
 )
@@ -67,13 +69,10 @@ def _interval(model: Any, seconds: float) -> Any:
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
-def create_rows(interval_model: Any, task_model: Any, *names: str) -> None:
-    """All of them, or those of these names. A row that is there is an administrator's."""
+def create_rows(interval_model: Any, task_model: Any) -> None:
+    """Create the rows that are missing. A row that is there is an administrator's."""
     for row in ROWS:
-        if names and row.name not in names:
-            continue
-        seconds = row.seconds
-        interval = _interval(interval_model, seconds if seconds > 0 else 30)
+        interval = _interval(interval_model, row.seconds if row.seconds > 0 else 30)
         task_model.objects.get_or_create(
             name=row.name,
             defaults={"task": row.task, "interval": interval, "description": row.description},

@@ -2,24 +2,10 @@
 
 import math
 from argparse import ArgumentTypeError
-from collections.abc import Callable
 
 from tasks.queue import members
 
 SLOWEST = 0.001
-
-
-def count(at_least: int, at_most: int) -> Callable[[str], int]:
-    def whole_number(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = at_least - 1
-        if not at_least <= number <= at_most:
-            raise ArgumentTypeError(f"got {text!r}, takes a whole number from {at_least:,} to {at_most:,}")
-        return number
-
-    return whole_number
 
 
 def share(text: str) -> float:

@@ -12,8 +12,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from benchmarks.options import count, seconds
+from benchmarks.options import seconds
 from executions.management.output import Failed, Misused
+from harbor_refresh.arguments import count
 
 PLOT = "plot"
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,13 +9,14 @@ from typing import Any
 from django.core.management import BaseCommand, CommandParser
 
 from examples.simulation.demo import demo
-from examples.simulation.options import count, rate, seconds, share, vendors
+from examples.simulation.options import rate, seconds, share, vendors
 from examples.simulation.plan import VENDORS, Mix, plan
 from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
 from examples.simulation.runners import Runners, create_executions
 from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
 from executions.management.output import Answer, Failed, Misused, absences_told, tell
+from harbor_refresh.arguments import count
 
 MOST_TASKS = 1_000_000
 
