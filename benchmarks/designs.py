@@ -25,7 +25,7 @@ class Claim:
         pass
 
     def mark(self, members: Sequence[str]) -> None:
-        execution_queue().add(members)
+        execution_queue().mark(members)
 
     def cycle(self) -> Refreshed:
         """Claim and work here what otherwise goes to the workers, until nothing is left to claim.

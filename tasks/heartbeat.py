@@ -35,7 +35,7 @@ def beat_until_stopped() -> None:
     while True:
         try:
             forgotten = underway.renew()  # first: a lease never outlives the node
-            signs = [execution_queue().sign_of_life(node) for node in {this_node.name, *underway.nodes()}]
+            beats = [execution_queue().heartbeat(node) for node in {this_node.name, *underway.nodes()}]
         except QueueUnavailable as exc:
             if not silent:
                 log.warning("%s gives no sign of life: %s", this_node.name, exc)
@@ -44,7 +44,7 @@ def beat_until_stopped() -> None:
             silent = False
             if forgotten:
                 asking = ask_about(forgotten, asking)
-            if any(sign.silent for sign in signs):
+            if any(beat.dead for beat in beats):
                 ask_for_recovery()
         if _stop.wait(interval):
             return

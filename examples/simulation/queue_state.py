@@ -6,7 +6,7 @@ from collections.abc import Callable
 from executions.errors import QueueUnavailable
 from tasks.conf import refresh_settings
 from tasks.queue import execution_queue
-from tasks.queue.queue import Stats
+from tasks.queue.replies import Stats
 
 POLL_SECONDS = 0.2
 START_A_WORKER = "Start one with: celery -A harbor_refresh worker --loglevel=INFO"

@@ -1,6 +1,7 @@
 """Dispatch: claim waiting executions and publish them to the workers, no more than they can take soon."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from executions import points
@@ -8,12 +9,19 @@ from executions.database import raise_if_away
 from executions.errors import DatabaseAway, QueueUnavailable
 from tasks import signals
 from tasks.conf import refresh_settings
+from tasks.pacing import (
+    CHUNKS_TOGETHER,
+    GATHERING_SECONDS,
+    LEAST_CHUNK,
+    SHRINK,
+    SLOTS,
+    SMALL,
+    SPACING_SECONDS,
+)
 from tasks.pipeline import wakeup
-from tasks.pipeline.pacing import CHUNKS_TOGETHER, GATHERING_SECONDS, LEAST_CHUNK, SHRINK, SLOTS, SPACING_SECONDS
 from tasks.queue import execution_queue
 from tasks.queue.claim import Batch, Claim
 from tasks.queue.node import this_node
-from tasks.queue.queue import SMALL
 
 Publish = Callable[[Sequence[Claim]], None]
 
@@ -48,51 +56,66 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         queue.forget_wake()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
-    slots = SLOTS - waiting
-    if slots <= 0:
-        slots = len(queue.stats().nodes) * conf.depth - waiting
-    if slots <= 0:
+    room = Room(conf.depth, waiting)
+    if room.slots <= 0:
+        room.live_nodes = len(queue.stats().nodes)
+    if room.slots <= 0:
         queue.forget_wake()
         return 0
-    total, more = 0, True
-    while more and slots > 0:
-        batch = queue.claim_batch(this_node.name, conf.size * min(slots, together))
-        more = batch.more
-        slots = max(slots, batch.live_nodes * conf.depth - waiting)
+    total, is_last = 0, False
+    while not is_last:
+        batch = queue.claim(this_node.name, conf.size * min(room.slots, together))
+        room.live_nodes = max(room.live_nodes, batch.live_nodes)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
-        if batch.claim.members:
+        chunks = chunked(batch, conf.fanout, conf.chunk) if batch.claim.members else []
+        is_last = not batch.more or len(chunks) >= room.slots
+        if chunks:
             points.reach("claimed", batch.claim)
-            chunks = chunked(batch, conf.fanout, conf.chunk)
-            more = more and len(chunks) < slots
-            if not more and batch.backlog > SMALL:
+            if is_last and batch.backlog > SMALL:
                 queue.forget_wake()
-            total += _hand_out(publish, batch.claim, chunks, slots)
-            waiting += len(chunks)
-            slots -= len(chunks)
-        if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
-            wakeup.check_later(GATHERING_SECONDS)
-        if batch.wait:
-            # not merged with the check above: that one would find no new mark and leave the resting members
-            # waiting
-            is_apart = abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
-            wakeup.check_later(batch.wait if is_apart else GATHERING_SECONDS + SPACING_SECONDS)
+            total += _hand_out(publish, batch.claim, chunks, room.slots)
+            room.waiting += len(chunks)
+        _check_later(batch)
     return total
 
 
+@dataclass
+class Room:
+    """How many messages may still be sent: at most `depth` for each live node, or SLOTS, wait with the broker."""
+
+    depth: int
+    waiting: int
+    live_nodes: int = 0
+
+    @property
+    def slots(self) -> int:
+        return max(SLOTS, self.live_nodes * self.depth) - self.waiting
+
+
 def _hand_out(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
-    """Publish as many chunks as there are slots; release the surplus without counting an attempt."""
+    """Publish as many chunks as there are slots; release the surplus."""
     queue = execution_queue()
     if surplus := [member for chunk in chunks[slots:] for member in chunk.members]:
-        queue.mark_failed(claim.only(surplus), counted=False)
+        queue.release(claim.only(surplus))
     try:
         publish(chunks[:slots])
     except Exception:
-        queue.mark_failed(claim, counted=False)
+        queue.release(claim)
         raise
     count = sum(map(len, chunks[:slots]))
     signals.claimed.send(sender=dispatch, count=count)
     return count
+
+
+def _check_later(batch: Batch) -> None:
+    """Check a short queue again: in a moment, for marks of that moment; and when the first member has rested."""
+    if batch.backlog <= SMALL and (batch.claim.members or batch.wait):
+        wakeup.check_later(GATHERING_SECONDS)
+    if batch.wait:
+        # not merged with the check above: that one would find no new mark and leave the resting members waiting
+        is_apart = abs(batch.wait - GATHERING_SECONDS) >= SPACING_SECONDS
+        wakeup.check_later(batch.wait if is_apart else GATHERING_SECONDS + SPACING_SECONDS)
 
 
 def chunked(batch: Batch, fanout: int | None, chunk: int) -> list[Claim]:

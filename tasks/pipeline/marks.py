@@ -60,7 +60,7 @@ def _put(members: Sequence[str]) -> bool:
     if older := older_strategy():
         older.mark(members)
         return False
-    return execution_queue().add(members).wake
+    return execution_queue().mark(members).wake
 
 
 def lost(members: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from tasks.conf import refresh_settings
 from tasks.pipeline import wakeup
 from tasks.queue import execution_queue
 from tasks.queue import members as names
+from tasks.queue.stale_claims import release_stale
 
 
 def recover(*, idle: bool = False) -> int:
@@ -17,12 +18,11 @@ def recover(*, idle: bool = False) -> int:
     Any number of processes may do it at once, because a token is released once. Returns how many were recovered,
     including those that have now failed too often and were quarantined.
     """
-    queue = execution_queue()
-    given_back, unreadable = queue.recover_stale(idle=idle)
+    released, unreadable = release_stale(execution_queue(), idle=idle)
     if unreadable:
         signals.discarded.send(sender=recover, members=unreadable)
-    quarantine(names.ids(given_back.exhausted), refresh_settings().max_attempts)
-    count = given_back.returned + len(given_back.exhausted)
+    quarantine(names.ids(released.exhausted), refresh_settings().max_attempts)
+    count = released.returned + len(released.exhausted)
     if count:
         signals.recovered.send(sender=recover, count=count)
     wakeup.check(ignore_pending_wake=True)

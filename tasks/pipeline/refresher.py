@@ -6,13 +6,12 @@ from executions.quarantines import quarantine
 from executions.rollup import Refreshed, refresh
 from tasks import signals
 from tasks.conf import refresh_settings
+from tasks.pacing import BUSY_SECONDS, SMALL
 from tasks.pipeline import wakeup
-from tasks.pipeline.pacing import BUSY_SECONDS
 from tasks.queue import execution_queue
 from tasks.queue import members as names
 from tasks.queue.claim import Claim
 from tasks.queue.node import this_node
-from tasks.queue.queue import SMALL
 
 
 def work(claim: Claim) -> Refreshed:
@@ -37,7 +36,7 @@ def work(claim: Claim) -> Refreshed:
             outcome = refresh(mine.ids, wait=False)
         except DatabaseAway as exc:
             queue.pause()
-            queue.mark_failed(mine, counted=False)
+            queue.release(mine)
             signals.database_away.send(sender=work, count=len(mine), error=str(exc))
             return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
         points.reach("committed", mine)
@@ -62,18 +61,18 @@ def _settle(mine: Claim, outcome: Refreshed) -> None:
         done = mine.without(undone)
         failed, busy = mine.among(outcome.failed), mine.among(outcome.busy)
     if done.members:
-        completed = queue.mark_complete(done)
+        completed = queue.complete(done)
         _tell_outlived(done, completed.outlived)
         if completed.wake:
             wakeup.send_tick()
     if busy.members:
-        queue.mark_failed(busy, counted=False)
+        queue.release(busy)
         if len(busy) <= SMALL:
             wakeup.check_later(BUSY_SECONDS, ignore_pending_wake=True)
     if failed.members:
-        given_back = queue.mark_failed(failed)
+        exhausted = queue.fail(failed).exhausted
         attempts = refresh_settings().max_attempts
-        quarantine(names.ids(given_back.exhausted), attempts, reasons=outcome.failed)
+        quarantine(names.ids(exhausted), attempts, reasons=outcome.failed)
 
 
 def _tell_outlived(claim: Claim, count: int) -> None:

@@ -13,7 +13,7 @@ from time import monotonic
 
 from executions.errors import QueueUnavailable
 from tasks import tick
-from tasks.pipeline.pacing import MERGED_SECONDS
+from tasks.pacing import MERGED_SECONDS
 from tasks.queue import execution_queue
 from tasks.strategies import older_strategy
 
@@ -36,7 +36,7 @@ def check(*, ignore_pending_wake: bool = False) -> bool:
 
     The older designs wait for their schedule.
     """
-    is_needed = not older_strategy() and execution_queue().wake(anyway=ignore_pending_wake)
+    is_needed = not older_strategy() and execution_queue().wake(ignore_pending_wake=ignore_pending_wake)
     if is_needed:
         send_tick()
     return is_needed

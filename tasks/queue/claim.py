@@ -1,4 +1,8 @@
-"""A claim is a value: members taken together by one node at one moment. Node and moment make their tokens."""
+"""A claim is a value: members taken together by one node at one moment. Node and moment make their tokens.
+
+While it waits for a worker its holder is `waiting@NODE`, of the node that claimed it; then the node that works
+on it.
+"""
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,13 +13,17 @@ from tasks.queue import members as names
 
 @dataclass(frozen=True)
 class Claim:
-    node: str
+    holder: str
     stamp: str
     members: tuple[str, ...]
 
     @property
+    def node(self) -> str:
+        return names.node_of(self.holder)
+
+    @property
     def suffix(self) -> str:
-        return f"{self.node}:{self.stamp}"
+        return f"{self.holder}:{self.stamp}"
 
     @cached_property
     def ids(self) -> list[int]:
@@ -42,11 +50,11 @@ class Claim:
     def to_message(self) -> dict[str, str]:
         """Return the claim as a message. Its members are one text, because a list of thousands would be encoded
         and decoded item by item in each process on its way. A vendor has no colon, so `::` separates them."""
-        return {"node": self.node, "stamp": self.stamp, "members": "::".join(self.members)}
+        return {"holder": self.holder, "stamp": self.stamp, "members": "::".join(self.members)}
 
     @classmethod
     def from_message(cls, message: dict[str, str]) -> "Claim":
-        return cls(message["node"], message["stamp"], tuple(message["members"].split("::")))
+        return cls(message["holder"], message["stamp"], tuple(message["members"].split("::")))
 
     def __len__(self) -> int:
         return len(self.members)

@@ -14,6 +14,8 @@ _MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
 #: Many members at once, each followed by a line break. A valid member may still not match.
 _PLAIN = re.compile(rf"(?:[1-9][0-9]{{0,17}}:[^:\n\x00]{{1,{MAX_VENDOR}}}\n)*")
 _TOKEN = re.compile(r"(.+):([^:]+):(0|[1-9][0-9]{0,18})", re.DOTALL)
+#: Before the name of the node in a token whose claim waits for a worker. No host has an @ in its name.
+WAITING = "waiting@"
 
 
 def member(execution_id: int, vendor_type: str) -> str:
@@ -58,14 +60,19 @@ def sorted_out(raws: Sequence[bytes]) -> tuple[Sequence[str], Sequence[bytes]]:
 
 @dataclass(frozen=True)
 class Token:
+    """`holder` is the node that works on the claim, or `waiting@NODE` while the claim waits for a worker."""
+
     member: str
-    node: str
+    holder: str
     stamp: int
 
     @property
-    def is_worked_on(self) -> bool:
-        """True if a process works on it; an even stamp means that it waits for one (see lua/_shared.lua)."""
-        return self.stamp % 2 == 1
+    def node(self) -> str:
+        return node_of(self.holder)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.holder.startswith(WAITING)
 
     @classmethod
     def read(cls, raw: bytes) -> "Token | None":
@@ -76,6 +83,10 @@ class Token:
         if match is None or readable(match[1].encode()) is None:
             return None
         return cls(match[1], match[2], int(match[3]))
+
+
+def node_of(holder: str) -> str:
+    return holder.removeprefix(WAITING)
 
 
 def ids(members: Iterable[str]) -> list[int]:

@@ -5,6 +5,7 @@ worker: its heartbeats stop. See docs/decisions/0004-a-node-is-a-process.md.
 """
 
 import os
+import re
 import secrets
 import socket
 import threading
@@ -35,7 +36,7 @@ class Node:
             self._become_new()
 
     def _become_new(self) -> None:
-        host = socket.gethostname().replace(":", "-") or "localhost"
+        host = re.sub("[:@]", "-", socket.gethostname()) or "localhost"
         started = f"{time.time_ns() // 1_000_000:x}{secrets.token_hex(2)}"
         self._pid = os.getpid()
         self._name = f"{host}-{self._pid}-{started}"

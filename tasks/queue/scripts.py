@@ -1,44 +1,89 @@
-"""The Lua scripts of a package, and the keys that each of them takes, in order."""
+"""The Lua scripts of a package, with the keys and the arguments that each of them takes, in order.
 
-from collections.abc import Mapping
+A script names what it uses in its header:
+
+    -- include _tokens                       the file of that name, of its own package or of this one
+    -- from tasks/pacing.py: SMALL, SLOTS    these constants, as locals of the script
+"""
+
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any, NamedTuple
+
+from tasks import pacing
+
+_INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
+_CONSTANTS = re.compile(r"^-- from tasks/pacing\.py: (.+)$", re.MULTILINE)
 
 
-class Scripts:
-    """The files `NAME-COUNT.lua` in the folder `lua` of a package; COUNT is the number of keys.
+class Script(NamedTuple):
+    """`args` are the named arguments. A list of items may follow them, see `arguments`."""
 
-    `before` names the files that are prepended to each of them, as package and file.
-    """
+    keys: tuple[str, ...]
+    args: tuple[str, ...] = ()
 
-    def __init__(self, package: str, keys: Mapping[str, tuple[str, ...]], *before: tuple[str, str]) -> None:
+    def arguments(self, named: Mapping[str, Any], items: tuple[Any, ...]) -> list[Any]:
+        if named.keys() != set(self.args):
+            raise TypeError(f"a script takes {self.args}, and got {tuple(named)}")
+        return [*(named[name] for name in self.args), *items]
+
+
+class Scripts(dict[str, Script]):
+    """The files `NAME-COUNT.lua` in the folder `lua` of a package, by name; COUNT is the number of keys."""
+
+    def __init__(self, package: str, scripts: Mapping[str, Script]) -> None:
+        super().__init__(scripts)
         self.package = package
-        self.keys = keys
-        self.before = before
 
     def source(self, name: str) -> str:
-        own = (self.package, f"{name}-{len(self.keys[name])}")
-        return "".join(_text(package, file) for package, file in (*self.before, own))
+        """Return the text of the script, with what it includes before it."""
+        parts: dict[str, str] = {}
+        self._collect(f"{name}-{len(self[name].keys)}", parts)
+        constants = sorted({name for text in parts.values() for name in _names(text)})
+        return "".join([*map(_as_local, constants), *parts.values()])
+
+    def _collect(self, file: str, parts: dict[str, str]) -> None:
+        text = _text(self.package, file) or _text(__package__, file)
+        for included in _INCLUDE.findall(text):
+            if included not in parts:
+                self._collect(included, parts)
+        parts[file] = text
 
 
-SHARED = (__package__, "_shared")
+def _names(text: str) -> Iterator[str]:
+    for names in _CONSTANTS.findall(text):
+        yield from names.split(", ")
 
-SCRIPTS = Scripts(
-    __package__,
-    {
-        "add": ("queue", "wake", "marks", "processing"),
-        "beat": ("nodes", "presence"),
-        "claim": ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
-        "complete": ("queue", "processing", "attempts", "nodes", "wake", "pause"),
-        "give_back": ("queue", "processing", "attempts"),
-        "look": ("queue", "processing", "attempts", "nodes", "pause", "presence"),
-        "take_over": ("processing", "nodes", "stamp"),
-        "wake": ("queue", "wake", "pause"),
-    },
-    SHARED,
-)
+
+def _as_local(name: str) -> str:
+    value = getattr(pacing, name)
+    return f"local {name} = '{value}'\n" if isinstance(value, str) else f"local {name} = {value}\n"
 
 
 @cache
 def _text(package: str, file: str) -> str:
-    return files(package).joinpath("lua", f"{file}.lua").read_text(encoding="utf-8")
+    path = files(package).joinpath("lua", f"{file}.lua")
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+SCRIPTS = Scripts(
+    __package__,
+    {
+        "mark": Script(("queue", "wake", "marks", "processing")),
+        "wake": Script(("queue", "wake", "pause"), ("ignore_pending_wake",)),
+        "claim": Script(
+            ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
+            ("node", "holder", "most", "worth", "share", "ttl", "longest_rest"),
+        ),
+        "claim_more": Script(("queue", "processing", "attempts", "cursor"), ("suffix", "most", "limit")),
+        "take_over": Script(("processing", "nodes", "stamp"), ("suffix", "node", "new_stamp")),
+        "complete": Script(
+            ("queue", "processing", "attempts", "nodes", "wake", "pause"), ("suffix", "share", "ttl", "is_last")
+        ),
+        "release": Script(("queue", "processing", "attempts"), ("suffix", "limit")),
+        "heartbeat": Script(("nodes", "presence"), ("node", "ttl")),
+        "stats": Script(("queue", "processing", "attempts", "nodes", "pause", "presence"), ("ttl",)),
+    },
+)

@@ -21,12 +21,14 @@ class Verbs:
         self.conf = conf
         self.keys = Keys(conf.key_prefix)
         self._redis = patient
-        texts = {name: edited(self.scripts.source(name)) for name in self.scripts.keys}
+        texts = {name: edited(self.scripts.source(name)) for name in self.scripts}
         self._patient = {name: patient.register_script(text) for name, text in texts.items()}
         self._single = {name: single.register_script(text) for name, text in texts.items()}
         self._ttl_us = round(conf.node_ttl * 1_000_000)
 
-    def _run(self, name: str, *args: Any, once: bool = False) -> Any:
+    def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
+        """Run a script with its named arguments, and the items that follow them."""
+        taken = self.scripts[name]
         script = (self._single if once else self._patient)[name]
         with redis_errors_translated():
-            return script(keys=self.keys.named(*self.scripts.keys[name]), args=args)
+            return script(keys=self.keys.named(*taken.keys), args=taken.arguments(named, items))

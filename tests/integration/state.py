@@ -86,7 +86,6 @@ def signs_of_life_come(client: Redis, *, since: int, heard: int) -> dict[str, st
 
 
 def with_clock_of_test(text: str) -> str:
-    assert "redis.call('TIME')" in text
     return text.replace("redis.call('TIME')", f"redis.call('HMGET', '{CLOCK}', 's', 'us')")
 
 

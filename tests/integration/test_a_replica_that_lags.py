@@ -78,6 +78,6 @@ def test_reconcile_and_release_see_what_changed_a_moment_ago(redis: Redis) -> No
     assert rows(Quarantine) == {}
     members = {member(one) for one in (lost, held, free)}
     assert whole_redis(redis)["queue:v2"] == members
-    claim = execution_queue().claim_batch("me", 10).claim
+    claim = execution_queue().claim("me", 10).claim
     assert work(claim).changed == 3
     assert {status_of(one) for one in (lost, held, free)} == {"Success"}

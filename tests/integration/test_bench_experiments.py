@@ -82,7 +82,7 @@ def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_server
         def calls() -> int:
             return log.read_text().count("Task tasks.recover_stale[") // 2  # received, succeeded
 
-        execution_queue().add(["1:REPLICATION"])
+        execution_queue().mark(["1:REPLICATION"])
         execution_queue().forget_wake()  # the next process that sees the queue has a reason to send a tick
         for _ in range(2):  # a tick sent during the first call is consumed before the second call
             before = calls()

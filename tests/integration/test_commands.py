@@ -119,9 +119,9 @@ def members(*executions: Execution) -> list[str]:
 
 
 def test_stats_tells_what_waits_what_is_in_flight_and_who_lives(queue: ExecutionQueue) -> None:
-    queue.add([f"{number}:SCAN_ALL" for number in range(1, 1_235)])
-    queue.sign_of_life("node-1")
-    queue.claim_batch("node-1", 3)
+    queue.mark([f"{number}:SCAN_ALL" for number in range(1, 1_235)])
+    queue.heartbeat("node-1")
+    queue.claim("node-1", 3)
     held = made_held(queue)
 
     assert data("refresh_queue", "stats") == {
@@ -166,11 +166,11 @@ def test_stats_says_when_nobody_claims_and_when_the_queue_is_not_used(
 
 
 def test_claims_tells_who_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
-    queue.sign_of_life("node-1")
-    queue.add(["1:SCAN_ALL"])
-    queue.claim_batch("node-1", 1)
-    queue.add(["2:RETENTION"])
-    queue.claim_batch("node-2", 1)
+    queue.heartbeat("node-1")
+    queue.mark(["1:SCAN_ALL"])
+    queue.claim("node-1", 1)
+    queue.mark(["2:RETENTION"])
+    queue.claim("node-2", 1)
     redis.zrem(queue.keys.nodes, "node-2")
     redis.sadd(queue.keys.processing, b"\xff\x1b[2J")
 
@@ -275,8 +275,8 @@ def test_mark_refreshes_at_once_where_no_queue_is_used(redis: Redis, settings: A
 
 
 def test_recover_gives_back_what_dead_nodes_had(queue: ExecutionQueue, redis: Redis) -> None:
-    queue.add(["1:SCAN_ALL", "2:SCAN_ALL"])
-    queue.claim_batch("dead", 2)
+    queue.mark(["1:SCAN_ALL", "2:SCAN_ALL"])
+    queue.claim("dead", 2)
     redis.zrem(queue.keys.nodes, "dead")
 
     assert data("refresh_queue", "recover") == {"recovered": 2}

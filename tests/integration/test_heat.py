@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tasks.pipeline.pacing import GATHERING_SECONDS, SPACING_SECONDS
+from tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS, TICK_SENT
 from tasks.queue import queue as queue_module
 from tasks.queue.claim import Batch
-from tasks.queue.queue import SMALL, ExecutionQueue
+from tasks.queue.queue import ExecutionQueue
 from tests.integration.state import Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
 
 PREFIX = "cache:execution:refresh:"
@@ -28,8 +28,8 @@ def warm(redis: Redis) -> Warm:
 
 def claim(queue: ExecutionQueue, redis: Redis, count: int = 1000) -> Batch:
     """A claim that is completed at once; what heat remembers does not expire by the real clock."""
-    batch = queue.claim_batch("me", count)
-    queue.mark_complete(batch.claim)
+    batch = queue.claim("me", count)
+    queue.complete(batch.claim)
     redis.persist(HEAT)
     return batch
 
@@ -37,7 +37,7 @@ def claim(queue: ExecutionQueue, redis: Redis, count: int = 1000) -> Batch:
 def press(queue: ExecutionQueue, member: str, times: int = MANY) -> None:
     """Mark it, and again so many times while it waits."""
     for _ in range(1 + times):
-        queue.add([member])
+        queue.mark([member])
 
 
 def heat(redis: Redis) -> dict[str, str]:
@@ -63,7 +63,7 @@ def test_while_many_marks_come_each_rest_is_twice_the_one_before_up_to_the_longe
     longest: float, rests: list[float], redis: Redis
 ) -> None:
     queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=longest)
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     assert claim(queue, redis).claim.members == ("1:A",)
     for rest in rests:
         press(queue, "1:A")
@@ -100,15 +100,15 @@ def test_a_rest_grows_with_many_marks_and_shrinks_to_the_first_with_few(
 
 def test_marks_are_counted_through_a_rest_and_each_member_by_itself(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
-    queue.add(["1:A", "2:A", "3:A"])
+    queue.mark(["1:A", "2:A", "3:A"])
     claim(queue, redis)
-    queue.add(["1:A", "2:A", "3:A"])
+    queue.mark(["1:A", "2:A", "3:A"])
     for _ in range(3):
-        queue.add(["1:A"])
+        queue.mark(["1:A"])
         assert claim(queue, redis).claim.members == ()
-        queue.add(["2:A", "3:A"])
+        queue.mark(["2:A", "3:A"])
     for member in ["1:A"] * 2 + ["2:A"] * 4:
-        queue.add([member])
+        queue.mark([member])
     assert whole_redis(redis)["marks"] == {"1:A": "5", "2:A": "4"}
     clock.move(0.05)
     assert set(claim(queue, redis).claim.members) == {"1:A", "2:A", "3:A"}
@@ -127,14 +127,14 @@ def test_the_step_stops_growing_where_no_rest_is_longer(redis: Redis) -> None:
 
 def test_what_rests_is_nowhere_but_on_the_queue(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     claim(queue, redis)
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     before = whole_redis(redis)
-    assert queue.claim_batch("me", 10).wait == pytest.approx(0.05)
+    assert queue.claim("me", 10).wait == pytest.approx(0.05)
     redis.persist(HEAT)
-    assert whole_redis(redis) == before | {"wake": "1"}
-    assert before["wake"] == "2"
+    assert whole_redis(redis) == before | {"wake": TICK_SENT}
+    assert before["wake"] == MARKED_SINCE
     assert before["heat"] == {"1:A": f"1:{clock.now}"}
 
 
@@ -144,24 +144,24 @@ def test_after_a_quiet_time_a_member_goes_at_once_however_hot_it_was(redis: Redi
         press(queue, "1:A")
         claim(queue, redis)
         clock.move(LONGEST)
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     batch = claim(queue, redis)
     assert (batch.claim.members, batch.wait) == (("1:A",), 0)
     assert heat(redis) == {"1:A": f"4:{clock.now}"}
     redis.delete(HEAT)  # as it expires after two of the longest rests in which nobody was claimed
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     assert claim(queue, redis).claim.members == ("1:A",)
     assert heat(redis) == {"1:A": f"1:{clock.now}"}
 
 
 def test_nobody_is_held_up_by_a_hot_one(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     claim(queue, redis)
     clock.move(0.01)
-    queue.add(["2:B"])
+    queue.mark(["2:B"])
     claim(queue, redis)
-    queue.add(["1:A", "2:B", "3:C"])
+    queue.mark(["1:A", "2:B", "3:C"])
     batch = claim(queue, redis)
     assert (batch.claim.members, batch.backlog) == (("3:C",), 3)
     assert batch.wait == pytest.approx(0.04), "the first whose rest ends tells when to come back"
@@ -173,10 +173,10 @@ def test_hot_ones_at_the_hand_of_the_clock_do_not_hide_the_others(redis: Redis, 
     queue, clock = warm
     hot = {f"{number}:A" for number in range(1, SMALL // 2 + 1)}
     cold = {f"{number}:B" for number in range(SMALL // 2 + 1, SMALL + 1)}
-    queue.add(hot)
+    queue.mark(hot)
     claim(queue, redis)
     with sets_are_hash_tables(redis):
-        queue.add(hot | cold)
+        queue.mark(hot | cold)
         taken: set[str] = set()
         dice = Random(1)
         for _ in range(1000):
@@ -192,12 +192,12 @@ def test_a_long_queue_knows_no_heat(redis: Redis, warm: Warm) -> None:
     queue, _ = warm
     names = {f"{number}:A" for number in range(1, SMALL + 2)}
     for _ in range(3):
-        queue.add(names)
+        queue.mark(names)
         batch = claim(queue, redis)
         assert (set(batch.claim.members), batch.wait) == (names, 0)
     assert heat(redis) == {}
     names.remove("1:A")
-    queue.add(names)
+    queue.mark(names)
     claim(queue, redis)
     assert set(heat(redis)) == names
 
@@ -205,10 +205,10 @@ def test_a_long_queue_knows_no_heat(redis: Redis, warm: Warm) -> None:
 def test_without_a_rest_nobody_is_ever_hot(redis: Redis) -> None:
     queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
     for _ in range(20):
-        queue.add(["1:A"])
-        batch = queue.claim_batch("me", 10)
+        queue.mark(["1:A"])
+        batch = queue.claim("me", 10)
         assert (batch.claim.members, batch.wait) == (("1:A",), 0)
-        queue.mark_complete(batch.claim)
+        queue.complete(batch.claim)
     assert set(whole_redis(redis)) == {"nodes", "stamp", "cursor", "wake"}
     assert clock.now == 1_000_000_000_000
 
@@ -225,7 +225,7 @@ def test_a_clock_that_goes_back_holds_nobody_longer_than_a_longest_rest(
     press(queue, "1:A")
     claim(queue, redis)
     clock.move(-back)
-    queue.add(["1:A"])
+    queue.mark(["1:A"])
     held = claim(queue, redis).wait
     assert held <= LONGEST
     clock.move(LONGEST)
@@ -237,12 +237,12 @@ def test_what_is_remembered_is_bounded_and_expires(redis: Redis, warm: Warm) -> 
     queue, _ = warm
     largest = 0
     for turn in range(2000 // SMALL):
-        queue.add(f"{turn * SMALL + number}:A" for number in range(1, SMALL + 1))
+        queue.mark(f"{turn * SMALL + number}:A" for number in range(1, SMALL + 1))
         claim(queue, redis)
         largest = max(largest, len(heat(redis)))
     assert 900 < largest <= 1000
-    queue.add(["9999:A"])
-    queue.claim_batch("me", 10)
+    queue.mark(["9999:A"])
+    queue.claim("me", 10)
     left: Any = redis.pttl(HEAT)
     assert 0 < left <= 2 * LONGEST * 1000
 
@@ -253,9 +253,9 @@ def test_a_last_short_page_of_a_long_claim_waits_for_nobody(
     queue, _ = warm
     monkeypatch.setattr(queue_module, "PAGE", 20)
     names = {f"{number}:A" for number in range(1, 51)}
-    queue.add(names)
+    queue.mark(names)
     assert set(claim(queue, redis).claim.members) == names
-    queue.add(names)
+    queue.mark(names)
     batch = claim(queue, redis)
     taken, rest = set(batch.claim.members), waiting(redis)
     assert taken | rest == names
@@ -288,7 +288,7 @@ def test_a_hot_one_that_is_alone_is_refreshed_a_few_times_and_not_for_each_repor
 
     for _ in range(10_000):
         clock.move(0.001)
-        if queue.add(["1:A"]).wake:
+        if queue.mark(["1:A"]).wake:
             tick()
         for due in [due for due in looks if due <= clock.now]:
             looks.remove(due)

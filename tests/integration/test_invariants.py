@@ -38,8 +38,8 @@ def rerun(queue: ExecutionQueue) -> Execution:
 
 
 def drain(queue: ExecutionQueue) -> None:
-    while (batch := queue.claim_batch("test-node", 1000)).claim.members:
-        queue.mark_complete(batch.claim)
+    while (batch := queue.claim("test-node", 1000)).claim.members:
+        queue.complete(batch.claim)
 
 
 def names() -> list[str]:
@@ -132,8 +132,8 @@ def test_quarantined_executions_are_listed_apart(rerun: Execution) -> None:
 def test_k2_sees_what_waits_what_is_in_flight_and_what_the_broker_holds(
     queue: ExecutionQueue,
 ) -> None:
-    queue.add(["1:IMAGE_SCAN", "2:IMAGE_SCAN", "3:SLACK"])
-    queue.claim_batch("test-node", 1)
+    queue.mark(["1:IMAGE_SCAN", "2:IMAGE_SCAN", "3:SLACK"])
+    queue.claim("test-node", 1)
     assert violations(broker=lambda: 7) == [
         Violation("K2", None, "2 executions wait in the queue"),
         Violation("K2", None, "1 executions are in processing"),
@@ -142,7 +142,7 @@ def test_k2_sees_what_waits_what_is_in_flight_and_what_the_broker_holds(
 
 
 def test_k2_asks_nothing_where_nothing_is_queued(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
-    queue.add(["1:IMAGE_SCAN"])
+    queue.mark(["1:IMAGE_SCAN"])
     monkeypatch.setattr(invariants, "refresh_settings", lambda: SimpleNamespace(in_process=True))
     assert violations() == []
 

@@ -45,7 +45,7 @@ def claimed_until_empty(queue: ExecutionQueue, count: int, *nodes: str) -> list[
     taken: list[str] = []
     while queue.stats().backlog:
         for node in nodes:
-            batch = queue.claim_batch(node, count)
+            batch = queue.claim(node, count)
             assert len(batch.claim) <= count
             assert batch.claim.members or not batch.backlog
             taken += batch.claim.members
@@ -56,28 +56,28 @@ def claimed_until_empty(queue: ExecutionQueue, count: int, *nodes: str) -> list[
 def test_every_member_of_a_long_queue_is_claimed_exactly_once(count: int, redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     everybody = members(1000)
-    queue.add(everybody)
+    queue.mark(everybody)
     before = scans(redis)
     taken = claimed_until_empty(queue, count, "me")
     assert scans(redis) - before > 100
     assert len(taken) == 1000
     assert set(taken) == everybody
     state = whole_redis(redis)
-    assert {token.member for token in queue.claims() if isinstance(token, Token)} == everybody
+    assert {token.member for token in queue.tokens() if isinstance(token, Token)} == everybody
     assert set(state) <= {"processing", "nodes", "stamp", "cursor", "wake"}
 
 
 def test_a_claim_goes_on_through_its_pages_until_it_has_what_it_asked_for(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
-    queue.add(members(1000))
-    batch = queue.claim_batch("me", 6 * PAGE)
+    queue.mark(members(1000))
+    batch = queue.claim("me", 6 * PAGE)
     assert (len(batch.claim), batch.backlog, batch.more) == (6 * PAGE, 1000, True)
 
 
 def test_claimers_who_take_turns_share_everything_out(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     everybody = members(1000)
-    queue.add(everybody)
+    queue.mark(everybody)
     taken = claimed_until_empty(queue, 3 * PAGE, "n1", "n2", "n3")
     assert sorted(taken) == sorted(everybody)
 
@@ -86,11 +86,11 @@ def test_what_is_added_in_the_middle_of_a_round_is_claimed_too_and_nothing_twice
     redis: Redis, roomy: Roomy
 ) -> None:
     queue, _ = roomy
-    queue.add(members(400))
+    queue.mark(members(400))
     taken: list[str] = []
     for turn in range(40):
-        taken += queue.claim_batch("me", PAGE).claim.members
-        queue.add(members(5, start=1000 + turn * 5))
+        taken += queue.claim("me", PAGE).claim.members
+        queue.mark(members(5, start=1000 + turn * 5))
     taken += claimed_until_empty(queue, PAGE, "me")
     assert sorted(taken) == sorted(members(400) | members(200, start=1000))
 
@@ -99,17 +99,17 @@ def test_nobody_starves_while_others_come_back_again_and_again(redis: Redis, roo
     """Whoever waits is claimed within a few rounds, though half of what is claimed is given back at once."""
     queue, clock = roomy
     everybody = members(300)
-    queue.add(everybody)
+    queue.mark(everybody)
     waiting, claims = set(everybody), 0
     most = 4 * len(everybody) // PAGE
     while waiting:
         claims += 1
         assert claims <= most, f"{len(waiting)} of 300 still wait after {claims} claims of {PAGE}"
-        claim = queue.claim_batch("me", PAGE).claim
+        claim = queue.claim("me", PAGE).claim
         waiting -= set(claim.members)
         back = claim.only(member for number, member in enumerate(claim.members) if number % 2)
-        queue.mark_complete(claim.only(set(claim.members) - set(back.members)))
-        queue.mark_failed(back, counted=False)
+        queue.complete(claim.only(set(claim.members) - set(back.members)))
+        queue.release(back)
         clock.move(0.001001)
 
 
@@ -121,23 +121,23 @@ def test_nobody_starves_while_all_the_others_are_marked_again_as_soon_as_they_ar
     a page hits must not be the same every time. Chance decides, by the real clock."""
     queue = queue_with(redis, fanout=10_000, depth=1, rest=0.0)
     everybody = members(200)
-    queue.add(everybody)
+    queue.mark(everybody)
     waiting, claims = set(everybody), 0
     most = 60 * len(everybody) // count
     while waiting:
         claims += 1
         assert claims <= most, f"{sorted(waiting)} still wait after {claims} claims of {count}"
-        claim = queue.claim_batch("me", count).claim
+        claim = queue.claim("me", count).claim
         waiting -= set(claim.members)
-        queue.add(claim.members)
-        queue.mark_complete(claim)
+        queue.mark(claim.members)
+        queue.complete(claim)
 
 
 @pytest.mark.parametrize("cursor", ["0", "5", "123456789", str(2**63), str(2**64 - 1), "9" * 30, "-1", "x", ""])
 def test_a_cursor_of_another_life_does_no_harm(cursor: str, redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     everybody = members(300)
-    queue.add(everybody)
+    queue.mark(everybody)
     redis.set(CURSOR, cursor)
     assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everybody)
     assert whole_redis(redis)["cursor"].isdecimal()
@@ -147,7 +147,7 @@ def test_the_cursor_of_a_queue_that_was_emptied_does_for_the_next(redis: Redis, 
     queue, _ = roomy
     for turn in range(5):
         everybody = members(20 + 300 * (turn % 2), start=1 + 1000 * turn)
-        queue.add(everybody)
+        queue.mark(everybody)
         assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everybody)
 
 
@@ -156,9 +156,9 @@ def test_a_claim_is_found_though_almost_nothing_is_left_of_a_queue_that_was_long
 ) -> None:
     """A scan of an empty part of the table may find nobody; then they are popped."""
     queue, _ = roomy
-    queue.add(members(5000))
+    queue.mark(members(5000))
     redis.srem(PREFIX + "queue:v2", *members(4990))
-    taken = [queue.claim_batch("me", 1).claim.members for _ in range(10)]
+    taken = [queue.claim("me", 1).claim.members for _ in range(10)]
     assert sorted(taken) == sorted((member,) for member in members(10, start=4991))
 
 
@@ -167,6 +167,6 @@ def test_a_list_is_cut_to_what_was_asked_and_loses_nobody(redis: Redis, roomy: R
     queue, _ = roomy
     redis.config_set("set-max-listpack-entries", 128)
     everybody = members(100)
-    queue.add(everybody)
+    queue.mark(everybody)
     assert redis.object("ENCODING", PREFIX + "queue:v2") in (b"listpack", b"hashtable")
     assert sorted(claimed_until_empty(queue, 3, "me")) == sorted(everybody)

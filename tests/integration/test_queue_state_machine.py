@@ -18,10 +18,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from tasks import pacing
+from tasks.pacing import MARKED_SINCE, TICK_SENT
 from tasks.queue import queue as queue_module
 from tasks.queue.claim import Claim
 from tasks.queue.members import Token
-from tasks.queue.queue import Sign
+from tasks.queue.replies import Heartbeat
+from tasks.queue.stale_claims import release_stale
 from tests.integration.state import CLOCK, Redis, new_client, queue_with_clock, sets_are_hash_tables, whole_redis
 
 MEMBERS = ["1:A", "2:A", "3:B", "4:B b", "5:C", "6:C", "7:C", "8:C"]
@@ -36,7 +39,7 @@ MINUTE = 60 * SECOND
 members = st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=8)
 nodes = st.sampled_from(NODES)
 
-#: Member, node and stamp: what makes a token.
+#: Member, holder and stamp: what makes a token.
 Flying = tuple[str, str, int]
 
 
@@ -44,13 +47,21 @@ Flying = tuple[str, str, int]
 def small_pages_and_hash_tables(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(queue_module, "PAGE", PAGE)
     monkeypatch.setattr(queue_module.pages, "__defaults__", (PAGE,))
-    monkeypatch.setattr(queue_module, "SMALL", SMALL)
+    monkeypatch.setattr(pacing, "SMALL", SMALL)
     with sets_are_hash_tables(redis):
         yield
 
 
 def tokens_of(claim: Claim) -> list[Flying]:
-    return [(member, claim.node, int(claim.stamp)) for member in claim.members]
+    return [(member, claim.holder, int(claim.stamp)) for member in claim.members]
+
+
+def is_waiting(holder: str) -> bool:
+    return holder.startswith("waiting@")
+
+
+def node_of(holder: str) -> str:
+    return holder.removeprefix("waiting@")
 
 
 class Model:
@@ -70,13 +81,12 @@ class Model:
     def live(self, now: int) -> set[str]:
         return {node for node, last in self.nodes.items() if abs(last - now) <= TTL * SECOND}
 
-    def new_stamp(self, now: int, *, works: bool) -> int:
-        """Even while it waits, odd once somebody works; a last one from far ahead was a wrong clock's."""
+    def new_stamp(self, now: int) -> int:
+        """Later than the last one; a last one from far ahead came from a wrong clock."""
         last = self.stamp or 0
         if last > now + MINUTE:
             last = 0
-        stamp = max(now, last + 1)
-        self.stamp = stamp + (stamp % 2 != works)
+        self.stamp = max(now, last + 1)
         return self.stamp
 
     def live_of(self, claim: Claim) -> list[Flying]:
@@ -94,7 +104,7 @@ class Model:
                 self.marks[page[0]] = self.marks.get(page[0], 0) + 1
             if is_noted:
                 woken |= self.wake is None
-                self.wake = "2" if self.wake else "1"
+                self.wake = MARKED_SINCE if self.wake else TICK_SENT
             added += len(new)
         return added, woken
 
@@ -176,25 +186,26 @@ class Queue(RuleBasedStateMachine):
 
     @rule(marked=members)
     def mark(self, marked: list[str]) -> None:
-        outcome = self.queue.add(marked)
+        outcome = self.queue.mark(marked)
         assert (outcome.added, outcome.wake) == self.model.mark(marked)
         self.owed |= dict.fromkeys(marked, self.next_turn())
 
     @rule(node=nodes)
-    def sign_of_life(self, node: str) -> None:
-        sign = self.queue.sign_of_life(node)
+    def heartbeat(self, node: str) -> None:
+        sign = self.queue.heartbeat(node)
         self.model.nodes[node] = self.clock.now
         alive, all_there_were = self.model.live(self.clock.now), len(self.model.nodes)
         self.model.nodes = {one: self.model.nodes[one] for one in alive}
-        assert sign == Sign(len(alive), all_there_were - len(alive))
+        assert sign == Heartbeat(len(alive), all_there_were - len(alive))
 
     @rule(target=claims, node=nodes, count=st.integers(1, 9))
     def claim(self, node: str, count: int) -> Any:
-        batch = self.queue.claim_batch(node, count)
+        batch = self.queue.claim(node, count)
         model, taken = self.model, batch.claim.members
         model.nodes[node] = self.clock.now
         room = model.room(self.clock.now)
-        most = min(count, room, len(model.queue))
+        # a short queue gives one page
+        most = min(count, room, len(model.queue), PAGE if len(model.queue) <= SMALL else count)
         assert set(taken) <= model.queue
         assert len(set(taken)) == len(taken)
         assert len(taken) == most
@@ -206,11 +217,11 @@ class Queue(RuleBasedStateMachine):
             model.wake = None
             return multiple()
         if len(model.queue) <= SMALL:
-            model.wake = "1" if min(len(taken), PAGE) == len(model.queue) else None
+            model.wake = TICK_SENT if len(taken) == len(model.queue) else None
         model.cursor = self.client.get(self.queue.keys.cursor).decode()
         assert model.cursor.isdecimal()
-        stamp = model.new_stamp(self.clock.now, works=False)
-        assert (batch.claim.node, batch.claim.stamp) == (node, str(stamp))
+        stamp = model.new_stamp(self.clock.now)
+        assert (batch.claim.holder, batch.claim.stamp) == (f"waiting@{node}", str(stamp))
         model.queue -= set(taken)
         tokens = tokens_of(batch.claim)
         model.in_flight |= set(tokens)
@@ -226,8 +237,8 @@ class Queue(RuleBasedStateMachine):
         assert mine.members == tuple(member for member, _, _ in live)
         if not live:
             return multiple()
-        stamp = self.model.new_stamp(self.clock.now, works=True)
-        assert (mine.node, mine.stamp) == (node, str(stamp))
+        stamp = self.model.new_stamp(self.clock.now)
+        assert (mine.holder, mine.stamp) == (node, str(stamp))
         self.model.in_flight -= set(live)
         self.model.in_flight |= set(tokens_of(mine))
         self.claimed_at |= {(token[0], node, stamp): self.claimed_at[token] for token in live}
@@ -238,7 +249,7 @@ class Queue(RuleBasedStateMachine):
     def complete(self, claim: Claim) -> None:
         model = self.model
         live = model.live_of(claim)
-        outcome = self.queue.mark_complete(claim)
+        outcome = self.queue.complete(claim)
         assert (outcome.count, outcome.outlived) == (len(live), len(claim) - len(live))
         for token in live:
             model.in_flight.remove(token)
@@ -248,12 +259,12 @@ class Queue(RuleBasedStateMachine):
         asks = bool(model.queue) and not model.pause and len(model.in_flight) * 2 <= room
         assert outcome.wake == (asks and not model.wake)
         if asks and not model.wake:
-            model.wake = "1"
+            model.wake = TICK_SENT
 
     @rule(claim=claims, counted=st.booleans())
     def fail(self, claim: Claim, counted: bool) -> None:
         live = self.model.live_of(claim)
-        outcome = self.queue.mark_failed(claim, counted=counted)
+        outcome = self.queue.fail(claim) if counted else self.queue.release(claim)
         exhausted = [token for token in live if self.model.give_back(token, counted=counted)]
         assert outcome.exhausted == tuple(member for member, _, _ in exhausted)
         assert outcome.returned == len(live) - len(exhausted)
@@ -264,13 +275,13 @@ class Queue(RuleBasedStateMachine):
     def recover(self, idle: bool) -> None:
         alive = self.model.live(self.clock.now)
         suspects = [
-            (member, node, stamp)
-            for member, node, stamp in self.model.in_flight
-            if node not in alive
-            or abs(self.clock.now - stamp) > (TTL if idle and stamp % 2 == 0 else STALE) * SECOND
+            (member, holder, stamp)
+            for member, holder, stamp in self.model.in_flight
+            if node_of(holder) not in alive
+            or abs(self.clock.now - stamp) > (TTL if idle and is_waiting(holder) else STALE) * SECOND
         ]
-        outcome, unreadable = self.queue.recover_stale(idle=idle)
-        exhausted = [token for token in suspects if self.model.give_back(token, counted=token[2] % 2 == 1)]
+        outcome, unreadable = release_stale(self.queue, idle=idle)
+        exhausted = [token for token in suspects if self.model.give_back(token, counted=not is_waiting(token[1]))]
         assert unreadable == ()
         assert sorted(outcome.exhausted) == sorted(member for member, _, _ in exhausted)
         assert outcome.returned == len(suspects) - len(exhausted)
@@ -284,10 +295,10 @@ class Queue(RuleBasedStateMachine):
     def ask_for_a_tick(self, anyway: bool) -> None:
         """A moment after a tick: only if somebody marked since."""
         model = self.model
-        asks = bool(model.queue) and not model.pause and (anyway or model.wake != "1")
-        assert self.queue.wake(anyway=anyway) == asks
-        if asks or (model.wake == "1" and not anyway):
-            model.wake = "1" if asks else None
+        asks = bool(model.queue) and not model.pause and (anyway or model.wake != TICK_SENT)
+        assert self.queue.wake(ignore_pending_wake=anyway) == asks
+        if asks or (model.wake == TICK_SENT and not anyway):
+            model.wake = TICK_SENT if asks else None
 
     @rule(asked=members)
     def ask_who_is_lost(self, asked: list[str]) -> None:
@@ -320,7 +331,7 @@ class Queue(RuleBasedStateMachine):
     @rule(node=nodes)
     def node_lives_on_and_makes_no_progress(self, node: str) -> None:
         self.clock.move(STALE + 1)
-        self.sign_of_life(node)
+        self.heartbeat(node)
         self.recover(idle=False)
 
     @rule()
@@ -364,7 +375,7 @@ class Queue(RuleBasedStateMachine):
 
     @invariant()
     def whoever_is_in_flight_is_told_once_for_each_claim(self) -> None:
-        assert set(self.queue.claims()) == {Token(*token) for token in self.model.in_flight}
+        assert set(self.queue.tokens()) == {Token(*token) for token in self.model.in_flight}
 
 
 TestQueueAgainstItsModel = Queue.TestCase

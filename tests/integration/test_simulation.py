@@ -97,7 +97,7 @@ def test_a_database_that_stays_away_ends_the_runners(monkeypatch: pytest.MonkeyP
 
 
 def test_a_queue_without_workers_does_not_drain(queue: ExecutionQueue) -> None:
-    queue.add(["1:SLACK", "2:SLACK"])
+    queue.mark(["1:SLACK", "2:SLACK"])
     looks: list[str] = []
     with pytest.raises(NotDrained, match="no worker gives a sign of life"):
         wait_until_drained(0.3, lambda stats: looks.append(describe(stats)))

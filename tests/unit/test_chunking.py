@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.pacing import LEAST_CHUNK, SMALL
 from tasks.pipeline.dispatcher import chunked
-from tasks.pipeline.pacing import LEAST_CHUNK
 from tasks.queue.claim import Batch, Claim
-from tasks.queue.queue import SMALL
 
 CHUNK = 1000
 

@@ -11,7 +11,7 @@ CLAIM = Claim("n1", "1700000000000000", ("3:A", "1:B b", "2:A"))
 
 def test_a_claim_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        CLAIM.node = "n2"  # type: ignore[misc]
+        CLAIM.holder = "n2"  # type: ignore[misc]
 
 
 def test_a_claim_survives_the_way_through_the_broker() -> None:
@@ -24,7 +24,7 @@ def test_a_claim_survives_the_way_through_the_broker() -> None:
 )
 def test_its_members_travel_as_one_text_and_arrive_as_they_were(members: tuple[str, ...]) -> None:
     message = json.loads(json.dumps(CLAIM.only(members).to_message()))
-    assert message == {"node": "n1", "stamp": "1700000000000000", "members": "::".join(members)}
+    assert message == {"holder": "n1", "stamp": "1700000000000000", "members": "::".join(members)}
     assert Claim.from_message(message).members == members
 
 

@@ -12,7 +12,7 @@ from tasks import heartbeat
 from tasks.jobs.records.run import Run
 from tasks.jobs.runtime import underway
 from tasks.queue.node import this_node
-from tasks.queue.queue import Sign
+from tasks.queue.replies import Heartbeat
 from tasks.reap import reap
 from tasks.recover_stale import recover_stale
 from tests.waiting import wait_for
@@ -21,11 +21,11 @@ from tests.waiting import wait_for
 class Queue:
     """Answers each sign of life in turn, the last of them for ever."""
 
-    def __init__(self, *answers: Sign | QueueUnavailable) -> None:
+    def __init__(self, *answers: Heartbeat | QueueUnavailable) -> None:
         self.answers = list(answers)
         self.beats: list[str] = []
 
-    def sign_of_life(self, node: str) -> Sign:
+    def heartbeat(self, node: str) -> Heartbeat:
         answer = self.answers.pop(0) if self.answers else None
         self.beats.append(node)
         if not self.answers:
@@ -36,8 +36,8 @@ class Queue:
         return answer
 
 
-def sign(*, silent: int = 0) -> Sign:
-    return Sign(live=2, silent=silent)
+def sign(*, dead: int = 0) -> Heartbeat:
+    return Heartbeat(live=2, dead=dead)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return []
 
 
-def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Sign | QueueUnavailable) -> Queue:
+def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Heartbeat | QueueUnavailable) -> Queue:
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
     monkeypatch.setattr(underway, "renew", lambda: told.append(len(queue.beats)))
@@ -73,7 +73,7 @@ def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Sign | Qu
 def test_whoever_finds_a_node_silent_asks_for_recovery_once(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
-    queue = beaten(monkeypatch, told, sign(), sign(silent=3), sign(), sign(silent=1), sign())
+    queue = beaten(monkeypatch, told, sign(), sign(dead=3), sign(), sign(dead=1), sign())
     assert (len(queue.beats), len(set(queue.beats))) == (5, 1)
     assert asked == [{"retry": False}] * 2
     assert told == [0, 1, 2, 3, 4], "before each sign of life"
@@ -86,7 +86,7 @@ def test_a_redis_that_is_away_is_told_once_for_each_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     gone = QueueUnavailable("Redis: gone")
-    beaten(monkeypatch, told, sign(), gone, gone, sign(silent=1), gone, sign())
+    beaten(monkeypatch, told, sign(), gone, gone, sign(dead=1), gone, sign())
     assert len(asked) == 1
     assert [line.partition(" gives ")[2] for line in caplog.messages] == ["no sign of life: Redis: gone"] * 2, (
         "once for each time that it is away"
@@ -130,7 +130,7 @@ def test_a_broker_that_fails_is_told_and_ends_no_heartbeat(
         raise RuntimeError("no broker")
 
     monkeypatch.setattr(recover_stale, "apply_async", fail)
-    queue = beaten(monkeypatch, told, sign(silent=1), sign(), sign())
+    queue = beaten(monkeypatch, told, sign(dead=1), sign(), sign())
     assert len(queue.beats) == 3
     assert caplog.messages == ["Could not ask for recovery, the schedule will in a few seconds: no broker"]
 

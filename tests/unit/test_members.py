@@ -32,11 +32,12 @@ def test_a_token_is_its_member_its_node_and_its_stamp(number: int, vendor: str, 
     assert Token.read(text.encode()) == Token(member(number, vendor), node, stamp)
 
 
-@pytest.mark.parametrize(
-    ("stamp", "worked_on"), [(0, False), (7, True), (8, False), (1_700_000_000_000_001, True)]
-)
-def test_an_odd_stamp_tells_that_somebody_works(stamp: int, worked_on: bool) -> None:
-    assert Token("1:A", "n1", stamp).is_worked_on is worked_on
+@pytest.mark.parametrize(("holder", "is_waiting"), [("n1", False), ("waiting@n1", True)])
+def test_the_holder_of_a_token_tells_its_node_and_whether_it_waits_for_a_worker(
+    holder: str, is_waiting: bool
+) -> None:
+    token = Token("1:A", holder, 7)
+    assert (token.node, token.is_waiting) == ("n1", is_waiting)
 
 
 @given(raw=st.binary(max_size=60))
@@ -45,7 +46,7 @@ def test_no_bytes_at_all_make_reading_fail(raw: bytes) -> None:
     text = readable(raw)
     assert text is None or text.encode() == raw
     token = Token.read(raw)
-    assert token is None or f"{token.member}:{token.node}:{token.stamp}".encode() == raw
+    assert token is None or f"{token.member}:{token.holder}:{token.stamp}".encode() == raw
 
 
 @pytest.mark.parametrize(

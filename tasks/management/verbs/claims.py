@@ -21,7 +21,7 @@ def arguments(parser: CommandParser) -> None:
 def answer(options: dict[str, Any]) -> Answer:
     queue = execution_queue()
     stats = queue.stats()
-    tokens = set(queue.claims())  # a scan may meet a token twice
+    tokens = set(queue.tokens())  # a scan may meet a token twice
     readable = [token for token in tokens if isinstance(token, Token)]
     unreadable = sorted(token for token in tokens if isinstance(token, bytes))
     oldest = heapq.nsmallest(options["limit"], readable, key=lambda one: (one.stamp, one.member))

@@ -8,14 +8,14 @@ from collections import defaultdict
 from functools import cache
 from typing import cast
 
-from redis.commands.core import Script
+from redis.commands.core import Script as Registered
 
 from tasks.conf import refresh_settings
 from tasks.queue.connection import patient, redis_errors_translated
 from tasks.queue.keys import Keys
-from tasks.queue.scripts import SHARED, Scripts
+from tasks.queue.scripts import Script, Scripts
 
-SCRIPTS = Scripts(__package__, {"announce": ("instances",)}, SHARED)
+SCRIPTS = Scripts(__package__, {"announce": Script(("instances",))})
 
 #: The nodes that announce a number. More than one: they do the same work twice.
 Announced = dict[int, list[str]]
@@ -48,7 +48,7 @@ def unannounced(seen: Announced, total: int) -> list[int]:
 
 
 @cache
-def _script() -> Script:
+def _script() -> Registered:
     return patient().register_script(SCRIPTS.source("announce"))
 
 
@@ -59,7 +59,7 @@ def _run(*words: str) -> Announced:
         found = cast(
             "list[bytes]",
             _script()(
-                keys=Keys(conf.key_prefix).named(*SCRIPTS.keys["announce"]),
+                keys=Keys(conf.key_prefix).named(*SCRIPTS["announce"].keys),
                 args=[number, node, round(conf.node_ttl * 1_000_000), yields],
             ),
         )

@@ -248,7 +248,7 @@ def test_the_page_of_a_task_shows_what_redis_knows_of_its_job_now(
     admin: Client, queue: ExecutionQueue, redis: Redis
 ) -> None:
     started("runs", "dead", "done", "later")
-    queue.sign_of_life("live")
+    queue.heartbeat("live")
     written(redis, "runs", "Running", "live", landed=True, message="layer <3> of 7")
     written(redis, "dead", "Running", "gone")
     written(redis, "done", "Success", "live")

@@ -78,7 +78,7 @@ def test_stats_tell_what_runs_where_what_waits_and_what_has_not_landed(
     started("a", "b", "c", "d")
     start("SCAN", [[NewJob("a.job", job_id=job) for job in ("first", "then", "last")]])
     Job.objects.filter(task__job_id="d").update(published_at=None)
-    queue.sign_of_life("live")
+    queue.heartbeat("live")
     written(redis, "a", "Running", "live", landed=True)
     written(redis, "b", "Running", "live")
     written(redis, "c", "Running", "dead")

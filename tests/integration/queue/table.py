@@ -57,7 +57,7 @@ def waiting(count: int) -> set[str]:
 
 
 def token(member: str, stamp: int = NOW) -> str:
-    return f"{member}:me:{stamp}"
+    return f"{member}:waiting@me:{stamp}"
 
 
 #: Whoever claims or takes over gives a sign of life with it.

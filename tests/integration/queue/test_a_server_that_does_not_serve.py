@@ -41,8 +41,8 @@ def operator(server: EmbeddedRedis) -> Iterator[Redis]:
 
 def long_lived(url: str, timeout: float = 5.0) -> ExecutionQueue:
     queue = ExecutionQueue(refresh_settings(), connect(url, timeout, tries=4), connect(url, timeout, tries=1))
-    queue.add(["1:A"])
-    assert queue.claim_batch("me", 1).claim.members == ("1:A",)
+    queue.mark(["1:A"])
+    assert queue.claim("me", 1).claim.members == ("1:A",)
     return queue
 
 
@@ -59,9 +59,9 @@ def test_after_a_failover_the_patient_client_goes_on_and_the_single_one_with_the
         operator.replicaof("127.0.0.1", standby.port)
         wait_until(lambda: operator.role()[0] == b"slave", "the demotion")
         with pytest.raises(QueueUnavailable, match=r"^Redis: WrongServer: READONLY "):
-            queue.claim_batch("me", 1)
-        assert queue.add(["2:A"]).added == 1
-        assert queue.claim_batch("me", 1).claim.members == ("2:A",)
+            queue.claim("me", 1)
+        assert queue.mark(["2:A"]).added == 1
+        assert queue.claim("me", 1).claim.members == ("2:A",)
         assert not other.sismember(queue.keys.queue, "2:A")
         proxy.close()
 
@@ -137,14 +137,14 @@ def test_what_a_server_refuses_is_not_asked_again_and_works_once_it_serves(
     queue = long_lived(server.url)
     serve = refuse(server, operator)
     with pytest.raises(QueueUnavailable, match=rf"^Redis: NotServing: {code} "):
-        queue.add(["2:A"])
+        queue.mark(["2:A"])
     with pytest.raises(QueueUnavailable, match=rf"^Redis: NotServing: {code} "):
-        queue.claim_batch("me", 1)
+        queue.claim("me", 1)
     serve()
     stats = operator.info("commandstats")["cmdstat_evalsha"]
     assert stats["failed_calls"] + stats["rejected_calls"] == 2 + 2, "two that knew no script, and one a verb"
-    assert queue.add(["2:A"]).added == 1
-    assert queue.claim_batch("me", 1).claim.members == ("2:A",)
+    assert queue.mark(["2:A"]).added == 1
+    assert queue.claim("me", 1).claim.members == ("2:A",)
 
 
 @pytest.mark.parametrize(
@@ -189,14 +189,14 @@ def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_sing
     before = operator.info("stats")["total_connections_received"]
     os.kill(server.pid, signal.SIGSTOP)
     with pytest.raises(QueueUnavailable, match=r"^Redis: TimeoutError: "):
-        queue.add(["2:A"])
+        queue.mark(["2:A"])
     with pytest.raises(QueueUnavailable, match=r"^Redis: TimeoutError: "):
-        queue.claim_batch("me", 1)
+        queue.claim("me", 1)
     os.kill(server.pid, signal.SIGCONT)
     made = operator.info("stats")["total_connections_received"] - before
     assert made == (1 if is_connected else 2), "the single client used the one it had"
-    assert queue.add(["3:A"]).added == 1
-    assert queue.claim_batch("me", 1).claim.members == ("3:A",), "the claim without an answer has taken the other"
+    assert queue.mark(["3:A"]).added == 1
+    assert queue.claim("me", 1).claim.members == ("3:A",), "the claim without an answer has taken the other"
 
 
 def test_what_is_retried_inside_an_attempt_is_tried_once() -> None:
@@ -244,12 +244,12 @@ def test_an_absence_is_remembered_until_the_page_has_ended_and_by_its_thread_alo
 ) -> None:
     queue = long_lived(server.url)
     with connection.absence_remembered():
-        assert queue.add(["2:A"]).added == 1
+        assert queue.mark(["2:A"]).added == 1
         operator.config_set("maxmemory", "1mb")
         with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
-            queue.add(["3:A"])
+            queue.mark(["3:A"])
         operator.config_set("maxmemory", "0")
         with pytest.raises(QueueUnavailable, match=r"^Redis: NotServing: OOM "):
-            queue.add(["3:A"])
-        assert at_once(lambda: queue.add(["4:A"]).added) == [1]
-    assert queue.add(["3:A"]).added == 1
+            queue.mark(["3:A"])
+        assert at_once(lambda: queue.mark(["4:A"]).added) == [1]
+    assert queue.mark(["3:A"]).added == 1

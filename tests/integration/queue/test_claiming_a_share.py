@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
+from tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
 from tasks.queue.members import Token
-from tasks.queue.queue import SMALL
 from tests.integration.queue.table import NOW, PREFIX, Faked, token, waiting
 from tests.integration.state import Redis, queue_with_clock, whole_redis
 
 
 def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
-    queue.add(f"{number}:A" for number in range(1, 11))
-    assert [len(queue.claim_batch("me", count).claim) for count in (1, 1, 100, 1, 100)] == [1, 1, 2, 0, 0]
+    queue.mark(f"{number}:A" for number in range(1, 11))
+    assert [len(queue.claim("me", count).claim) for count in (1, 1, 100, 1, 100)] == [1, 1, 2, 0, 0]
     assert redis.scard(PREFIX + "queue:v2") == 6
-    queue.sign_of_life("a")
-    assert len(queue.claim_batch("me", 100).claim) == 4
+    queue.heartbeat("a")
+    assert len(queue.claim("me", 100).claim) == 4
     assert redis.scard(PREFIX + "queue:v2") == 2
 
 
@@ -26,33 +26,33 @@ def test_a_claim_takes_no_scraps_while_others_work_and_the_last_one_finds_room(
 ) -> None:
     """Room for a part of a chunk is left for the next, who finds more: unless it is all that waits."""
     queue, _ = queue_with_clock(redis, depth=2, rest=0.0, **size)
-    queue.add(f"{number}:A" for number in range(1, 51))
-    first = queue.claim_batch("me", 21)
+    queue.mark(f"{number}:A" for number in range(1, 51))
+    first = queue.claim("me", 21)
     assert (len(first.claim), first.more) == (21, False)
     for count in (1, 19, 20, 100):
-        assert queue.claim_batch("me", count).claim.members == ()
-    queue.mark_complete(first.claim.only(first.claim.members[:1]))
-    second = queue.claim_batch("me", 3)
+        assert queue.claim("me", count).claim.members == ()
+    queue.complete(first.claim.only(first.claim.members[:1]))
+    second = queue.claim("me", 3)
     assert (len(second.claim), second.more) == (3, False)
-    queue.mark_complete(first.claim)
-    third = queue.claim_batch("me", 17)
+    queue.complete(first.claim)
+    third = queue.claim("me", 17)
     assert (len(third.claim), third.backlog, third.more) == (17, 26, True)
-    assert len(queue.claim_batch("me", 100).claim) == 9, "all that waits is no scrap"
+    assert len(queue.claim("me", 100).claim) == 9, "all that waits is no scrap"
     assert "queue:v2" not in whole_redis(redis)
 
 
 def test_the_wake_stays_while_a_long_queue_is_shared_out(redis: Redis) -> None:
     queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
-    queue.add(waiting(SMALL + 2))
-    for state in ("1", "2"):
+    queue.mark(waiting(SMALL + 2))
+    for state in (TICK_SENT, MARKED_SINCE):
         redis.set(PREFIX + "wake", state)
-        assert len(queue.claim_batch("me", 1).claim) == 1
+        assert len(queue.claim("me", 1).claim) == 1
         assert whole_redis(redis)["wake"] == state
     assert not redis.exists(PREFIX + "marks")
-    queue.claim_batch("me", 1)
+    queue.claim("me", 1)
     assert not redis.exists(PREFIX + "wake"), "of a short one some are left: who completes may wake the next"
-    queue.claim_batch("me", 100)
-    assert whole_redis(redis)["wake"] == "1"
+    queue.claim("me", 100)
+    assert whole_redis(redis)["wake"] == TICK_SENT
     queue.forget_wake()
     assert not redis.exists(PREFIX + "wake")
 
@@ -61,8 +61,8 @@ def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_fu
     redis: Redis, faked: Faked
 ) -> None:
     queue, _ = faked
-    queue.add(f"{number}:A" for number in range(1, 11))
-    assert [len(queue.claim_batch(node, 100).claim) for node in ("n1", "n1", "n2", "n1", "n2")] == [4, 0, 4, 0, 0]
+    queue.mark(f"{number}:A" for number in range(1, 11))
+    assert [len(queue.claim(node, 100).claim) for node in ("n1", "n1", "n2", "n1", "n2")] == [4, 0, 4, 0, 0]
     assert whole_redis(redis)["nodes"] == {"n1": NOW, "n2": NOW}
 
 
@@ -72,8 +72,8 @@ def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
 ) -> None:
     monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
     queue, _ = faked
-    queue.add(waiting(SMALL + 20))
-    queue.sign_of_life("you")
+    queue.mark(waiting(SMALL + 20))
+    queue.heartbeat("you")
     theirs = {f"{number}:A:you:7" for number in range(others)}
     run = queue._run
 
@@ -83,23 +83,23 @@ def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
         return answer
 
     monkeypatch.setattr(queue, "_run", between_pages)
-    batch = queue.claim_batch("me", 8)
+    batch = queue.claim("me", 8)
     assert (len(batch.claim), batch.more) == (2, False)
     state = whole_redis(redis)
     assert len(state["queue:v2"]) == SMALL + 18
     assert state["processing"] == theirs | {token(one, int(batch.claim.stamp)) for one in batch.claim.members}
 
 
-def test_all_pages_of_a_claim_wait_under_one_even_stamp_and_are_worked_under_one_odd_one(redis: Redis) -> None:
+def test_all_pages_of_a_claim_wait_under_one_stamp_and_are_worked_on_under_another(redis: Redis) -> None:
     queue, clock = queue_with_clock(redis, fanout=5000, depth=1)
     clock.move(0.000001)
     names = {f"{number}:A" for number in range(1, 4001)}
-    queue.add(names)
-    claim = queue.claim_batch("me", 5000).claim
-    assert (claim.stamp, set(claim.members)) == (str(NOW + 2), names)
-    assert whole_redis(redis)["processing"] == {token(name, NOW + 2) for name in names}
+    queue.mark(names)
+    claim = queue.claim("me", 5000).claim
+    assert (claim.stamp, set(claim.members)) == (str(NOW + 1), names)
+    assert whole_redis(redis)["processing"] == {token(name, NOW + 1) for name in names}
     clock.move(0.000003)
     mine = queue.take_over(claim, "you")
-    assert (mine.stamp, set(mine.members)) == (str(NOW + 5), names)
-    assert whole_redis(redis)["processing"] == {f"{name}:you:{NOW + 5}" for name in names}
-    assert {one.is_worked_on for one in queue.claims() if isinstance(one, Token)} == {True}
+    assert (mine.stamp, set(mine.members)) == (str(NOW + 4), names)
+    assert whole_redis(redis)["processing"] == {f"{name}:you:{NOW + 4}" for name in names}
+    assert {one.is_waiting for one in queue.tokens() if isinstance(one, Token)} == {False}

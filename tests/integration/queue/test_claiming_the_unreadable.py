@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks.pacing import TICK_SENT
 from tests.integration.queue.table import ALIVE, NOW, PREFIX, Faked, flight, token
 from tests.integration.state import Redis, whole_redis
 
@@ -33,14 +34,14 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
     queue, _ = faked
     redis.sadd(PREFIX + "queue:v2", raw, "1:A", "2:B b")
     redis.hset(PREFIX + "attempts", mapping={raw: 2, "1:A": 1})
-    batch = queue.claim_batch("me", 100)
+    batch = queue.claim("me", 100)
     assert set(batch.claim.members) == {"1:A", "2:B b"}
     assert batch.unreadable == (raw,)
     assert batch.attempts == {"1:A": 1}
     assert whole_redis(redis) == ALIVE | flight(token("1:A"), token("2:B b")) | {
         "stamp": str(NOW),
         "cursor": "0",
-        "wake": "1",
+        "wake": TICK_SENT,
         "attempts": {"1:A": "1"},
     }
 
@@ -48,6 +49,6 @@ def test_a_member_that_cannot_be_read_is_dropped_told_and_stops_nobody(
 def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
     redis.sadd(PREFIX + "queue:v2", b"x", b"\xff")
-    batch = queue.claim_batch("me", 100)
+    batch = queue.claim("me", 100)
     assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
-    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0", "wake": "1"}
+    assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0", "wake": TICK_SENT}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tasks.queue.queue import Completed
+from tasks.pacing import TICK_SENT
+from tasks.queue.replies import Completed
 from tests.integration.queue.table import NOW, SECOND, Case, Faked, flight, played
 from tests.integration.state import Redis
 
@@ -14,12 +15,12 @@ COMPLETE = {
     ),
     "what was marked meanwhile still waits, and is worth a tick": Case(
         flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}},
-        {"queue:v2": {"1:A"}, "wake": "1"},
+        {"queue:v2": {"1:A"}, "wake": TICK_SENT},
         Completed(2, 0, True),
     ),
     "no tick while one is on its way": Case(
-        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}, "wake": "1"},
-        {"queue:v2": {"1:A"}, "wake": "1"},
+        flight("1:A:n1:7", "2:B:n1:7") | {"queue:v2": {"1:A"}, "wake": TICK_SENT},
+        {"queue:v2": {"1:A"}, "wake": TICK_SENT},
         Completed(2, 0, False),
     ),
     "no tick while the database is away": Case(
@@ -43,12 +44,12 @@ COMPLETE = {
         flight("1:A:n1:7", "2:B:n1:7", "3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
         | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}},
         flight("3:C:n1:7", "4:C:n1:7", "5:C:n1:7")
-        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}, "wake": "1"},
+        | {"queue:v2": {"1:A"}, "nodes": {"a": NOW, "d": NOW + 10 * SECOND}, "wake": TICK_SENT},
         Completed(2, 0, True),
     ),
     "a claim that was recovered changes nothing and says so": Case(
-        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
-        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": "1"},
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": TICK_SENT},
+        {"queue:v2": {"1:A", "2:B"}, "attempts": {"1:A": "1"}, "wake": TICK_SENT},
         Completed(0, 2, False),
     ),
     "a claim that was recovered and claimed again belongs to the other": Case(
@@ -62,4 +63,4 @@ COMPLETE = {
 @pytest.mark.parametrize("name", COMPLETE)
 def test_mark_complete(name: str, redis: Redis, faked: Faked) -> None:
     case = COMPLETE[name]
-    assert played(redis, case, lambda: faked[0].mark_complete(case.claim)) == case.result
+    assert played(redis, case, lambda: faked[0].complete(case.claim)) == case.result

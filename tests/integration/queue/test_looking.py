@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tasks.pacing import TICK_SENT
 from tasks.queue.members import Token
 from tests.integration.queue.table import NOW, PREFIX, SIGNS, Faked, flight, put
 from tests.integration.state import Redis, whole_redis
@@ -27,9 +28,9 @@ def test_thousands_are_looked_for_and_a_token_that_cannot_be_read_stops_nobody(r
 def test_a_claim_that_is_taken_over_in_the_middle_of_the_look_is_not_lost(redis: Redis, faked: Faked) -> None:
     """Its old token is gone when the scan comes to it, and the new one stands where the scan has been."""
     queue, _ = faked
-    queue.add(["1:A", "2:B"])
-    claim = queue.claim_batch("me", 10).claim
-    scan, looks = queue._processing_pages, []
+    queue.mark(["1:A", "2:B"])
+    claim = queue.claim("me", 10).claim
+    scan, looks = queue.pages_of_tokens, []
 
     def scan_and_be_overtaken() -> Any:
         looks.append(1)
@@ -38,7 +39,7 @@ def test_a_claim_that_is_taken_over_in_the_middle_of_the_look_is_not_lost(redis:
         queue.take_over(claim.only(["1:A"]), "you")
         return iter([[raw for page in scan() for raw in page if not raw.startswith(b"1:A:")]])
 
-    queue._processing_pages = scan_and_be_overtaken  # type: ignore[method-assign]
+    queue.pages_of_tokens = scan_and_be_overtaken  # type: ignore[method-assign]
     assert queue.lost(["1:A", "2:B", "9:Z"]) == ["9:Z"]
     assert len(looks) == 2
 
@@ -49,11 +50,11 @@ def test_looking_changes_nothing(redis: Redis, faked: Faked) -> None:
         "queue:v2": {"3:C"},
         "attempts": {"1:A": "1"},
         "nodes": {"n1": NOW, "n0": NOW, "gone": 5} | SIGNS,
-        "wake": "1",
+        "wake": TICK_SENT,
     }
     put(redis, state)
     stats = queue.stats()
     assert (stats.now, stats.backlog, stats.in_flight, stats.failed_before) == (NOW, 1, 2, 1)
     assert (stats.pause_ms, stats.nodes) == (0, ("b", "d", "n0", "n1"))
-    assert set(queue.claims()) == {Token("1:A", "n1", 7), Token("2:B", "n1", 7)}
+    assert set(queue.tokens()) == {Token("1:A", "n1", 7), Token("2:B", "n1", 7)}
     assert whole_redis(redis) == state

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tasks.queue import queue as queue_module
-from tasks.queue.queue import Completed, GivenBack
+from tasks.queue.replies import Completed, Released
+from tasks.queue.stale_claims import release_stale
 from tests.integration.queue.table import NOW, PREFIX, Faked, flight, put
 from tests.integration.state import Redis, sets_are_hash_tables, whole_redis
 
@@ -19,8 +20,8 @@ def test_recovery_looks_who_is_alive_once_and_again_only_for_a_node_it_does_not_
     redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue, _ = faked
-    monkeypatch.setattr(queue_module, "LOOK_PAGE", 20)
-    put(redis, {"nodes": {"n1": NOW}} | flight(*(f"{number}:A:n1:{NOW + 1}" for number in range(1, 1001))))
+    monkeypatch.setattr(queue_module, "TOKENS_PAGE", 20)
+    put(redis, {"nodes": {"n1": NOW}} | flight(*(f"{number}:A:n1:{NOW}" for number in range(1, 1001))))
     look, looks = queue.stats, list[Any]()
 
     def looked() -> Any:
@@ -30,11 +31,11 @@ def test_recovery_looks_who_is_alive_once_and_again_only_for_a_node_it_does_not_
     queue.stats = looked  # type: ignore[method-assign]
     with sets_are_hash_tables(redis):
         before = scans(redis)
-        assert queue.recover_stale() == (GivenBack(), ())
+        assert release_stale(queue) == (Released(), ())
         assert scans(redis) - before > 10
         assert len(looks) == 1
         redis.sadd(PREFIX + "processing", f"1:A:dead:{NOW}")
-        assert queue.recover_stale() == (GivenBack(1, ()), ())
+        assert release_stale(queue) == (Released(1, ()), ())
     assert len(looks) == 3
 
 
@@ -43,8 +44,8 @@ def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_
 ) -> None:
     """A worker that starts greets with a recovery, just when other new nodes take their first claims."""
     queue, _ = faked
-    queue.add(["1:A"])
-    claim = queue.claim_batch("old", 10).claim
+    queue.mark(["1:A"])
+    claim = queue.claim("old", 10).claim
     look = queue.stats
 
     def look_and_be_overtaken() -> Any:
@@ -53,21 +54,21 @@ def test_a_node_that_took_a_claim_over_after_recovery_looked_who_is_alive_keeps_
         return seen
 
     queue.stats = look_and_be_overtaken  # type: ignore[method-assign]
-    assert queue.recover_stale() == (GivenBack(), ())
+    assert release_stale(queue) == (Released(), ())
     assert whole_redis(redis)["processing"] == {f"1:A:new:{NOW + 1}"}
     assert "attempts" not in whole_redis(redis)
 
 
 def test_an_owner_that_completes_while_recovery_looks_at_its_claim_wins(redis: Redis, faked: Faked) -> None:
     queue, clock = faked
-    queue.add(["1:A"])
-    claim = queue.claim_batch("slow", 10).claim
+    queue.mark(["1:A"])
+    claim = queue.claim("slow", 10).claim
     clock.move(301)
-    pages = list(queue._processing_pages())
-    queue._processing_pages = lambda: iter(pages)  # type: ignore[method-assign]
-    assert queue.mark_complete(claim).count == 1
+    pages = list(queue.pages_of_tokens())
+    queue.pages_of_tokens = lambda: iter(pages)  # type: ignore[method-assign]
+    assert queue.complete(claim).count == 1
     before = whole_redis(redis)
-    assert queue.recover_stale() == (GivenBack(), ())
+    assert release_stale(queue) == (Released(), ())
     assert whole_redis(redis) == before
 
 
@@ -75,13 +76,13 @@ def test_an_owner_that_comes_back_after_recovery_loses_and_the_member_is_refresh
     redis: Redis, faked: Faked
 ) -> None:
     queue, clock = faked
-    queue.add(["1:A"])
-    claim = queue.claim_batch("slow", 10).claim
+    queue.mark(["1:A"])
+    claim = queue.claim("slow", 10).claim
     clock.move(301)
-    queue.recover_stale()
-    again = queue.claim_batch("other", 10).claim
+    release_stale(queue)
+    again = queue.claim("other", 10).claim
     before = whole_redis(redis)
-    assert queue.mark_complete(claim) == Completed(0, 1, False)
-    assert queue.mark_failed(claim) == GivenBack(0, ())
+    assert queue.complete(claim) == Completed(0, 1, False)
+    assert queue.fail(claim) == Released(0, ())
     assert whole_redis(redis) == before
-    assert queue.mark_complete(again).count == 1
+    assert queue.complete(again).count == 1

@@ -3,34 +3,34 @@ death."""
 
 import pytest
 
-from tasks.queue.queue import Sign
+from tasks.queue.replies import Heartbeat
 from tests.integration.queue.table import NOW, PREFIX, SECOND, SIGNS, Faked, put
 from tests.integration.state import Clock, Redis, signs_of_life_come, whole_redis
 
 
 def test_dead_nodes_are_forgotten_by_one_sign_of_another_which_says_so(redis: Redis, faked: Faked) -> None:
     queue, clock = faked
-    assert queue.sign_of_life("a") == Sign(live=1, silent=0)
+    assert queue.heartbeat("a") == Heartbeat(live=1, dead=0)
     clock.move(5)
-    assert queue.sign_of_life("b") == Sign(live=2, silent=0)
+    assert queue.heartbeat("b") == Heartbeat(live=2, dead=0)
     clock.move(5)
-    assert queue.sign_of_life("b") == Sign(live=2, silent=0)
+    assert queue.heartbeat("b") == Heartbeat(live=2, dead=0)
     clock.move(0.000001)
-    assert queue.sign_of_life("b") == Sign(live=1, silent=1)
-    assert queue.sign_of_life("c") == Sign(live=2, silent=0)
+    assert queue.heartbeat("b") == Heartbeat(live=1, dead=1)
+    assert queue.heartbeat("c") == Heartbeat(live=2, dead=0)
     assert whole_redis(redis) == {"nodes": {"b": clock.now, "c": clock.now}}
 
 
 def test_signs_from_the_future_are_forgotten_when_the_clock_was_put_right(redis: Redis, faked: Faked) -> None:
     queue, clock = faked
     put(redis, {"nodes": SIGNS})
-    assert queue.sign_of_life("me") == Sign(live=3, silent=len(SIGNS) - 2)
+    assert queue.heartbeat("me") == Heartbeat(live=3, dead=len(SIGNS) - 2)
     assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "d": SIGNS["d"], "me": NOW}
     clock.move(-10)
-    assert queue.sign_of_life("you") == Sign(live=3, silent=1)
+    assert queue.heartbeat("you") == Heartbeat(live=3, dead=1)
     assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "me": NOW, "you": clock.now}
     assert queue.stats().nodes == ("b", "me", "you")
-    assert queue.sign_of_life("me") == Sign(live=3, silent=0)
+    assert queue.heartbeat("me") == Heartbeat(live=3, dead=0)
     assert whole_redis(redis)["nodes"] == {"b": SIGNS["b"], "me": clock.now, "you": clock.now}
 
 
@@ -60,14 +60,14 @@ def test_while_signs_may_be_missing_no_node_is_dead(name: str, redis: Redis, unh
         here = signs_of_life_come(redis, since=since, heard=last)
         redis.hset(PREFIX + "presence", "server", server or here["server"])
     assert not queue.stats().is_settled
-    assert queue.sign_of_life("me") == Sign(live=2, silent=0)
+    assert queue.heartbeat("me") == Heartbeat(live=2, dead=0)
     assert whole_redis(redis)["nodes"].keys() == {"silent", "lately", "me"}
     clock.move(5)
-    queue.sign_of_life("me")
+    queue.heartbeat("me")
     clock.move(5)
-    assert queue.sign_of_life("me") == Sign(live=1, silent=0), "each has as long as a node may be silent"
+    assert queue.heartbeat("me") == Heartbeat(live=1, dead=0), "each has as long as a node may be silent"
     clock.move(0.000001)
-    assert queue.sign_of_life("me") == Sign(live=1, silent=2)
+    assert queue.heartbeat("me") == Heartbeat(live=1, dead=2)
 
 
 def test_signs_that_keep_coming_let_silence_mean_death(redis: Redis, unheard: Faked) -> None:
@@ -76,7 +76,7 @@ def test_signs_that_keep_coming_let_silence_mean_death(redis: Redis, unheard: Fa
     assert not queue.stats().is_settled
     signs_of_life_come(redis, since=NOW - 10 * SECOND - 1, heard=NOW - 5 * SECOND)
     assert queue.stats().is_settled
-    assert queue.sign_of_life("me") == Sign(live=2, silent=1)
+    assert queue.heartbeat("me") == Heartbeat(live=2, dead=1)
 
 
 def test_the_process_that_comes_back_first_declares_no_other_dead(redis: Redis, unheard: Faked) -> None:
@@ -84,8 +84,8 @@ def test_the_process_that_comes_back_first_declares_no_other_dead(redis: Redis, 
     queue, clock = unheard
     signs_of_life_come(redis, since=1, heard=NOW)
     for node in ("a", "b"):
-        queue.sign_of_life(node)
+        queue.heartbeat(node)
     clock.move(15)
-    assert queue.sign_of_life("a") == Sign(live=1, silent=0)
+    assert queue.heartbeat("a") == Heartbeat(live=1, dead=0)
     clock.move(2)
-    assert queue.sign_of_life("b") == Sign(live=2, silent=0)
+    assert queue.heartbeat("b") == Heartbeat(live=2, dead=0)

@@ -2,17 +2,18 @@
 
 import pytest
 
+from tasks.pacing import MARKED_SINCE, TICK_SENT
 from tests.integration.queue.table import PREFIX, Case, Faked, played
 from tests.integration.state import Redis, queue_with_clock, wait_until, whole_redis
 
 QUEUED = {"queue:v2": {"1:A"}}
 WAKE = {
     "nothing waits": Case({}, {}, False),
-    "somebody waits and no tick is on its way": Case(QUEUED, QUEUED | {"wake": "1"}, True),
-    "a tick was there a moment ago and nobody marked since": Case(QUEUED | {"wake": "1"}, QUEUED, False),
-    "nor does anybody wait": Case({"wake": "1"}, {}, False),
+    "somebody waits and no tick is on its way": Case(QUEUED, QUEUED | {"wake": TICK_SENT}, True),
+    "a tick was there a moment ago and nobody marked since": Case(QUEUED | {"wake": TICK_SENT}, QUEUED, False),
+    "nor does anybody wait": Case({"wake": TICK_SENT}, {}, False),
     "a tick was there a moment ago and somebody marked since": Case(
-        QUEUED | {"wake": "2"}, QUEUED | {"wake": "1"}, True
+        QUEUED | {"wake": MARKED_SINCE}, QUEUED | {"wake": TICK_SENT}, True
     ),
     "the database is away": Case(QUEUED | {"pause": "1"}, QUEUED | {"pause": "1"}, False),
 }
@@ -30,16 +31,16 @@ def test_marks_of_a_moment_share_one_tick_after_it_and_without_marks_there_is_no
     redis: Redis, faked: Faked
 ) -> None:
     queue, _ = faked
-    asked = [queue.add(["1:A"]).wake]
-    queue.mark_complete(queue.claim_batch("me", 10).claim)
-    asked += [queue.add([f"{number}:A"]).wake for number in range(2, 5)]
+    asked = [queue.mark(["1:A"]).wake]
+    queue.complete(queue.claim("me", 10).claim)
+    asked += [queue.mark([f"{number}:A"]).wake for number in range(2, 5)]
     asked.append(queue.wake())
     assert asked == [True, False, False, False, True]
-    batch = queue.claim_batch("me", 10)
+    batch = queue.claim("me", 10)
     assert set(batch.claim.members) == {"2:A", "3:A", "4:A"}
-    queue.mark_complete(batch.claim)
+    queue.complete(batch.claim)
     assert [queue.wake(), queue.wake()] == [False, False]
-    assert queue.add(["5:A"]).wake, "after a quiet moment the first sends its tick itself"
+    assert queue.mark(["5:A"]).wake, "after a quiet moment the first sends its tick itself"
 
 
 def test_a_pause_ends_by_itself(redis: Redis) -> None:

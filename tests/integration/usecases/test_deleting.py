@@ -113,7 +113,7 @@ def test_deleting_takes_tasks_history_and_quarantine_along_and_nothing_else() ->
 def test_what_is_left_of_a_deleted_execution_in_redis_is_completed_silently(redis: Redis, told: list[Any]) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
-    claim = execution_queue().claim_batch("me", 10).claim
+    claim = execution_queue().claim("me", 10).claim
     delete([execution.pk])
     told.clear()
     outcome = work(claim)

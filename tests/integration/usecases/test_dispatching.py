@@ -8,8 +8,8 @@ from pytest_django import Settings
 
 from executions.errors import QueueUnavailable
 from tasks.conf import refresh_settings
+from tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS
 from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.pacing import GATHERING_SECONDS, MERGED_SECONDS
 from tasks.pipeline.refresher import work
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
 def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
-    execution_queue().add(f"{number}:A" for number in range(1, 40_001))
+    execution_queue().mark(f"{number}:A" for number in range(1, 40_001))
     published: list[int] = []
     total = dispatch(lambda claims: published.extend(map(len, claims)), 0)
     assert total == sum(published) == refresh_settings().share == 18_000
@@ -37,7 +37,7 @@ def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
     monkeypatch.setattr(queue, "_rest_us", 60_000_000)
     published: list[Any] = []
     for count in (1, 0, 0):
-        queue.add(["1:A"])
+        queue.mark(["1:A"])
         assert dispatch(published.extend, 0) == count
         redis.hset(queue.keys.heat, "1:A", f"20:{queue.stats().now}")
     assert names(told) == ["claimed"] + ["woken"] * 5
@@ -45,7 +45,7 @@ def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
     assert [delays[n] for n in (0, 1, 3)] == [GATHERING_SECONDS] * 3
     assert all(50 < delays[n] <= 60 for n in (2, 4))
     assert marked(redis) == {"1:A"}
-    queue.add(["2:B"])
+    queue.mark(["2:B"])
     assert dispatch(published.extend, 0) == 1
     assert [claim.members for claim in published] == [("1:A",), ("2:B",)]
     assert names(told[6:]) == ["claimed", "woken", "woken"]
@@ -57,7 +57,7 @@ def test_the_look_at_the_end_of_a_rest_is_not_that_of_the_moment_over_again(
 ) -> None:
     """One look for both would find that nobody marked, and those that rest would wait for recovery."""
     queue = execution_queue()
-    execution_queue().add(["1:A"])
+    execution_queue().mark(["1:A"])
     real = queue.claim_batch
     monkeypatch.setattr(queue, "claim_batch", lambda *words: replace(real(*words), wait=rest))
     dispatch(lambda claims: None, 0)
@@ -76,8 +76,8 @@ def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed
     queue = execution_queue()
     monkeypatch.setattr(queue, "conf", refresh_settings())
     for node in "abcd":
-        queue.sign_of_life(node)
-    queue.add(f"{number}:A" for number in range(10_000, 13_000))
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(10_000, 13_000))
     published: list[list[Any]] = []
     wakes: list[bool] = []
 
@@ -94,7 +94,7 @@ def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed
 
 
 def test_a_claim_that_cannot_be_published_goes_back_uncounted(redis: Redis) -> None:
-    execution_queue().add(["1:A", "2:A"])
+    execution_queue().mark(["1:A", "2:A"])
 
     def refuse(claims: Any) -> None:
         raise ConnectionError("no broker")
@@ -110,7 +110,7 @@ def test_a_claim_that_can_be_neither_published_nor_given_back_ends_the_life_of_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Redis went away in between: the claim stays under the old name, whose silence will be noticed."""
-    execution_queue().add(["1:A"])
+    execution_queue().mark(["1:A"])
     before = this_node.name
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -126,8 +126,8 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
     redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()
-    queue.add(["1:A"])
-    batches = iter([queue.claim_batch("me", 0), queue.claim_batch("me", 0)])
+    queue.mark(["1:A"])
+    batches = iter([queue.claim("me", 0), queue.claim("me", 0)])
     redis.sadd(queue.keys.queue, b"x")
     real = queue.claim_batch
 

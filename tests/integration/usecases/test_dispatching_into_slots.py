@@ -9,12 +9,11 @@ from pytest_django import Settings
 from executions.creation import NewExecution, NewTask, create_many
 from executions.models import Quarantine
 from tasks.conf import refresh_settings
+from tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
 from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.pacing import GATHERING_SECONDS, SLOTS
 from tasks.pipeline.recovery import recover
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
-from tasks.queue.queue import SMALL
 from tests.integration.state import Redis, rows, whole_redis
 from tests.integration.usecases.situations import marked, member, names
 
@@ -28,7 +27,7 @@ def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
     queue = execution_queue()
     published: list[Any] = []
     for turn in range(200):
-        queue.add(f"{turn * at_once + number}:A" for number in range(1, at_once + 1))
+        queue.mark(f"{turn * at_once + number}:A" for number in range(1, at_once + 1))
         dispatch(published.extend, len(published))
         assert len(published) <= SLOTS
     assert (len(published), sum(map(len, published))) == (SLOTS, total)
@@ -41,7 +40,7 @@ def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
 
 @pytest.mark.parametrize("waiting", [32, 33, 1000])
 def test_with_messages_enough_nothing_is_claimed(waiting: int, redis: Redis, told: list[Any]) -> None:
-    execution_queue().add(["1:A", "2:A"])
+    execution_queue().mark(["1:A", "2:A"])
     published: list[Any] = []
     assert dispatch(published.extend, waiting) == 0
     assert (published, told) == ([], [])
@@ -49,7 +48,7 @@ def test_with_messages_enough_nothing_is_claimed(waiting: int, redis: Redis, tol
 
 
 def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, told: list[Any]) -> None:
-    execution_queue().add(f"{number}:A" for number in range(1, 11))
+    execution_queue().mark(f"{number}:A" for number in range(1, 11))
     redis.hset(execution_queue().keys.attempts, "1:A", 2)
     published: list[Any] = []
     assert dispatch(published.extend, 29) == 3
@@ -66,8 +65,8 @@ def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
     settings.REFRESH_DEPTH = 20
     queue = execution_queue()
     for node in (this_node.name, "a", "b"):
-        queue.sign_of_life(node)
-    queue.add(f"{number}:A" for number in range(1, SMALL + 1))
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(1, SMALL + 1))
     published: list[Any] = []
     assert dispatch(published.extend, 50) == 10
     assert len(published) == 10
@@ -75,7 +74,7 @@ def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
 
 def test_a_tick_that_found_no_slot_does_not_keep_others_from_asking_for_the_next(redis: Redis) -> None:
     """The tick that was asked for has come; who empties the broker must be able to ask for another."""
-    execution_queue().add(["1:A"])
+    execution_queue().mark(["1:A"])
     assert redis.exists(execution_queue().keys.wake)
     dispatch(lambda claims: None, SLOTS)
     assert not redis.exists(execution_queue().keys.wake)
@@ -87,7 +86,7 @@ def test_work_that_nobody_takes_quarantines_nobody(
 ) -> None:
     queue = execution_queue()
     everybody = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
-    queue.add(everybody)
+    queue.mark(everybody)
     if way == "waits":
         monkeypatch.setattr(queue, "conf", replace(queue.conf, node_ttl=0.0))
     for _ in range(3 * refresh_settings().max_attempts):

@@ -24,7 +24,7 @@ def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_fo
 ) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
-    claim = execution_queue().claim_batch("me", 10).claim
+    claim = execution_queue().claim("me", 10).claim
     port, told[:] = connection.settings_dict["PORT"], []
     connection.close()
     connection.settings_dict["PORT"] = "1"
@@ -36,7 +36,7 @@ def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_fo
     state = whole_redis(redis)
     assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
     assert not {"processing", "attempts"} & set(state)
-    assert len(execution_queue().claim_batch("me", 10).claim) == 0
+    assert len(execution_queue().claim("me", 10).claim) == 0
 
 
 @pytest.mark.parametrize("sqlstate", ["53000", "53200", "53400", "54000", "23514"])

@@ -30,7 +30,7 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
     limit = refresh_settings().max_attempts
     for attempt in range(1, limit + 1):
         assert not Quarantine.objects.exists()
-        claim = execution_queue().claim_batch("me", 10).claim
+        claim = execution_queue().claim("me", 10).claim
         outcome = work(claim)
         assert set(outcome.failed) == {bad.pk}
         assert outcome.succeeded == (1 if attempt == 1 else 0)

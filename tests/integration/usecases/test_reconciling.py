@@ -54,9 +54,9 @@ def test_a_drift_of_the_end_alone_is_found(redis: Redis) -> None:
 
 def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) -> None:
     waits, flies, lost = drifted(), drifted(), drifted()
-    execution_queue().add([member(flies)])
-    execution_queue().claim_batch("me", 10)
-    execution_queue().add([member(waits)])
+    execution_queue().mark([member(flies)])
+    execution_queue().claim("me", 10)
+    execution_queue().mark([member(waits)])
     outcome = reconcile()
     assert (outcome.drifted, outcome.waiting, outcome.marked) == (3, 2, 1)
     assert marked(redis) == {member(waits), member(lost)}
@@ -68,7 +68,7 @@ def test_a_reconcile_of_the_schedule_is_postponed_while_the_queue_is_long(
 ) -> None:
     monkeypatch.setattr("tasks.pipeline.reconciliation.BUSY", 3)
     drifted()
-    execution_queue().add(f"{number}:A" for number in range(101, 105))
+    execution_queue().mark(f"{number}:A" for number in range(101, 105))
     before = whole_redis(redis)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         outcome = reconcile(yielding=True)
@@ -121,8 +121,8 @@ def test_a_drift_that_is_healed_between_the_looks_at_database_and_queue_is_no_dr
 ) -> None:
     """Its claim was completed in between, so it is on no queue, and rightly so."""
     execution = drifted()
-    execution_queue().add([member(execution)])
-    claim = execution_queue().claim_batch("me", 10).claim
+    execution_queue().mark([member(execution)])
+    claim = execution_queue().claim("me", 10).claim
     lost = execution_queue().lost
 
     def completed(names: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ def test_recovery_gives_back_what_a_dead_node_claimed_and_asks_for_a_tick(
 ) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
-    execution_queue().claim_batch("dead", 10)
+    execution_queue().claim("dead", 10)
     redis.zrem(execution_queue().keys.nodes, "dead")
     told.clear()
     with caplog.at_level(logging.INFO, "harbor_refresh"):
@@ -37,8 +37,8 @@ def test_recovery_gives_back_what_a_dead_node_claimed_and_asks_for_a_tick(
 def test_recovery_asks_though_a_tick_seems_to_be_on_its_way(redis: Redis, told: list[Any]) -> None:
     """It may have died with its worker."""
     queue = execution_queue()
-    queue.add(["1:A"])
-    queue.claim_batch("dead", 10)
+    queue.mark(["1:A"])
+    queue.claim("dead", 10)
     redis.delete(queue.keys.nodes)
     seen = []
     for wake in ("1", "1", None):
@@ -53,7 +53,7 @@ def test_recovery_asks_though_a_tick_seems_to_be_on_its_way(redis: Redis, told: 
 @pytest.mark.parametrize("name", ["claim", "scan", "lock", "hash", "upstream"])
 def test_to_check_is_for_the_strategy_that_wakes(name: str, settings: Settings, told: list[Any]) -> None:
     settings.REFRESH_STRATEGY = name
-    execution_queue().add(["1:A"])
+    execution_queue().mark(["1:A"])
     execution_queue().forget_wake()
     assert check() is (name == "claim")
     assert told == ([("woken", {})] if name == "claim" else [])
@@ -65,7 +65,7 @@ def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redi
     signs_of_life_come(redis, since=1, heard=execution_queue().stats().now)
     for _ in range(refresh_settings().max_attempts):
         assert not Quarantine.objects.exists()
-        claim = execution_queue().claim_batch("alive", 10).claim
+        claim = execution_queue().claim("alive", 10).claim
         assert len(execution_queue().take_over(claim, "dead")) == 1
         redis.zrem(execution_queue().keys.nodes, "dead")
         assert recover() == 1

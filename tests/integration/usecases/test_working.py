@@ -43,7 +43,7 @@ def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again
 ) -> None:
     execution, tasks = made(2)
     report([Report(tasks[0], "Success")])
-    claim = execution_queue().claim_batch("me", 10).claim
+    claim = execution_queue().claim("me", 10).claim
     with Pause("deciding") as pause, in_background(lambda: work(claim)) as worked:
         assert pause.reached.wait(20)
         report([Report(tasks[1], "Success")])
@@ -51,7 +51,7 @@ def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again
         worked()
     assert marked(redis) == {member(execution)}
     assert status_of(execution) == "Running"
-    work(execution_queue().claim_batch("me", 10).claim)
+    work(execution_queue().claim("me", 10).claim)
     assert status_of(execution) == "Success"
     assert marked(redis) == set()
 
@@ -68,11 +68,11 @@ def test_of_two_live_claims_of_one_execution_the_second_passes_over_the_locked_r
     execution, tasks = made(2)
     report([Report(tasks[0], "Success")])
     queue = execution_queue()
-    first = queue.claim_batch("me", 10).claim
+    first = queue.claim("me", 10).claim
     with Pause("deciding") as pause, in_background(lambda: work(first)) as worked:
         assert pause.reached.wait(20)
         report([Report(tasks[1], "Success")])
-        second = queue.claim_batch("other", 10).claim
+        second = queue.claim("other", 10).claim
         assert second.members == first.members == (member(execution),)
         assert work(second) == Refreshed(busy={execution.pk})
         assert marked(redis) == {member(execution)}
@@ -81,7 +81,7 @@ def test_of_two_live_claims_of_one_execution_the_second_passes_over_the_locked_r
         worked()
     assert status_of(execution) == "Running"
     assert marked(redis) == {member(execution)}
-    assert work(queue.claim_batch("me", 10).claim).changed == 1
+    assert work(queue.claim("me", 10).claim).changed == 1
     assert status_of(execution) == "Success"
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
     assert one_row_of_history_for_each_revision(execution)
@@ -91,9 +91,9 @@ def test_two_live_claims_of_one_execution_both_end_and_change_it_once(redis: Red
     execution, (task,) = made(1)
     report([Report(task, "Success")])
     queue = execution_queue()
-    first = queue.claim_batch("me", 10).claim
-    queue.add([member(execution)])
-    second = queue.claim_batch("me", 10).claim
+    first = queue.claim("me", 10).claim
+    queue.mark([member(execution)])
+    second = queue.claim("me", 10).claim
     assert [work(claim) for claim in (second, first)] == [
         Refreshed(succeeded=1, changed=1),
         Refreshed(succeeded=1, changed=0),
@@ -108,9 +108,9 @@ def test_each_of_two_live_claims_that_fail_counts_and_the_member_waits_once(redi
     report([Report(task, "Success")])
     cursed(execution)
     queue = execution_queue()
-    first = queue.claim_batch("me", 10).claim
-    queue.add([member(execution)])
-    second = queue.claim_batch("me", 10).claim
+    first = queue.claim("me", 10).claim
+    queue.mark([member(execution)])
+    second = queue.claim("me", 10).claim
     for claim in (first, second):
         assert set(work(claim).failed) == {execution.pk}
     state = whole_redis(redis)
@@ -122,6 +122,6 @@ def test_two_members_of_one_execution_are_both_completed(redis: Redis) -> None:
     """Somebody wrote another vendor: `1:A` and `1:B` name the same row."""
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
-    execution_queue().add([f"{execution.pk}:OTHER"])
-    work(execution_queue().claim_batch("me", 10).claim)
+    execution_queue().mark([f"{execution.pk}:OTHER"])
+    work(execution_queue().claim("me", 10).claim)
     assert not {"queue:v2", "processing"} & set(whole_redis(redis))

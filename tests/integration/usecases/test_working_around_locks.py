@@ -14,10 +14,9 @@ from executions.reports import Report, report
 from executions.rollup import Refreshed, refresh
 from executions.sql import text as statement_of
 from tasks.conf import refresh_settings
-from tasks.pipeline.pacing import BUSY_SECONDS
+from tasks.pacing import BUSY_SECONDS, SMALL
 from tasks.pipeline.refresher import work
 from tasks.queue import execution_queue
-from tasks.queue.queue import SMALL
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
 from tests.integration.usecases.situations import (
@@ -48,7 +47,7 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     ids, members = two_hundred()
     locked = set(ids[::10])
     assert len(locked) == LOCKED
-    claim = execution_queue().claim_batch("me", 1000).claim
+    claim = execution_queue().claim("me", 1000).claim
     assert set(claim.members) == members
     told.clear()
     with psycopg.connect(servers.postgres.url_for(database)) as other:
@@ -64,7 +63,7 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     state = whole_redis(redis)
     assert state["queue:v2"] == {f"{pk}:TEST" for pk in locked}
     assert not {"processing", "attempts"} & set(state)
-    again = execution_queue().claim_batch("me", 1000).claim
+    again = execution_queue().claim("me", 1000).claim
     assert work(again) == Refreshed(succeeded=20, changed=20)
     assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
@@ -76,7 +75,7 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
         for _ in range(2 * refresh_settings().max_attempts):
-            claim = execution_queue().claim_batch("me", 10).claim
+            claim = execution_queue().claim("me", 10).claim
             assert work(claim) == Refreshed(busy={execution.pk})
     assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
 
@@ -87,7 +86,7 @@ def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
 ) -> None:
     for _ in range(count):
         report([Report(made(1)[1][0], "Success")])
-    claim = execution_queue().claim_batch("me", 100).claim
+    claim = execution_queue().claim("me", 100).claim
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
         told.clear()

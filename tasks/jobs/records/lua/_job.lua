@@ -1,6 +1,8 @@
--- Prepended to the scripts about jobs, after _shared.lua: how the record of a job is read and written.
+-- The record of a job: how it is read and written.
 --
 -- REVISION|STATUS|RUNS|CHECKED_IN|RENEWED|NODE|TASK|ACKNOWLEDGED|SENT|ASKED|MESSAGE, see ../record.py
+--
+-- include _nodes
 
 local CODE = { Pending = 0, Scheduled = 1, Running = 2, Stopped = 3, Error = 3, Success = 3 }
 local PATTERN = '^(%d+)|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|([01])|([01])|(.*)$'

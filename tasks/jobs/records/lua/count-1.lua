@@ -6,6 +6,8 @@
 -- returns how many passes of this kind have been counted
 --
 -- The kinds of passes and of results are fixed, so the hash does not grow.
+--
+-- include _clock
 local counts, kind = KEYS[1], ARGV[1]
 local now = text(now_us())
 

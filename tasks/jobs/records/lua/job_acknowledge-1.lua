@@ -6,6 +6,8 @@
 -- returns how many records were deleted
 --
 -- The order of calls does not matter: an acknowledgement older than the recorded one is ignored.
+--
+-- include _job
 local jobs = KEYS[1]
 
 local forgotten = 0

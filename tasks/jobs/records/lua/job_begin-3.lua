@@ -17,11 +17,13 @@
 -- What if the process dies after this: its lease is not renewed, and recovery releases the job. What if the job was
 -- retried before the end of its last run was acknowledged: the message of the retry has a higher revision, so the old
 -- final record is ignored.
+--
+-- include _job
 local jobs, nodes, presence = KEYS[1], KEYS[2], KEYS[3]
 local job, task, node, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local revision, runs = ARGV[5], tonumber(ARGV[6])
 
-sign_of_life(nodes, node)
+heartbeat(nodes, node)
 local known = record_of(jobs, job)
 local before = known and text_of(known) or ''
 

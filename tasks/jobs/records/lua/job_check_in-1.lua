@@ -6,6 +6,8 @@
 -- returns 1 if the run should stop, because it was asked to or because the job belongs to another run by now
 --
 -- A run whose record was lost goes on: its heartbeat asks the database whether it is still valid (job_renew-1.lua).
+--
+-- include _job
 local jobs = KEYS[1]
 local job, node, revision, message = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

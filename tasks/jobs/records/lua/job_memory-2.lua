@@ -11,6 +11,8 @@
 --
 -- Each call advances the sequence, and its caller notes it in the database. A Redis below the noted epoch, or in the
 -- noted epoch below the noted sequence, has older data. Epochs are moments, so a later epoch is a new one.
+--
+-- include _job
 local jobs, presence = KEYS[1], KEYS[2]
 local ttl, noted_epoch, noted_sequence = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 

@@ -4,6 +4,8 @@
 -- ARGV[1] 1 to write the lost records again, because the database says that these runs are valid
 -- ARGV[2..] for each run: job, task, node, revision, runs so far
 -- returns for each run how it was found: 'known', 'forgotten' or 'other'
+--
+-- include _job
 local jobs, is_recorded = KEYS[1], ARGV[1] == '1'
 
 local found = {}

@@ -12,6 +12,8 @@
 -- whose job was given to another node, can change nothing when it comes back. A run whose record was lost ends as if
 -- it had one; if another run has ended the job before, the database refuses this report, as it does for every job that
 -- has ended.
+--
+-- include _job
 local jobs = KEYS[1]
 local job, task, node, revision, runs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local status, delay, message = ARGV[6], tonumber(ARGV[7]), ARGV[8]

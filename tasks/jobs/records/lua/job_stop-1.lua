@@ -3,6 +3,8 @@
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV  jobs
 -- returns how many jobs run
+--
+-- include _job
 local jobs = KEYS[1]
 
 local running_now = 0

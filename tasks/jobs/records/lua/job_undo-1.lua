@@ -4,6 +4,8 @@
 -- ARGV[1] job  ARGV[2] node  ARGV[3] revision
 -- ARGV[4] the record to write in its place; '' for none
 -- returns 1 if it was undone; 0 if the job belongs to another run by now
+--
+-- include _job
 local jobs = KEYS[1]
 local job, node, revision, before = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

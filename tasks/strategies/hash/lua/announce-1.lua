@@ -6,6 +6,8 @@
 -- ARGV[3] ttl        us until a silent one is forgotten
 -- ARGV[4] yields     '1' to stay away while another live node has that ID
 -- returns ID:NODE of each live one, itself included if it was announced
+--
+-- include _clock
 local instances = KEYS[1]
 local id, node, ttl, yields = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 

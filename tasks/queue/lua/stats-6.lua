@@ -2,9 +2,11 @@
 --
 -- KEYS[1] queue  KEYS[2] processing  KEYS[3] attempts  KEYS[4] nodes  KEYS[5] pause
 -- KEYS[6] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
--- ARGV[1] node ttl, us
+-- ARGV[1] ttl  node ttl, us
 -- returns {now (us), backlog, in flight, members that failed before, pause left (ms), {live nodes}, since when
 --         heartbeats have come without a gap (us), 1 if a silent node is dead}
+--
+-- include _nodes
 local queue, processing, attempts, nodes, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local presence = KEYS[6]
 local now, ttl = now_us(), tonumber(ARGV[1])

@@ -3,16 +3,18 @@
 --
 -- KEYS[1] nodes     zset  NODE by its last heartbeat (us)
 -- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
--- ARGV[1] node
--- ARGV[2] node ttl, us
+-- ARGV[1] node  the node that is alive
+-- ARGV[2] ttl   node ttl, us
 -- returns {live nodes, nodes that this heartbeat found dead}
 --
 -- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
 -- heartbeat from the future comes from a clock that has gone back; that node is removed as well.
+--
+-- include _nodes
 local nodes, presence = KEYS[1], KEYS[2]
 local node, ttl = ARGV[1], tonumber(ARGV[2])
 
-sign_of_life(nodes, node)
+heartbeat(nodes, node)
 if not presence_of(presence, ttl) then
     begin_presence(presence)
 end

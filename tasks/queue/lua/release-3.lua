@@ -3,21 +3,23 @@
 -- KEYS[1] queue       set     ID:VENDOR
 -- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
--- ARGV[1] suffix of the claim, NODE:TIMESTAMP
--- ARGV[2] number of failures that are too many; 0 if this release is no failure of the members and is not counted
+-- ARGV[1] suffix  of the claim, NODE:TIMESTAMP
+-- ARGV[2] limit   number of failures that are too many; 0 if this release is no failure of the members
 -- ARGV[3..] members
 -- returns {returned, {exhausted}}: how many members are on the queue again, and the members that failed too often
 --         and are not
 --
 -- A token that is no longer live (completed, or recovered by another process) changes nothing.
+--
+-- include _tokens
 local queue, processing, attempts = KEYS[1], KEYS[2], KEYS[3]
 local suffix, limit = ARGV[1], tonumber(ARGV[2])
 
-local members, live_tokens = live_members(processing, suffix, 3)
+local members, tokens = live_of(processing, { unpack(ARGV, 3) }, suffix)
 if #members == 0 then
     return { 0, {} }
 end
-redis.call('SREM', processing, unpack(live_tokens))
+redis.call('SREM', processing, unpack(tokens))
 
 local returned, exhausted = members, {}
 if limit > 0 then

@@ -1,0 +1,55 @@
+"""Pacing: how much is claimed and sent at a time, how long hot executions rest, and when a process checks again.
+
+The scripts in queue/lua take these constants by name, see queue/scripts.py. How they were measured is told in
+docs/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
+"""
+
+# How much
+
+#: Up to this backlog every execution is treated by itself: it gets its own subtask, and rests if it is hot.
+SMALL = 16
+#: Messages that may wait with the broker, however few nodes are live.
+SLOTS = 32
+#: Share of the room that is free when the next tick is worth sending. Below it the workers are busy anyway.
+ENOUGH_ROOM = 0.5
+#: Least size of a chunk beyond a small backlog, except for the last one: each message has a cost, and a thousand
+#: members take only some 30 ms.
+LEAST_CHUNK = 1_000
+#: Number of chunks that are claimed together and then split in the order of their ids: a set has no order, and the
+#: database finds neighbouring rows with half the work.
+CHUNKS_TOGETHER = 6
+#: Divisor of the chunk size for each failure of a member, until the member is alone in its chunk and fails alone.
+SHRINK = 20
+
+# The wake-up
+
+#: The states of the wake key. No key: the next mark sends a tick.
+TICK_SENT = "sent"  # a tick was sent, or ran a moment ago
+MARKED_SINCE = "marked since"  # the same, and a member was marked since
+#: After this time a tick that was sent counts as lost.
+WAKE_TTL_MS = 2_000
+#: While the queue is short, marks within this time share a tick. Otherwise each mark would send its own.
+GATHERING_SECONDS = 0.1
+#: Minimum spacing between two checks, so that they are not merged.
+SPACING_SECONDS = 0.05
+#: Checks that are due within this time of each other are merged.
+MERGED_SECONDS = 0.02
+#: Delay before a check if a few rows were locked: another refresh has them, and is mostly finished by then.
+BUSY_SECONDS = 0.5
+
+# The rests of hot executions
+
+#: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks
+#: arrive, and half as long when few do; REFRESH_REST_SECONDS is the longest.
+FIRST_REST_US = 50_000
+#: So many marks while a member waits make it hot.
+MANY_MARKS = 5
+#: The counters of marks and of rests are deleted above this number of members, so that they cannot grow for ever.
+MOST_COUNTERS = 1_000
+#: Counters of marks are deleted after this time without a mark.
+MARKS_TTL_MS = 10_000
+
+# The clock
+
+#: A stamp further ahead than this comes from a clock that was wrong.
+WRONG_CLOCK_US = 60_000_000

@@ -1,0 +1,29 @@
+-- The clock of Redis in microseconds, and stamps.
+-- from tasks/pacing.py: WRONG_CLOCK_US
+
+-- Lua would write a large number as 1.7e+15.
+local function text(number)
+    return string.format('%.0f', number)
+end
+
+-- Read once in a script, because every call of redis.call costs Redis time.
+local clock = nil
+local function now_us()
+    if not clock then
+        local time = redis.call('TIME')
+        clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
+    end
+    return clock
+end
+
+-- Return a stamp that was never issued before: the time, or the last stamp plus 1 if the clock stands still or goes
+-- back a little. So two claims never share a token. `last` is the last stamp issued; the caller replaces it by the
+-- new one. A last stamp far ahead comes from a clock that was wrong, so it is ignored.
+local function stamp_after(last)
+    local now = now_us()
+    last = tonumber(last or '0')
+    if last > now + WRONG_CLOCK_US then
+        last = 0
+    end
+    return text(math.max(now, last + 1))
+end

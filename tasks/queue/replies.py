@@ -1,0 +1,75 @@
+"""What the scripts of the queue reply, read into named values."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Marked:
+    """`wake`: the caller must send a tick, because no other process will."""
+
+    added: int
+    wake: bool
+
+
+@dataclass(frozen=True)
+class Completed:
+    """`outlived` members were recovered before they were completed, and stay unchanged."""
+
+    count: int
+    outlived: int
+    wake: bool
+
+
+@dataclass(frozen=True)
+class Released:
+    """`exhausted` members have failed too often, and are not on the queue again."""
+
+    returned: int = 0
+    exhausted: tuple[str, ...] = ()
+
+    def __add__(self, other: "Released") -> "Released":
+        return Released(self.returned + other.returned, self.exhausted + other.exhausted)
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """The number of live nodes, and of the nodes that this heartbeat, and no other, found dead."""
+
+    live: int
+    dead: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """`since`: heartbeats have come without a gap since then. If it `is_settled`, a node that is not in `nodes` is
+    dead."""
+
+    now: int
+    backlog: int
+    in_flight: int
+    failed_before: int
+    pause_ms: int
+    nodes: tuple[str, ...]
+    since: int
+    is_settled: bool
+
+
+class FirstPage(NamedTuple):
+    """What claim-10.lua replies."""
+
+    stamp: bytes
+    backlog: int
+    live_nodes: int
+    room: int
+    wait_us: int
+    members: list[bytes]
+    failures: list[bytes]
+
+
+class NextPage(NamedTuple):
+    """What claim_more-4.lua replies."""
+
+    room: int
+    members: list[bytes]
+    failures: list[bytes]
