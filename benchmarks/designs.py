@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from executions.rollup import Refreshed
 from tasks.conf import refresh_settings
 from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tasks.queue.claim import Claim as Claimed
 from tasks.strategies import OLDER, Strategy, older_strategy
@@ -54,7 +54,7 @@ def _claim_and_work(outcome: Refreshed) -> bool:
     def publish(claims: Sequence[Claimed]) -> None:
         nonlocal outcome, progress
         for claim in claims:
-            done = work(claim)
+            done = refresh_claim(claim)
             outcome += done
             progress = progress or len(done.busy) < len(claim)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from celery import shared_task
 
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue.claim import Claim
 
 
 @shared_task(name="tasks.refresh_executions")
 def refresh_executions(claim: dict[str, Any]) -> dict[str, int]:
-    outcome = work(Claim.from_message(claim))
+    outcome = refresh_claim(Claim.from_message(claim))
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}

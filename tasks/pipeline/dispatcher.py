@@ -74,7 +74,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
             points.reach("claimed", batch.claim)
             if is_last and batch.backlog > SMALL:
                 queue.forget_wake()
-            total += _hand_out(publish, batch.claim, chunks, room.slots)
+            total += _publish(publish, batch.claim, chunks, room.slots)
             room.waiting += len(chunks)
         _check_later(batch)
     return total
@@ -93,7 +93,7 @@ class Room:
         return max(SLOTS, self.live_nodes * self.depth) - self.waiting
 
 
-def _hand_out(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
+def _publish(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
     """Publish as many chunks as there are slots; release the surplus."""
     queue = execution_queue()
     if surplus := [member for chunk in chunks[slots:] for member in chunk.members]:
@@ -138,7 +138,7 @@ def chunked(batch: Batch, fanout: int | None, chunk: int) -> list[Claim]:
     ]
 
 
-def _size(backlog: int, hands: int) -> int:
+def _size(backlog: int, live_nodes: int) -> int:
     if backlog <= SMALL:
         return 1
-    return max(LEAST_CHUNK, -(-backlog // max(1, 2 * hands)))
+    return max(LEAST_CHUNK, -(-backlog // max(1, 2 * live_nodes)))

@@ -1,4 +1,4 @@
-"""Work on a claim of the queue: take it over, refresh, complete."""
+"""Refresh the executions of a claim: take it over, refresh, complete."""
 
 from executions import points
 from executions.errors import DatabaseAway, QueueUnavailable
@@ -14,8 +14,8 @@ from tasks.queue.claim import Claim
 from tasks.queue.node import this_node
 
 
-def work(claim: Claim) -> Refreshed:
-    """Work on a claim that came as a message.
+def refresh_claim(claim: Claim) -> Refreshed:
+    """Refresh the executions of a claim that came as a message.
 
     1. Take over the part of it that is still live. The rest was recovered and belongs to another process.
     2. Refresh.
@@ -37,18 +37,18 @@ def work(claim: Claim) -> Refreshed:
         except DatabaseAway as exc:
             queue.pause()
             queue.release(mine)
-            signals.database_away.send(sender=work, count=len(mine), error=str(exc))
+            signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
             return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
         points.reach("committed", mine)
-        _settle(mine, outcome)
+        _end(mine, outcome)
     except QueueUnavailable:
         this_node.renew()
         raise
-    signals.refreshed.send(sender=work, outcome=outcome)
+    signals.refreshed.send(sender=refresh_claim, outcome=outcome)
     return outcome
 
 
-def _settle(mine: Claim, outcome: Refreshed) -> None:
+def _end(mine: Claim, outcome: Refreshed) -> None:
     """Complete the successes first, so that no trouble with the rest keeps them in flight.
 
     Busy members (their rows are locked) wake no tick at once: a row that stays locked would be claimed again and
@@ -77,4 +77,4 @@ def _settle(mine: Claim, outcome: Refreshed) -> None:
 
 def _tell_outlived(claim: Claim, count: int) -> None:
     if count:
-        signals.outlived.send(sender=work, claim=claim, count=count)
+        signals.outlived.send(sender=refresh_claim, claim=claim, count=count)

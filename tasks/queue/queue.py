@@ -65,7 +65,7 @@ class ExecutionQueue(Verbs):
         claim = Claim(WAITING + node, first.stamp.decode(), ())
         raw, failed, room = first.members, _failed_before(first), first.room
         # a short queue gets no second page, because a second page does not let hot members rest
-        if raw and first.backlog > pacing.SMALL:
+        if first.backlog > pacing.SMALL:
             for page in self._further_pages(claim, min(most, first.backlog) - len(raw), first):
                 raw += page.members
                 failed |= _failed_before(page)
@@ -84,15 +84,13 @@ class ExecutionQueue(Verbs):
         )
 
     def _further_pages(self, claim: Claim, most: int, first: FirstPage) -> Iterator[NextPage]:
-        limit, room = first.live_nodes * self.conf.share, first.room
-        while most > 0 and room > 0:
-            count = min(PAGE, most)
-            page = NextPage(*self._run("claim_more", suffix=claim.suffix, most=count, limit=limit, once=True))
-            yield page
-            if not page.members:
-                return
+        limit = first.live_nodes * self.conf.share
+        page: FirstPage | NextPage = first
+        while most > 0 and page.room > 0 and page.members:
+            named = {"suffix": claim.suffix, "most": min(PAGE, most), "limit": limit, "cursor": page.cursor}
+            page = NextPage(*self._run("claim_more", **named, once=True))
             most -= len(page.members)
-            room = page.room
+            yield page
 
     def take_over(self, claim: Claim, node: str) -> Claim:
         """Move the part of the claim that is still live to `node`, and return it."""

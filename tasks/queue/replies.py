@@ -59,6 +59,7 @@ class FirstPage(NamedTuple):
     """What claim-10.lua replies."""
 
     stamp: bytes
+    cursor: bytes
     backlog: int
     live_nodes: int
     room: int
@@ -70,6 +71,7 @@ class FirstPage(NamedTuple):
 class NextPage(NamedTuple):
     """What claim_more-4.lua replies."""
 
+    cursor: bytes
     room: int
     members: list[bytes]
     failures: list[bytes]

@@ -77,7 +77,7 @@ SCRIPTS = Scripts(
             ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
             ("node", "holder", "most", "worth", "share", "ttl", "longest_rest"),
         ),
-        "claim_more": Script(("queue", "processing", "attempts", "cursor"), ("suffix", "most", "limit")),
+        "claim_more": Script(("queue", "processing", "attempts", "cursor"), ("suffix", "most", "limit", "cursor")),
         "take_over": Script(("processing", "nodes", "stamp"), ("suffix", "node", "new_stamp")),
         "complete": Script(
             ("queue", "processing", "attempts", "nodes", "wake", "pause"), ("suffix", "share", "ttl", "is_last")

@@ -17,7 +17,7 @@ from executions.reports import Report, report
 from executions.stops import stop
 from tasks.jobs import TrackedExecution
 from tasks.pipeline.reconciliation import reconcile
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
 from tests.conftest import TEMPLATE
@@ -79,5 +79,5 @@ def test_reconcile_and_release_see_what_changed_a_moment_ago(redis: Redis) -> No
     members = {member(one) for one in (lost, held, free)}
     assert whole_redis(redis)["queue:v2"] == members
     claim = execution_queue().claim("me", 10).claim
-    assert work(claim).changed == 3
+    assert refresh_claim(claim).changed == 3
     assert {status_of(one) for one in (lost, held, free)} == {"Success"}

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from tasks import pacing
 from tasks.jobs.records.scripts import COUNTS, RECORDS
 from tasks.queue import keys
-from tasks.queue.scripts import SCRIPTS
+from tasks.queue.scripts import SCRIPTS, Script
 from tasks.strategies.hash import announcements
 
 ROOT = Path(__file__).resolve().parents[2]
 
 ALL = (SCRIPTS, RECORDS, COUNTS, announcements.SCRIPTS)
-KEYS = {name: taken for scripts in ALL for name, taken in scripts.keys.items()}
+TAKEN = {name: script for scripts in ALL for name, script in scripts.items()}
 FOLDERS = [Path(ROOT / scripts.package.replace(".", "/")) / "lua" for scripts in (SCRIPTS, RECORDS, ALL[-1])]
 FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.lua") if not path.name.startswith("_"))
-SHARED = [FOLDERS[0] / "_shared.lua", FOLDERS[1] / "_job.lua"]
+INCLUDED = sorted(path for folder in FOLDERS for path in folder.glob("_*.lua"))
 CATALOGUE = vars(keys.Keys(""))
 
 
@@ -27,12 +28,12 @@ def header(text: str) -> str:
 
 
 def test_there_is_one_file_for_each_script_and_no_other() -> None:
-    assert {path.name for path in FILES} == {f"{name}-{len(taken)}.lua" for name, taken in KEYS.items()}
+    assert {path.name for path in FILES} == {f"{name}-{len(script.keys)}.lua" for name, script in TAKEN.items()}
 
 
 def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
     plain = {"lock"}  # kept by redis-py's own scripts
-    assert {key for taken in KEYS.values() for key in taken} == CATALOGUE.keys() - plain
+    assert {key for script in TAKEN.values() for key in script.keys} == CATALOGUE.keys() - plain
     assert keys.__doc__ is not None
     for name in CATALOGUE.values():
         assert f"| `{name}`" in keys.__doc__
@@ -45,9 +46,9 @@ def test_the_header_of_a_script_tells_its_purpose_keys_arguments_and_answer(path
     top = header(text)
     assert re.match(r"-- [A-Z][^\n]+\.", top)
     assert re.findall(r"KEYS\[(\d+)\] (\w+)", top) == [
-        (str(number), key) for number, key in enumerate(KEYS[name], start=1)
+        (str(number), key) for number, key in enumerate(TAKEN[name].keys, start=1)
     ]
-    assert int(count) == len(KEYS[name])
+    assert int(count) == len(TAKEN[name].keys)
     assert "-- returns " in top
     used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", text[len(top) :])}
     told = {int(number) for number in re.findall(r"ARGV\[(\d+)(?:\.\.)?\]", top)}
@@ -65,20 +66,66 @@ def test_a_script_uses_each_of_its_keys_once_and_names_none_by_hand(path: Path) 
         assert "'" not in first, f"{command} of a key written by hand"
 
 
-def test_the_source_of_a_script_has_what_all_share_before_it() -> None:
-    shared, of_jobs = (path.read_text(encoding="utf-8") for path in SHARED)
-    assert "KEYS" not in shared + of_jobs
-    for scripts in ALL:
-        for name in scripts.keys:
-            (own,) = (path.read_text(encoding="utf-8") for path in FILES if path.stem.rsplit("-", 1)[0] == name)
-            before = shared + of_jobs if name.startswith("job_") else shared
-            assert scripts.source(name) == before + own
+@pytest.mark.parametrize("name", [name for name, script in TAKEN.items() if script.args])
+def test_the_header_of_a_script_names_its_arguments_in_their_order(name: str) -> None:
+    (path,) = (path for path in FILES if path.stem.rsplit("-", 1)[0] == name)
+    top = header(path.read_text(encoding="utf-8"))
+    assert tuple(re.findall(r"ARGV\[\d+\] (\w+)  ", top)) == TAKEN[name].args
 
 
-def test_what_is_shared_is_two_files_and_no_script_has_a_clock_of_its_own() -> None:
-    assert {path for folder in FOLDERS for path in folder.glob("_*")} == set(SHARED)
-    for path in FILES:
-        assert "'TIME'" not in path.read_text(encoding="utf-8")
+def test_a_script_refuses_arguments_that_it_does_not_take_or_misses() -> None:
+    script = Script((), ("suffix", "limit"))
+    assert script.arguments({"limit": 1, "suffix": "n1:7"}, ("1:A", "2:B")) == ["n1:7", 1, "1:A", "2:B"]
+    for named in ({"suffix": "n1:7"}, {"suffix": "n1:7", "limit": 1, "node": "n1"}):
+        with pytest.raises(TypeError, match="a script takes"):
+            script.arguments(named, ())
+
+
+@pytest.mark.parametrize("path", FILES + INCLUDED, ids=lambda path: path.name)
+def test_a_script_names_each_constant_and_each_file_it_uses_and_no_other(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    top = header(text)
+    body = re.sub(r"--.*", "", text[len(top) :])
+    constants = {
+        name for line in re.findall(r"^-- from tasks/pacing\.py: (.+)$", top, re.M) for name in line.split(", ")
+    }
+    assert constants == {name for name in vars(pacing) if name.isupper() and re.search(rf"\b{name}\b", body)}
+    defined = {one: functions(one) for one in INCLUDED if one != path}
+    used = {one.stem for one, names in defined.items() if any(re.search(rf"\b{name}\(", body) for name in names)}
+    assert used <= reached(path)
+    assert set(included(path)) <= used, "an include that is not used"
+
+
+def functions(path: Path) -> list[str]:
+    return re.findall(r"^local function (\w+)", path.read_text(encoding="utf-8"), re.M)
+
+
+def included(path: Path) -> list[str]:
+    return re.findall(r"^-- include (\w+)$", path.read_text(encoding="utf-8"), re.M)
+
+
+def reached(path: Path) -> set[str]:
+    direct = [one for one in INCLUDED if one.stem in included(path)]
+    return {one.stem for one in direct}.union(*map(reached, direct))
+
+
+def test_what_a_script_includes_stands_before_it_once_with_its_constants_as_locals() -> None:
+    source = SCRIPTS.source("claim")
+    assert source.startswith("local FIRST_REST_US = 50000\n")
+    assert "local TICK_SENT = 'sent'\n" in source
+    for path in (*(one for one in INCLUDED if one.stem != "_job"), FOLDERS[0] / "claim-10.lua"):
+        assert source.count(path.read_text(encoding="utf-8")) == 1
+    assert source.index("local function text(") < source.index("local function heartbeat(")
+
+
+def test_no_script_has_a_clock_of_its_own() -> None:
+    assert [path.name for path in FILES + INCLUDED if "'TIME'" in path.read_text(encoding="utf-8")] == [
+        "_clock.lua"
+    ]
+
+
+def test_what_is_included_names_no_key() -> None:
+    assert not [path.name for path in INCLUDED if "KEYS" in path.read_text(encoding="utf-8")]
 
 
 def test_keys_share_the_prefix_which_may_carry_a_hash_tag() -> None:

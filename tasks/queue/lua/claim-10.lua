@@ -18,8 +18,9 @@
 -- ARGV[5] share         members a node may have in flight; the limit is share times the number of live nodes
 -- ARGV[6] ttl           node ttl, us
 -- ARGV[7] longest_rest  the longest rest of a hot member, us; 0 for none
--- returns {stamp, backlog before, live nodes, room left, wait (us), {members}, {failures}}; wait is the time until the
---         first resting member may be claimed, 0 if no member rests; failures is empty if no member failed ever
+-- returns {stamp, cursor, backlog before, live nodes, room left, wait (us), {members}, {failures}}; wait is the time
+--         until the first resting member may be claimed, 0 if no member rests; failures is empty if no member failed
+--         ever
 --
 -- include _nodes
 -- include _claim
@@ -80,7 +81,7 @@ local paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, c
 local stamp = stamp_after(last_stamp)
 if paused or room <= 0 or backlog == 0 then
     redis.call('DEL', wake)
-    return { stamp, backlog, live, room, 0, {}, {} }
+    return { stamp, '0', backlog, live, room, 0, {}, {} }
 end
 
 local members, wait = nil, 0
@@ -109,8 +110,8 @@ if backlog <= SMALL then
     end
 end
 if #members == 0 then
-    return { stamp, backlog, live, room, wait, {}, {} }
+    return { stamp, cursor, backlog, live, room, wait, {}, {} }
 end
 redis.call('SET', stamp_key, stamp)
 local failures = hold(processing, attempts, members, holder .. ':' .. stamp)
-return { stamp, backlog, live, room - #members, wait, members, failures }
+return { stamp, cursor, backlog, live, room - #members, wait, members, failures }

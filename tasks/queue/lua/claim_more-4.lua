@@ -4,24 +4,26 @@
 -- KEYS[2] processing  set     ID:VENDOR:NODE:TIMESTAMP
 -- KEYS[3] attempts    hash    ID:VENDOR -> how often it failed
 -- KEYS[4] cursor      string  where the last claim stopped scanning the queue
--- ARGV[1] suffix   of the claim, NODE:TIMESTAMP
--- ARGV[2] most     most members of this page
--- ARGV[3] limit    most members that may be in flight, of all nodes
--- returns {room left, {members}, {failures}}; failures is empty if no member failed ever
+-- ARGV[1] suffix  of the claim, NODE:TIMESTAMP
+-- ARGV[2] most    most members of this page
+-- ARGV[3] limit   most members that may be in flight, of all nodes
+-- ARGV[4] cursor  where the page before stopped scanning
+-- returns {cursor, room left, {members}, {failures}}; failures is empty if no member failed ever
 --
 -- Other nodes claim between two pages, so each page computes the room that is left.
 --
 -- include _claim
 local queue, processing, attempts, cursor_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local suffix, most, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local suffix, most, limit, cursor = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 local room = limit - redis.call('SCARD', processing)
 if room <= 0 then
-    return { 0, {}, {} }
+    return { cursor, 0, {}, {} }
 end
-local members, cursor = scan(queue, redis.call('GET', cursor_key) or '0', math.min(most, room))
+local members
+members, cursor = scan(queue, cursor, math.min(most, room))
 redis.call('SET', cursor_key, cursor)
 if #members == 0 then
-    return { room, {}, {} }
+    return { cursor, room, {}, {} }
 end
-return { room - #members, members, hold(processing, attempts, members, suffix) }
+return { cursor, room - #members, members, hold(processing, attempts, members, suffix) }

@@ -23,7 +23,7 @@ def no_grace(settings: Settings) -> None:
 @pytest.fixture(autouse=True)
 def no_heat(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is marked again is claimed again at once: rests have tests of their own (test_heat.py)."""
-    monkeypatch.setattr(execution_queue(), "_rest_us", 0)
+    monkeypatch.setattr(execution_queue(), "_longest_rest_us", 0)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from executions.errors import NoSuchExecution
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.reports import Report, report
 from executions.stops import stop
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
@@ -116,7 +116,7 @@ def test_what_is_left_of_a_deleted_execution_in_redis_is_completed_silently(redi
     claim = execution_queue().claim("me", 10).claim
     delete([execution.pk])
     told.clear()
-    outcome = work(claim)
+    outcome = refresh_claim(claim)
     assert (outcome.succeeded, outcome.failed) == (0, {})
     assert names(told) == ["refreshed"]
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

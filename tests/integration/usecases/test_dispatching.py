@@ -10,7 +10,7 @@ from executions.errors import QueueUnavailable
 from tasks.conf import refresh_settings
 from tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS
 from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
 from tasks.queue.queue import ExecutionQueue
@@ -34,7 +34,7 @@ def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
     redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()
-    monkeypatch.setattr(queue, "_rest_us", 60_000_000)
+    monkeypatch.setattr(queue, "_longest_rest_us", 60_000_000)
     published: list[Any] = []
     for count in (1, 0, 0):
         queue.mark(["1:A"])
@@ -58,8 +58,8 @@ def test_the_look_at_the_end_of_a_rest_is_not_that_of_the_moment_over_again(
     """One look for both would find that nobody marked, and those that rest would wait for recovery."""
     queue = execution_queue()
     execution_queue().mark(["1:A"])
-    real = queue.claim_batch
-    monkeypatch.setattr(queue, "claim_batch", lambda *words: replace(real(*words), wait=rest))
+    real = queue.claim
+    monkeypatch.setattr(queue, "claim", lambda *words: replace(real(*words), wait=rest))
     dispatch(lambda claims: None, 0)
     first, second = (values["delay"] for name, values in told if name == "woken")
     assert first == GATHERING_SECONDS
@@ -116,7 +116,7 @@ def test_a_claim_that_can_be_neither_published_nor_given_back_ends_the_life_of_i
     def refuse(*_: Any, **__: Any) -> None:
         raise QueueUnavailable
 
-    monkeypatch.setattr(ExecutionQueue, "mark_failed", refuse)
+    monkeypatch.setattr(ExecutionQueue, "release", refuse)
     with pytest.raises((QueueUnavailable, ConnectionError)):
         dispatch(refuse, 0)
     assert this_node.name != before
@@ -126,16 +126,16 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
     redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()
+    batches = iter([queue.claim("me", 1), queue.claim("me", 1)])
     queue.mark(["1:A"])
-    batches = iter([queue.claim("me", 0), queue.claim("me", 0)])
     redis.sadd(queue.keys.queue, b"x")
-    real = queue.claim_batch
+    real = queue.claim
 
     def garbage_first(node: str, count: int) -> Any:
         empty = next(batches, None)
         return replace(empty, unreadable=(b"x",), more=True) if empty else real(node, count)
 
-    monkeypatch.setattr(queue, "claim_batch", garbage_first)
+    monkeypatch.setattr(queue, "claim", garbage_first)
     published: list[Any] = []
     assert dispatch(published.extend, 0) == 1
 
@@ -147,7 +147,7 @@ def test_with_redis_away_dispatch_and_work_say_so_and_the_node_begins_a_new_life
 
     for verb in (
         lambda: dispatch(lambda claims: None, 0),
-        lambda: work(Claim("n1", "7", ("1:A",))),
+        lambda: refresh_claim(Claim("n1", "7", ("1:A",))),
     ):
         before = this_node.name
         with pytest.raises(QueueUnavailable):

@@ -11,7 +11,7 @@ from executions.errors import DatabaseAway
 from executions.reports import Report, report
 from executions.rollup import Refreshed, refresh
 from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests.integration.state import Redis, whole_redis
 from tests.integration.usecases.situations import fails_with, made, marked, member, names, status_of
@@ -29,7 +29,7 @@ def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_fo
     connection.close()
     connection.settings_dict["PORT"] = "1"
     try:
-        work(claim)
+        refresh_claim(claim)
     finally:
         connection.settings_dict["PORT"] = port
     assert names(told) == ["database_away"]

@@ -12,7 +12,7 @@ from executions.quarantines import parole, quarantine, release
 from executions.reports import Report, report
 from tasks.conf import refresh_settings
 from tasks.pipeline.reconciliation import reconcile
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
@@ -31,7 +31,7 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
     for attempt in range(1, limit + 1):
         assert not Quarantine.objects.exists()
         claim = execution_queue().claim("me", 10).claim
-        outcome = work(claim)
+        outcome = refresh_claim(claim)
         assert set(outcome.failed) == {bad.pk}
         assert outcome.succeeded == (1 if attempt == 1 else 0)
     assert status_of(good) == "Success"

@@ -11,7 +11,7 @@ from executions.models import Execution, Quarantine
 from executions.rollup import refresh
 from tasks.models import Watermark
 from tasks.pipeline.reconciliation import Reconciled, reconcile
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests.integration.state import Redis, rows, whole_redis
 from tests.integration.usecases.situations import (
@@ -126,7 +126,7 @@ def test_a_drift_that_is_healed_between_the_looks_at_database_and_queue_is_no_dr
     lost = execution_queue().lost
 
     def completed(names: list[str]) -> list[str]:
-        work(claim)
+        refresh_claim(claim)
         return lost(names)
 
     monkeypatch.setattr(execution_queue(), "lost", completed)

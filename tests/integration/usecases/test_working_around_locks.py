@@ -15,7 +15,7 @@ from executions.rollup import Refreshed, refresh
 from executions.sql import text as statement_of
 from tasks.conf import refresh_settings
 from tasks.pacing import BUSY_SECONDS, SMALL
-from tasks.pipeline.refresher import work
+from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
@@ -53,7 +53,7 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)])
         began = time.monotonic()
-        outcome = work(claim)
+        outcome = refresh_claim(claim)
         assert time.monotonic() - began < 2
     assert outcome == Refreshed(succeeded=180, changed=180, failed={}, busy=locked)
     assert names(told) == ["refreshed"]
@@ -64,7 +64,7 @@ def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not
     assert state["queue:v2"] == {f"{pk}:TEST" for pk in locked}
     assert not {"processing", "attempts"} & set(state)
     again = execution_queue().claim("me", 1000).claim
-    assert work(again) == Refreshed(succeeded=20, changed=20)
+    assert refresh_claim(again) == Refreshed(succeeded=20, changed=20)
     assert set(Execution.objects.values_list("status", flat=True)) == {"Success"}
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
@@ -76,7 +76,7 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
         other.execute("SELECT FROM execution FOR UPDATE")
         for _ in range(2 * refresh_settings().max_attempts):
             claim = execution_queue().claim("me", 10).claim
-            assert work(claim) == Refreshed(busy={execution.pk})
+            assert refresh_claim(claim) == Refreshed(busy={execution.pk})
     assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
 
 
@@ -90,7 +90,7 @@ def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
         told.clear()
-        work(claim)
+        refresh_claim(claim)
     woken = [values for name, values in told if name == "woken"]
     assert woken == [{"delay": BUSY_SECONDS, "anyway": True}] * looks
 

@@ -3,8 +3,6 @@
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
 -- ARGV    triples: job, the record that was read, the new record; empty to delete it
 -- returns for each record 1 if it was replaced, else 0
---
--- include _job
 local jobs = KEYS[1]
 
 local replaced = {}
