@@ -37,7 +37,7 @@ class TasksConfig(AppConfig):
         from tasks import heartbeat, run_cycle, schedule
         from tasks.jobs.delivery.recorder import recorder
         from tasks.jobs.delivery.reporter import reporter
-        from tasks.jobs.runtime import dropped
+        from tasks.jobs.runtime import celery_events
         from tasks.strategies import older_strategy
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
@@ -46,7 +46,7 @@ class TasksConfig(AppConfig):
             )  # first: what it records is reported
             ending.connect(reporter.stop, dispatch_uid="tasks.jobs.delivery.reporter")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
-        dropped.connect()
+        celery_events.connect()
         heartbeat.connect()
         celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
         if older := older_strategy():

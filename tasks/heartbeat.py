@@ -18,7 +18,7 @@ from executions.errors import QueueUnavailable
 from tasks import tick
 from tasks.conf import refresh_settings
 from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import underway
+from tasks.jobs.runtime import current_runs
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
 
@@ -34,8 +34,8 @@ def beat_until_stopped() -> None:
     interval = refresh_settings().heartbeat
     while True:
         try:
-            forgotten = underway.renew()  # first: a lease never outlives the node
-            beats = [execution_queue().heartbeat(node) for node in {this_node.name, *underway.nodes()}]
+            forgotten = current_runs.renew()  # first: a lease never outlives the node
+            beats = [execution_queue().heartbeat(node) for node in {this_node.name, *current_runs.nodes()}]
         except QueueUnavailable as exc:
             if not silent:
                 log.warning("%s gives no sign of life: %s", this_node.name, exc)
@@ -54,7 +54,7 @@ def ask_about(forgotten: list[Run], asking: threading.Thread | None) -> threadin
     """In a thread of its own, one at a time: a database that hangs must not hold up the signs of life."""
     if asking and asking.is_alive():
         return asking
-    asking = threading.Thread(target=underway.record_anew, args=(forgotten,), name="asking", daemon=True)
+    asking = threading.Thread(target=current_runs.record_anew, args=(forgotten,), name="asking", daemon=True)
     asking.start()
     return asking
 

@@ -7,7 +7,7 @@ from executions.errors import QueueUnavailable
 from executions.text import made_storable
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import underway
+from tasks.jobs.runtime import current_runs
 
 if TYPE_CHECKING:
     from celery import Task
@@ -42,7 +42,7 @@ class Handle:
         """A Redis that is away is no reason for a job to fail."""
         with suppress(QueueUnavailable):
             should_stop = job_records().check_in(self.run, message)
-            self.was_told_to_stop = self.was_told_to_stop or should_stop or underway.is_lost(self.run)
+            self.was_told_to_stop = self.was_told_to_stop or should_stop or current_runs.is_lost(self.run)
 
 
 class Untracked(Handle):

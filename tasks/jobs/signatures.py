@@ -11,10 +11,10 @@ from celery.exceptions import NotRegistered
 from executions.errors import Refused
 from executions.text import shown
 from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.job_functions import refuse_unplain
 from tasks.jobs.lifecycle.job_creation import NewJob
 from tasks.jobs.lifecycle.job_creation import start as record
 from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task
-from tasks.jobs.plain import refuse_unplain
 from tasks.jobs.tracked import TrackedJob
 
 TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"

@@ -20,17 +20,17 @@ from celery.utils.time import maybe_make_aware
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
 from executions.status import Status
 from executions.text import json_text, made_storable, said_by
-from tasks.jobs import header
+from tasks.jobs import message_header
 from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.handle import Handle, Untracked
+from tasks.jobs.job_functions import checked_result
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.turn import AGAIN, RESULT, Arguments, Turn
 from tasks.jobs.options import attempts_for, refuse_options_of_retry
-from tasks.jobs.plain import was_run
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, Run, Verdict
-from tasks.jobs.runtime import underway
+from tasks.jobs.runtime import current_runs
 from tasks.queue.node import this_node
 
 log = logging.getLogger("harbor_refresh")
@@ -55,7 +55,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     typing = False
     unique = False
     #: Checks a message in the worker before Celery reads it.
-    Strategy = "tasks.jobs.runtime.received:strategy"
+    Strategy = "tasks.jobs.runtime.message_check:strategy"
     Request = "tasks.jobs.runtime.request:TrackedRequest"
     # Fixed, whatever the app's settings are: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
@@ -73,23 +73,23 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         takes a new name, because it cannot know whether the run was recorded. At the end: the report still goes to
         the database, which is what counts.
         """
-        told = self.request.get(header.NAME)
+        told = self.request.get(message_header.NAME)
         if self.request.called_directly or told is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         begun = self._begin(told)
         if begun.arguments:
             args, kwargs = tuple(begun.arguments[0]), begun.arguments[1]
         if begun.are_unreported:
-            self.request.update(**{header.NAME: header.with_changed_arguments(told)})
+            self.request.update(**{message_header.NAME: message_header.with_changed_arguments(told)})
         job = Handle(self, begun.run, is_followed=told["followed"])
         self.request.update(**{HANDLE: job}, args=list(args), kwargs=kwargs)
-        underway.begin(job.run)
+        current_runs.begin(job.run)
         try:
-            result = was_run(self.run(job, *args, **kwargs))
+            result = checked_result(self.run(job, *args, **kwargs))
             self._end_well(job, result)
         except (SystemExit, KeyboardInterrupt):
             # the process was told to end, so recovery must release what it was running
-            underway.end(job.run)
+            current_runs.end(job.run)
             this_node.renew()
             raise
         except BaseException as exc:
@@ -99,7 +99,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         return result
 
     def _begin(self, told: dict[str, Any]) -> Begun:
-        offer = header.offer(str(self.request.id), told)
+        offer = message_header.offer(str(self.request.id), told)
         try:
             begun = begin(offer, this_node.name)
         except Exception as exc:  # a time limit may end it here as well
@@ -111,7 +111,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         if turn := _turn_of(begun):
             # the arguments of another try may be unreported, because their process may have died
             arguments = begun.arguments if begun.are_unreported else None
-            if header.are_changed(told) and begun.arguments is None:
+            if message_header.are_changed(told) and begun.arguments is None:
                 arguments = _arguments(self.request.args, self.request.kwargs)
             reporter.put(replace(turn, arguments=arguments))
         if begun.verdict == Verdict.FOREIGN:
@@ -163,8 +163,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             next_ones, these = _arguments(args, kwargs), _arguments(self.request.args, self.request.kwargs)
             are_changed = next_ones != these
             revision = self._wait_for_another_try(job, _delay_of(options), next_ones if are_changed else None)
-            told = header.of_another_try(
-                self.request.get(header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
+            told = message_header.of_another_try(
+                self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
             )
             options["headers"] = {**(options.get("headers") or {}), **told}
         return super().apply_async(args, kwargs, task_id=task_id, **options)
@@ -175,7 +175,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         run = job.run
         told = AGAIN + _text_of_another_try(arguments, job.reason) if arguments else job.reason
         job.waits_for_another_try = True
-        underway.end(run)
+        current_runs.end(run)
         try:
             revision = job_records().settle(run, Status.SCHEDULED, told, delay=delay)
         except QueueUnavailable as exc:
@@ -228,7 +228,7 @@ def _record(run: Run, status: str, message: str, result: str | None, *, is_follo
     except QueueUnavailable:
         revision = run.revision
     finally:
-        underway.end(run)
+        current_runs.end(run)
     if revision is not None:
         handed_on = result and json.loads(result)
         earlier_runs = run.runs - 1

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from executions.errors import QueueUnavailable
 from tasks import heartbeat
 from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import underway
+from tasks.jobs.runtime import current_runs
 from tasks.queue.node import this_node
 from tasks.queue.replies import Heartbeat
 from tasks.reap import reap
@@ -65,7 +65,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Heartbeat | QueueUnavailable) -> Queue:
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    monkeypatch.setattr(underway, "renew", lambda: told.append(len(queue.beats)))
+    monkeypatch.setattr(current_runs, "renew", lambda: told.append(len(queue.beats)))
     heartbeat.beat_until_stopped()
     return queue
 
@@ -97,14 +97,14 @@ def test_a_process_that_has_begun_a_new_life_is_alive_in_both_while_it_runs_what
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
     for number, node in enumerate(["former", "former", this_node.name]):
-        underway.begin(Run(f"j{number}", 7, node, 0, 1))
+        current_runs.begin(Run(f"j{number}", 7, node, 0, 1))
     try:
         queue = beaten(monkeypatch, told, sign(), sign())
     finally:
         for number, node in enumerate(["former", "former", this_node.name]):
-            underway.end(Run(f"j{number}", 7, node, 0, 1))
+            current_runs.end(Run(f"j{number}", 7, node, 0, 1))
     assert sorted(queue.beats) == sorted(["former", this_node.name])
-    assert underway.nodes() == set()
+    assert current_runs.nodes() == set()
 
 
 def test_leases_that_cannot_be_renewed_are_with_the_next_beat_and_no_sign_of_life_outlives_them(
@@ -118,7 +118,7 @@ def test_leases_that_cannot_be_renewed_are_with_the_next_beat_and_no_sign_of_lif
             raise QueueUnavailable("Redis: gone")
 
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
-    monkeypatch.setattr(underway, "renew", renew)
+    monkeypatch.setattr(current_runs, "renew", renew)
     heartbeat.beat_until_stopped()
     assert told == [0, 0, 1]
 

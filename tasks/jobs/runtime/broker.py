@@ -7,7 +7,7 @@ from celery import current_app
 from kombu.exceptions import OperationalError
 
 from tasks.celery_queues import waiting_in_all
-from tasks.jobs import header
+from tasks.jobs import message_header
 from tasks.jobs.lifecycle.message import Message
 from tasks.models.job import Job
 
@@ -26,7 +26,7 @@ def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
                     args=message.args,
                     kwargs=message.kwargs,
                     task_id=message.job,
-                    headers=header.of(message),
+                    headers=message_header.of(message),
                     producer=producer,
                     retry=False,
                     **message.options,

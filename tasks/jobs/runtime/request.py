@@ -1,4 +1,4 @@
-"""The request of a tracked job: what the main process of its worker keeps of a message that a process works on."""
+"""The request of a tracked job, which the main process of a worker keeps while another process runs the job."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from celery.worker import state
 from celery.worker.request import Request
 
 from executions.text import said_by
-from tasks.jobs.runtime import dropped
+from tasks.jobs.runtime import celery_events
 
 
 class TrackedRequest(Request):
     def on_timeout(self, soft: bool, timeout: float) -> Any:
-        """A hard limit is recorded before Celery acknowledges the message: if this process dies in between, the
-        message comes again and finds the job ended."""
+        """Record a hard limit before Celery acknowledges the message. If this process dies in between, the message
+        comes again and finds the job ended."""
         if not soft and not state.should_terminate:
-            dropped.on_hard_limit(self.request_dict, said_by(TimeLimitExceeded(timeout)))
+            celery_events.on_hard_limit(self.request_dict, said_by(TimeLimitExceeded(timeout)))
         return super().on_timeout(soft, timeout)

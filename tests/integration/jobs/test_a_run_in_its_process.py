@@ -16,7 +16,7 @@ from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 from executions.errors import Refused
 from executions.models import Task
 from tasks.conf import refresh_settings
-from tasks.jobs import Handle, TrackedJob, handle, header, tracked
+from tasks.jobs import Handle, TrackedJob, handle, message_header, tracked
 from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.job_creation import NewJob, start
@@ -24,7 +24,7 @@ from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.turn import Turn
 from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.runtime import received, underway
+from tasks.jobs.runtime import current_runs, message_check
 from tasks.queue.node import this_node
 from tests.integration.jobs.situations import Outbox, alive, database_port, known
 from tests.integration.state import Clock, Redis, absent_redis
@@ -65,7 +65,7 @@ def delivered(message: Message, work: Work, *, redelivered: bool = False, **opti
         id=message.job,
         called_directly=False,
         delivery_info={"redelivered": redelivered},
-        **header.of(message),
+        **message_header.of(message),
     )
     try:
         return task()
@@ -230,7 +230,7 @@ def test_a_run_whose_process_is_told_to_end_is_left_to_recovery(outbox: Outbox, 
         delivered(one(outbox), leave)
     assert [turn.status for turn in turns] == ["Running"]
     assert job_records().of(["a"])["a"].node == node != this_node.name
-    assert underway.nodes() == set(), "its heartbeat does not speak for it any more"
+    assert current_runs.nodes() == set(), "its heartbeat does not speak for it any more"
 
 
 def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
@@ -258,7 +258,7 @@ def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outb
         return 0 if not left else 1 + task(left - 1)
 
     task = app.task(base=TrackedJob, name=message.name, shared=False)(count)
-    task.push_request(id=message.job, called_directly=False, delivery_info={}, **header.of(message))
+    task.push_request(id=message.job, called_directly=False, delivery_info={}, **message_header.of(message))
     assert task() == 3
     assert [turn.status for turn in turns] == ["Running", "Success"]
 
@@ -366,16 +366,16 @@ def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox,
     message = one(outbox)
     app = Celery("a team", set_as_current=False)
     task = app.task(base=TrackedJob, name=message.name, shared=False, lazy=False)(no_arguments)
-    task.push_request(id=message.job, called_directly=False, delivery_info={}, **header.of(message))
+    task.push_request(id=message.job, called_directly=False, delivery_info={}, **message_header.of(message))
     with pytest.raises(TypeError):
         task(**{"self": 1})
     assert [turn.status for turn in turns] == ["Running", "Error"]
 
 
 def test_all_that_a_message_tells_of_its_job_is_looked_at_when_it_is_received(outbox: Outbox) -> None:
-    first = header.of(one(outbox))[header.NAME]
-    next_one = header.of_another_try(first, 1, 1, are_changed=True)[header.NAME]
-    assert first.keys() | next_one.keys() == received.TOLD.keys() | received.MAY_TELL.keys()
+    first = message_header.of(one(outbox))[message_header.NAME]
+    next_one = message_header.of_another_try(first, 1, 1, are_changed=True)[message_header.NAME]
+    assert first.keys() | next_one.keys() == message_check.REQUIRED.keys() | message_check.OPTIONAL.keys()
 
 
 def no_arguments(job: Handle) -> None:
@@ -386,7 +386,9 @@ def test_the_message_of_another_try_tells_its_revision_and_each_run_reports_its_
     outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][header.NAME]))
+    monkeypatch.setattr(
+        Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][message_header.NAME])
+    )
     with pytest.raises(Retry):
         delivered(one(outbox), lambda job: job.retry(args=(2,), countdown=0))
     (told,) = sent
@@ -398,7 +400,9 @@ def test_the_message_of_another_try_with_the_same_arguments_changes_none(
     outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][header.NAME]))
+    monkeypatch.setattr(
+        Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][message_header.NAME])
+    )
     with pytest.raises(Retry):
         delivered(one(outbox), lambda job: job.retry(countdown=0))
     assert (sent[0]["revision"], sent[0]["changed"]) == (1, False)

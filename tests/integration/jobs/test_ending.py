@@ -7,11 +7,11 @@ import pytest
 from celery.worker.request import Request
 
 from executions.status import Status
-from tasks.jobs import header
+from tasks.jobs import message_header
 from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.jobs.runtime import dropped
+from tasks.jobs.runtime import celery_events
 from tasks.jobs.runtime.request import TrackedRequest
 from tests.integration.jobs.situations import (
     TOO_LONG,
@@ -162,9 +162,10 @@ def test_a_hard_limit_is_recorded_before_celery_acknowledges_the_message(  # noq
     pk = given(redis, outbox, Case(before, None))
     then: list[Any] = []
     monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append(known(redis)["records"]))
-    monkeypatch.setattr(dropped, "host_of", lambda _: "n")
+    monkeypatch.setattr(celery_events, "host_of", lambda _: "n")
     request = TrackedRequest.__new__(TrackedRequest)
-    request._request_dict = {"id": "j", header.NAME: {"task": pk, "revision": before["revision"] if before else 0}}
+    header = {"task": pk, "revision": before["revision"] if before else 0}
+    request._request_dict = {"id": "j", message_header.NAME: header}
     request.on_timeout(False, 2)
     assert then == [{"j": record(**after)}]
     clock.move(TOO_LONG)
@@ -176,7 +177,7 @@ def test_a_hard_limit_is_recorded_before_celery_acknowledges_the_message(  # noq
 def test_a_soft_limit_is_for_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     then: list[Any] = []
     monkeypatch.setattr(Request, "on_timeout", lambda *_: then.append("Celery"))
-    monkeypatch.setattr(dropped, "on_hard_limit", lambda *_: then.append("recorded"))
+    monkeypatch.setattr(celery_events, "on_hard_limit", lambda *_: then.append("recorded"))
     TrackedRequest.__new__(TrackedRequest).on_timeout(True, 2)
     assert then == ["Celery"]
 

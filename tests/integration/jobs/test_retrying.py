@@ -14,7 +14,7 @@ from executions.quarantines import quarantine
 from executions.reports import Report, report
 from executions.rollup import refresh
 from executions.stops import stop
-from tasks.jobs import TrackedExecution, header
+from tasks.jobs import TrackedExecution, message_header
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
@@ -51,7 +51,7 @@ TRIED = "tried again"
 
 def begun(message: Message, node: str = "n") -> tuple[Verdict, Run]:
     """What becomes of a message that a worker gets."""
-    found = begin(header.offer(message.job, header.of(message)[header.NAME]), node)
+    found = begin(message_header.offer(message.job, message_header.of(message)[message_header.NAME]), node)
     return found.verdict, found.run
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from executions.models import Task
 from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import underway
+from tasks.jobs.runtime import current_runs
 from tests.integration.jobs.situations import NOW, SECOND, database_port, known, record, recorded, stands, write
 from tests.integration.state import Clock, Redis
 
@@ -14,10 +14,15 @@ pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 
 
 @pytest.fixture(autouse=True)
-def nothing_under_way() -> Iterator[None]:
-    underway._runs.clear()
+def no_current_runs() -> Iterator[None]:
+    end_all()
     yield
-    underway._runs.clear()
+    end_all()
+
+
+def end_all() -> None:
+    for run in current_runs.current():
+        current_runs.end(run)
 
 
 def run(job: str, revision: int = 2) -> Run:
@@ -29,13 +34,13 @@ def test_leases_are_renewed_of_what_runs_and_not_of_what_has_ended(redis: Redis,
     records = [record(job, revision=2, node="me", runs=3) for job in ("runs", "has ended")]
     write(redis, *records)
     for job in ("runs", "has ended"):
-        underway.begin(run(job))
-    underway.end(run("has ended"))
+        current_runs.begin(run(job))
+    current_runs.end(run("has ended"))
     clock.move(5)
-    underway.record_anew(underway.renew())
+    current_runs.record_anew(current_runs.renew())
     found = known(redis)["records"]
     assert {job: one.renewed for job, one in found.items()} == {"runs": NOW + 5 * SECOND, "has ended": NOW}
-    assert not underway.is_lost(run("runs"))
+    assert not current_runs.is_lost(run("runs"))
 
 
 @pytest.mark.parametrize(("status", "revision"), [("Pending", 0), ("Pending", 2), ("Running", 1), ("Running", 2)])
@@ -44,31 +49,31 @@ def test_a_run_that_redis_has_forgotten_and_the_database_has_not_is_recorded_ane
 ) -> None:
     recorded("j")
     stands("j", status, revision)
-    underway.begin(run("j"))
-    underway.record_anew(underway.renew())
+    current_runs.begin(run("j"))
+    current_runs.record_anew(current_runs.renew())
     assert known(redis)["records"] == {"j": record("j", revision=2, node="me", runs=3)}
-    assert not underway.is_lost(run("j"))
+    assert not current_runs.is_lost(run("j"))
 
 
 @pytest.mark.parametrize(("status", "revision"), [("Success", 2), ("Stopped", 1), ("Pending", 3), ("Running", 3)])
 def test_a_run_that_both_have_given_up_is_lost_and_not_recorded(status: str, revision: int, redis: Redis) -> None:
     recorded("j")
     stands("j", status, revision)
-    underway.begin(run("j"))
-    underway.record_anew(underway.renew())
+    current_runs.begin(run("j"))
+    current_runs.record_anew(current_runs.renew())
     assert known(redis)["records"] == {}
-    assert underway.is_lost(run("j"))
-    underway.end(run("j"))
-    assert not underway.is_lost(run("j"))
+    assert current_runs.is_lost(run("j"))
+    current_runs.end(run("j"))
+    assert not current_runs.is_lost(run("j"))
 
 
 def test_a_run_whose_task_was_deleted_is_lost(redis: Redis) -> None:
     execution = recorded("j")
     one = run("j")
-    underway.begin(one)
+    current_runs.begin(one)
     execution.delete()
-    underway.record_anew(underway.renew())
-    assert underway.is_lost(one)
+    current_runs.record_anew(current_runs.renew())
+    assert current_runs.is_lost(one)
     assert known(redis)["records"] == {}
 
 
@@ -82,30 +87,30 @@ def test_a_run_that_was_given_to_another_meanwhile_is_lost_and_its_job_left_to_t
     ]
     write(redis, *others)
     for one in others:
-        underway.begin(run(one.job))
-    underway.record_anew(underway.renew())
+        current_runs.begin(run(one.job))
+    current_runs.record_anew(current_runs.renew())
     assert known(redis)["records"] == {one.job: one for one in others}
-    assert all(underway.is_lost(run(one.job)) for one in others)
+    assert all(current_runs.is_lost(run(one.job)) for one in others)
 
 
 def test_a_database_that_is_away_is_asked_with_the_next_beat(redis: Redis) -> None:
     recorded("j")
     one = run("j")
-    underway.begin(one)
+    current_runs.begin(one)
     with database_port() as port:
         port.away()
-        underway.record_anew(underway.renew())
+        current_runs.record_anew(current_runs.renew())
     assert known(redis)["records"] == {}
-    assert not underway.is_lost(one)
-    underway.record_anew(underway.renew())
+    assert not current_runs.is_lost(one)
+    current_runs.record_anew(current_runs.renew())
     assert known(redis)["records"] == {"j": record("j", revision=2, node="me", runs=3)}
 
 
 def test_of_two_runs_of_a_job_the_later_one_is_under_way(redis: Redis, clock: Clock) -> None:
     recorded("j")
-    underway.begin(run("j"))
-    underway.begin(run("j", 3))
-    underway.end(run("j"))
-    underway.record_anew(underway.renew())
+    current_runs.begin(run("j"))
+    current_runs.begin(run("j", 3))
+    current_runs.end(run("j"))
+    current_runs.record_anew(current_runs.renew())
     (found,) = known(redis)["records"].values()
     assert (found.revision, found.runs) == (3, 3)

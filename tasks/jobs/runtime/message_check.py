@@ -1,8 +1,8 @@
-"""Received: the first look at a message of a tracked job, in the main process of its worker.
+"""Check the message of a tracked job in the main process of its worker, before Celery reads it.
 
-Celery reads there what it needs, and expects each part to be what its own clients write. A time limit that is no
-number ends that process; the broker then gives the message to another worker, and that one ends as well. So a
-message that Celery could not use ends its job here, as Error, and goes no further.
+Celery expects each part of a message to be what its own clients write. A time limit that is no number ends the
+main process; the broker then gives the message to another worker, which ends as well. So a message that Celery
+cannot use ends its job here, as Error, and goes no further.
 """
 
 import logging
@@ -15,16 +15,16 @@ from celery.worker.strategy import default
 from executions.errors import Refused
 from executions.status import MAX_ID, MAX_REVISION
 from executions.text import is_text, is_whole, refuse_nesting, shown
-from tasks.jobs import header
+from tasks.jobs import message_header
 from tasks.jobs.options import LATER, LIMIT, MOMENT, Takes, refuse, refuse_options_of_task
-from tasks.jobs.runtime import dropped
+from tasks.jobs.runtime import celery_events
 
 log = logging.getLogger("harbor_refresh")
 
-#: As the message that an error speaks of, in the status message of the task.
+#: The name of the message in an error, which becomes the status message of the task.
 MESSAGE = "its message"
 MAX_JOB = 255
-#: More than this no counter of ours reaches.
+#: No counter of ours gets larger.
 MAX_COUNT = 2**31 - 1
 
 
@@ -37,7 +37,7 @@ COUNT = Takes(f"a whole number from 0 to {MAX_COUNT:,}", lambda value: is_whole(
 FLAG = Takes("true or false", lambda value: isinstance(value, bool))
 NOTHING = Takes("nothing", lambda value: False)
 
-#: What Celery reads among the headers, in either process. None stands for what is not said.
+#: The headers that Celery reads, in either process. None means that the header is not set.
 HEADERS = {
     **dict.fromkeys(("shadow", "root_id", "parent_id", "group", "argsrepr", "kwargsrepr"), TEXT),
     **dict.fromkeys(("retries", "replaced_task_nesting"), COUNT),
@@ -50,18 +50,18 @@ HEADERS = {
     "stamps": Takes("a mapping", lambda value: isinstance(value, dict)),
     "headers": Takes("a mapping", lambda value: isinstance(value, dict)),
 }
-#: Among what a message says besides arguments. A tracked job has none of them: they would be repeated with it.
+#: The links of a message. A tracked job takes none of them, because each of its runs would repeat them.
 LINKS = ("callbacks", "errbacks", "chain", "chord")
-#: What a message says of a tracked job.
-TOLD = {
+#: The parts that the header of a tracked job must have (message_header.py).
+REQUIRED = {
     "task": Takes("the id of a task", lambda value: is_whole(value, 1, MAX_ID)),
     "revision": Takes("a revision", lambda value: is_whole(value, 0, MAX_REVISION)),
     "runs": COUNT,
     "followed": FLAG,
 }
-#: What it may say besides.
-MAY_TELL = {"database": TEXT, "changed": FLAG}
-#: Of a request in the process that runs the job. A header of that name would take the place of its own.
+#: The parts that it may have besides.
+OPTIONAL = {"database": TEXT, "changed": FLAG}
+#: The names in Celery's request, in the process that runs the job. A header of such a name would replace it.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
     "called_directly",
     "is_eager",
@@ -72,34 +72,33 @@ Receive = Callable[..., Any]
 
 
 def strategy(task: Any, app: Any, consumer: Any) -> Receive:
-    """Celery's own, behind this look. The job is ended before its message is acknowledged: if the process dies in
-    between, the message comes again and finds it ended.
-    """
+    """Return Celery's own strategy behind this check. The job is ended before its message is acknowledged: if the
+    process dies in between, the message comes again and finds the job ended."""
     receive = default(task, app, consumer)
 
-    def look_and_receive(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any, **options: Any) -> Any:
+    def check_and_receive(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any, **options: Any) -> Any:
         try:
             refuse_unusable(task, message, body)
         except Exception as exc:
             why = (
                 str(exc) if isinstance(exc, Refused) else f"{MESSAGE} cannot be read: {type(exc).__name__}: {exc}"
             )
-            dropped.on_unusable(message.headers if body is None else body, why)
+            celery_events.on_unusable(message.headers if body is None else body, why)
             reject(log, consumer.connection_errors, False)
         else:
             return receive(message, body, ack, reject, callbacks, **options)
 
-    return look_and_receive
+    return check_and_receive
 
 
 def refuse_unusable(task: Any, message: Any, body: Any) -> None:
-    """Refused, or what the library raises that cannot decode it. `body` is that of the first protocol of Celery,
-    which has no headers."""
+    """Raise Refused if Celery cannot use the message, or the error of the library that cannot decode it. `body` is
+    that of Celery's first protocol, which has no headers."""
     refuse_options_of_task(task)
     refuse_nesting(message.properties)
     if body is None:
         _refuse_headers(message.headers)
-        _refuse_payload(message.payload, is_tracked=header.NAME in message.headers)
+        _refuse_payload(message.payload, is_tracked=message_header.NAME in message.headers)
     else:
         refuse_nesting(body)
         _refuse_headers(body)
@@ -119,18 +118,19 @@ def _refuse_headers(headers: Mapping[str, Any]) -> None:
         refuse(MESSAGE, name, limit, LIMIT)
     for name in LINKS:
         refuse(MESSAGE, name, headers.get(name), NOTHING)
-    if header.NAME in headers:
-        _refuse_told(headers[header.NAME])
+    if message_header.NAME in headers:
+        _refuse_header(headers[message_header.NAME])
 
 
-def _refuse_told(told: Any) -> None:
-    if not isinstance(told, dict):
-        raise Refused(f"{MESSAGE}: {header.NAME} takes a mapping, and got {shown(told)}")
-    for name, takes in TOLD.items():
-        if not takes.accepts(told.get(name)):
-            raise Refused(f"{MESSAGE}: {header.NAME}.{name} takes {takes.what}, and got {shown(told.get(name))}")
-    for name, takes in MAY_TELL.items():
-        refuse(MESSAGE, f"{header.NAME}.{name}", told.get(name), takes)
+def _refuse_header(header: Any) -> None:
+    whole = message_header.NAME
+    if not isinstance(header, dict):
+        raise Refused(f"{MESSAGE}: {whole} takes a mapping, and got {shown(header)}")
+    for name, takes in REQUIRED.items():
+        if not takes.accepts(header.get(name)):
+            raise Refused(f"{MESSAGE}: {whole}.{name} takes {takes.what}, and got {shown(header.get(name))}")
+    for name, takes in OPTIONAL.items():
+        refuse(MESSAGE, f"{whole}.{name}", header.get(name), takes)
 
 
 def _refuse_payload(payload: Any, *, is_tracked: bool) -> None:

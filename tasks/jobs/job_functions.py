@@ -1,5 +1,5 @@
-"""A job is a plain function. What `async def` and `yield` make of one runs only if something waits for it, and
-nothing in a worker does."""
+"""The functions of jobs: each is a plain function. A worker runs neither the coroutine of an `async def` nor a
+generator, so both are refused."""
 
 import inspect
 from typing import Any
@@ -11,16 +11,16 @@ LAZY = "a job is a plain function; without `yield` it runs to its end"
 
 
 def refuse_unplain(task: Any) -> None:
-    """Refused, if a worker could only make it and not run it."""
-    function = getattr(task, "_orig_run", task.run)  # behind autoretry_for
+    """Raise Refused if the function of the task is a coroutine function or a generator function."""
+    function = getattr(task, "_orig_run", task.run)  # autoretry_for wraps the function
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise Refused(f"{task.name} is an `async def`: {ASYNC}")
     if inspect.isgeneratorfunction(function):
         raise Refused(f"{task.name} is a generator: {LAZY}")
 
 
-def was_run(result: Any) -> Any:
-    """The same; TypeError for a result that nothing has run yet."""
+def checked_result(result: Any) -> Any:
+    """Return the result. Raises TypeError if it is a coroutine or a generator, because no code has run yet."""
     if inspect.iscoroutine(result):
         result.close()
         raise TypeError(f"it returned a coroutine, which nothing runs: {ASYNC}")

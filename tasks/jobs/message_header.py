@@ -1,4 +1,4 @@
-"""What a message carries for the worker that gets it, under one name among its headers."""
+"""The header of a job's message: what the worker that receives it must know of the job, under one name."""
 
 from typing import Any
 
@@ -22,18 +22,19 @@ def of(message: Message) -> dict[str, Any]:
     }
 
 
-def of_another_try(told: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
-    """Of a message that a run sends for the next one. `changed`: its arguments are not those of the first."""
-    again = {**told, "revision": revision, "runs": runs, "changed": bool(told.get("changed"))}
+def of_another_try(header: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
+    """Return the headers of a message that a run sends for another try. `changed`: its arguments are not those of
+    the first message."""
+    again = {**header, "revision": revision, "runs": runs, "changed": bool(header.get("changed"))}
     return {NAME: with_changed_arguments(again) if are_changed else again}
 
 
-def with_changed_arguments(told: dict[str, Any]) -> dict[str, Any]:
-    return {**told, "changed": True}
+def with_changed_arguments(header: dict[str, Any]) -> dict[str, Any]:
+    return {**header, "changed": True}
 
 
-def are_changed(told: dict[str, Any]) -> bool:
-    return bool(told.get("changed"))
+def are_changed(header: dict[str, Any]) -> bool:
+    return bool(header.get("changed"))
 
 
 def offer(job: str, header: dict[str, Any]) -> Offer:
@@ -47,7 +48,8 @@ def offer(job: str, header: dict[str, Any]) -> Offer:
 
 
 def task_of(header: Any) -> tuple[int, int] | None:
-    """The task that a message is for, and its revision or 0. None if it names no task: it may hold anything."""
+    """Return the task that a message is for, and its revision or 0. None if the header, which may hold anything,
+    names no task."""
     if not isinstance(header, dict) or not is_whole(header.get("task"), 1, MAX_ID):
         return None
     revision: Any = header.get("revision")

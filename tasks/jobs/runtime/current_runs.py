@@ -1,4 +1,4 @@
-"""The runs that this process has under way. Its heartbeat renews their leases."""
+"""The current runs of this process. Its heartbeat renews their leases."""
 
 import logging
 from contextlib import suppress
@@ -31,14 +31,18 @@ def is_lost(run: Run) -> bool:
     return run in _lost
 
 
+def current() -> list[Run]:
+    return list(_runs.values())
+
+
 def nodes() -> set[str]:
     """Return the names under which the runs began. This process may have taken a new name since."""
-    return {run.node for run in list(_runs.values())}
+    return {run.node for run in current()}
 
 
 def renew() -> list[Run]:
-    """Renew the leases of the runs under way. Returns runs that Redis has forgotten. Raises QueueUnavailable."""
-    runs = list(_runs.values())
+    """Renew the leases of the current runs. Returns runs that Redis has forgotten. Raises QueueUnavailable."""
+    runs = current()
     _lost.intersection_update(runs)
     found = dict(zip(runs, job_records().renew(runs), strict=True))
     _lost.update(run for run, lease in found.items() if lease == Lease.OTHER)

@@ -1,6 +1,7 @@
-"""What is dropped: a message that was revoked, has expired, that no task is known for or that Celery could not use
-(received.py), and a run that took longer than its hard limit. None of them gets to the code of a job, so each is
-told to Redis here, in the worker's main process.
+"""The events of Celery that end a job without its code: its message was revoked, has expired, names an unknown
+task or cannot be used (message_check.py), or its run took longer than its hard limit.
+
+Each end is recorded in Redis here, in the worker's main process, because the job's code never learns of it.
 """
 
 import logging
@@ -13,7 +14,7 @@ from celery import signals
 from executions.errors import QueueUnavailable
 from executions.status import Status
 from executions.text import made_storable, shown, storable
-from tasks.jobs import header
+from tasks.jobs import message_header
 from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.queue.node import host_of, this_node
@@ -26,45 +27,46 @@ def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
         end_run(request.id, "it was revoked while it ran", Status.STOPPED)
     else:
         why = "it expired before it began" if expired else "it was revoked"
-        end_message(request.id, request.get(header.NAME), Status.STOPPED, why)
+        end_message(request.id, request.get(message_header.NAME), Status.STOPPED, why)
 
 
 def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
     why = f"the worker that got it knows no task {name!r}"
-    end_message(id, message.headers.get(header.NAME), Status.ERROR, why)
+    end_message(id, message.headers.get(message_header.NAME), Status.ERROR, why)
 
 
 def on_unusable(fields: Mapping[str, Any], why: str) -> None:
     job = shown(fields.get("id"))
     log.error("Dropped the message of job %s: %s", job, why)
-    end_message(fields.get("id"), fields.get(header.NAME), Status.ERROR, why)
+    end_message(fields.get("id"), fields.get(message_header.NAME), Status.ERROR, why)
 
 
-def end_message(job: Any, told: Any, status: Status, why: str) -> None:
-    """A message that names no job, or no task, ends none."""
-    task = header.task_of(told)
+def end_message(job: Any, header: Any, status: Status, why: str) -> None:
+    """End the job of a dropped message. A message that names no job, or no task, ends none."""
+    task = message_header.task_of(header)
     if task and storable(job):
         why = made_storable(why)[:MAX_MESSAGE]
-        with _without_redis_told(job, why):
+        with _absence_logged(job, why):
             end_waiting(job, *task, status, why)
 
 
 def end_run(job: str, why: str, status: Status = Status.ERROR) -> None:
-    with _without_redis_told(job, why):
+    with _absence_logged(job, why):
         end_running(job, host_of(this_node.name), status, why)
 
 
 def on_hard_limit(fields: Mapping[str, Any], why: str) -> None:
-    """It ends the run; or, if none had begun, it takes a message away that was to come again."""
-    job, told = fields["id"], fields.get(header.NAME)
-    with _without_redis_told(job, why):
+    """End the run. If none had begun, request another message, because Celery acknowledges this one."""
+    job, header = fields["id"], fields.get(message_header.NAME)
+    with _absence_logged(job, why):
         is_ended = end_running(job, host_of(this_node.name), Status.ERROR, why)
-        if not is_ended and (task := header.task_of(told)):
+        if not is_ended and (task := message_header.task_of(header)):
             send_again(job, *task)
 
 
 @contextmanager
-def _without_redis_told(job: str, why: str) -> Iterator[None]:
+def _absence_logged(job: str, why: str) -> Iterator[None]:
+    """Log that Redis is away, and do not raise."""
     try:
         yield
     except QueueUnavailable as exc:
@@ -72,5 +74,5 @@ def _without_redis_told(job: str, why: str) -> Iterator[None]:
 
 
 def connect() -> None:
-    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.runtime.dropped.revoked")
-    signals.task_unknown.connect(on_unknown, dispatch_uid="tasks.jobs.runtime.dropped.unknown")
+    signals.task_revoked.connect(on_revoked, dispatch_uid="tasks.jobs.runtime.celery_events.revoked")
+    signals.task_unknown.connect(on_unknown, dispatch_uid="tasks.jobs.runtime.celery_events.unknown")
