@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 
 from executions.admin.cells import NOTHING, OF_ONE_EXECUTION, duration, label, status_label, task_link
 from executions.status import Status, is_final
-from tasks.jobs.lifecycle.turn import RESULT
 from tasks.jobs.overview.inspection import Seen
+from tasks.jobs.records.attachments import RESULT
 from tasks.models.job import Job
 
 #: JSON is shown in one line up to so many characters.

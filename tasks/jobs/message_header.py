@@ -5,7 +5,7 @@ from typing import Any
 from executions.status import MAX_ID, MAX_REVISION
 from executions.text import is_whole
 from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.records.run import Offer
+from tasks.jobs.records.run import ReceivedMessage
 
 NAME = "harbor_job"
 
@@ -37,8 +37,8 @@ def are_changed(header: dict[str, Any]) -> bool:
     return bool(header.get("changed"))
 
 
-def offer(job: str, header: dict[str, Any]) -> Offer:
-    return Offer(
+def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
+    return ReceivedMessage(
         job=job,
         task_id=header["task"],
         revision=header["revision"],

@@ -9,24 +9,24 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from celery import Task
 from celery.exceptions import Ignore, Reject
-from celery.utils.time import maybe_make_aware
 
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
 from executions.status import Status
-from executions.text import json_text, made_storable, said_by
+from executions.text import made_storable, said_by
 from tasks.jobs import message_header
+from tasks.jobs.another_try import arguments_of, delay_of, wait_for_another_try
 from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.handle import Handle, Untracked
 from tasks.jobs.job_functions import checked_result
 from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.turn import AGAIN, RESULT, Arguments, Turn
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.options import attempts_for, refuse_options_of_retry
+from tasks.jobs.records.attachments import RESULT, text_of_result
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, Run, Verdict
@@ -35,7 +35,6 @@ from tasks.queue.node import this_node
 
 log = logging.getLogger("harbor_refresh")
 
-MAX_RESULT = 60_000
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
 #: Pause before a message is returned to the broker, because it comes again at once.
@@ -73,15 +72,15 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         takes a new name, because it cannot know whether the run was recorded. At the end: the report still goes to
         the database, which is what counts.
         """
-        told = self.request.get(message_header.NAME)
-        if self.request.called_directly or told is None or self.request.get(HANDLE):  # it may call itself
+        header = self.request.get(message_header.NAME)
+        if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
-        begun = self._begin(told)
+        begun = self._begin(header)
         if begun.arguments:
             args, kwargs = tuple(begun.arguments[0]), begun.arguments[1]
         if begun.are_unreported:
-            self.request.update(**{message_header.NAME: message_header.with_changed_arguments(told)})
-        job = Handle(self, begun.run, is_followed=told["followed"])
+            self.request.update(**{message_header.NAME: message_header.with_changed_arguments(header)})
+        job = Handle(self, begun.run, is_followed=header["followed"])
         self.request.update(**{HANDLE: job}, args=list(args), kwargs=kwargs)
         current_runs.begin(job.run)
         try:
@@ -98,24 +97,24 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             raise
         return result
 
-    def _begin(self, told: dict[str, Any]) -> Begun:
-        offer = message_header.offer(str(self.request.id), told)
+    def _begin(self, header: dict[str, Any]) -> Begun:
+        received = message_header.received(str(self.request.id), header)
         try:
-            begun = begin(offer, this_node.name)
+            begun = begin(received, this_node.name)
         except Exception as exc:  # a time limit may end it here as well
             if not isinstance(exc, DatabaseAway | JobChanged):
                 this_node.renew()
             with suppress(Exception):
                 time.sleep(PAUSE_SECONDS)
-            raise Reject(said_by(exc), requeue=True) from None  # told with each try: in one line
-        if turn := _turn_of(begun):
+            raise Reject(said_by(exc), requeue=True) from None  # Celery logs each try: without a traceback
+        if report := _report_of(begun):
             # the arguments of another try may be unreported, because their process may have died
             arguments = begun.arguments if begun.are_unreported else None
-            if message_header.are_changed(told) and begun.arguments is None:
-                arguments = _arguments(self.request.args, self.request.kwargs)
-            reporter.put(replace(turn, arguments=arguments))
+            if message_header.are_changed(header) and begun.arguments is None:
+                arguments = arguments_of(self.request.args, self.request.kwargs)
+            reporter.put(replace(report, arguments=arguments))
         if begun.verdict == Verdict.FOREIGN:
-            log.warning("Left alone job %s: its message was sent for another database", offer.job)
+            log.warning("Left alone job %s: its message was sent for another database", received.job)
         if begun.verdict != Verdict.GO:
             raise Ignore
         return begun
@@ -124,18 +123,15 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         if job.was_told_to_stop:
             self._end(job, Status.STOPPED, "it was asked to stop, and did")
         elif job.is_followed:
-            self._hand_on(job, result)
+            self._end_with_result(job, result)
         else:
             self._end(job, Status.SUCCESS)
 
-    def _hand_on(self, job: Handle, result: Any) -> None:
+    def _end_with_result(self, job: Handle, result: Any) -> None:
         try:
-            text = json_text(result)
-        except (TypeError, ValueError) as exc:
-            self._end(job, Status.ERROR, f"a chain hands on JSON, and it returned something else: {exc}")
-            return
-        if len(text) > MAX_RESULT:
-            self._end(job, Status.ERROR, f"it returned {len(text):,} characters, a chain hands on {MAX_RESULT:,}")
+            text = text_of_result(result)
+        except ValueError as exc:
+            self._end(job, Status.ERROR, str(exc))
         else:
             self._end(job, Status.SUCCESS, result=text)
 
@@ -156,73 +152,22 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     def apply_async(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, task_id: str | None = None, **options: Any
     ) -> Any:
-        """Send a message. A message for another try of this run is a turn, too: the job waits in a new revision,
-        and its record says so before the message can be anywhere."""
+        """Send a message. If it is for another try of this run, the job is first recorded as waiting in a new
+        revision, because the message may be delivered at once."""
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            next_ones, these = _arguments(args, kwargs), _arguments(self.request.args, self.request.kwargs)
-            are_changed = next_ones != these
-            revision = self._wait_for_another_try(job, _delay_of(options), next_ones if are_changed else None)
-            told = message_header.of_another_try(
+            arguments = arguments_of(args, kwargs)
+            are_changed = arguments != arguments_of(self.request.args, self.request.kwargs)
+            revision = wait_for_another_try(job, delay_of(options), arguments if are_changed else None)
+            headers = message_header.of_another_try(
                 self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
             )
-            options["headers"] = {**(options.get("headers") or {}), **told}
+            options["headers"] = {**(options.get("headers") or {}), **headers}
         return super().apply_async(args, kwargs, task_id=task_id, **options)
-
-    def _wait_for_another_try(self, job: Handle, delay: float, arguments: Arguments | None) -> int:
-        """Record that the job waits for another try, and return its new revision. If Redis is away, this node
-        takes a new name, and recovery releases what it was running."""
-        run = job.run
-        told = AGAIN + _text_of_another_try(arguments, job.reason) if arguments else job.reason
-        job.waits_for_another_try = True
-        current_runs.end(run)
-        try:
-            revision = job_records().settle(run, Status.SCHEDULED, told, delay=delay)
-        except QueueUnavailable as exc:
-            this_node.renew()
-            raise Ignore from exc
-        if revision is None:
-            raise Ignore
-        reporter.put(
-            Turn(
-                run.job,
-                run.task_id,
-                revision,
-                Status.SCHEDULED,
-                job.reason,
-                arguments=arguments,
-                earlier_runs=run.runs,
-            )
-        )
-        return revision
-
-
-def _arguments(args: Any, kwargs: Any) -> Arguments:
-    return list(args or ()), dict(kwargs or {})
-
-
-def _text_of_another_try(arguments: Arguments, reason: str) -> str:
-    """Return the arguments and the reason as text. Raises ValueError if they cannot be kept for a message."""
-    try:
-        text = json_text([*arguments, reason])
-    except TypeError as exc:
-        raise ValueError(f"another try takes arguments that are JSON, and got others: {exc}") from exc
-    if len(text) > MAX_RESULT:
-        raise ValueError(
-            f"another try takes arguments of {MAX_RESULT:,} characters at most, and got {len(text):,}"
-        )
-    return text
-
-
-def _delay_of(options: dict[str, Any]) -> float:
-    """Return the delay in seconds of a message that is to be sent."""
-    if eta := options.get("eta"):
-        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
-        return max(0.0, (maybe_make_aware(moment) - datetime.now(UTC)).total_seconds())
-    return float(options.get("countdown") or 0)
 
 
 def _record(run: Run, status: str, message: str, result: str | None, *, is_followed: bool) -> None:
+    """Record and report the end of a run. `result` is JSON."""
     try:
         revision = job_records().settle(run, status, message if result is None else RESULT + result)
     except QueueUnavailable:
@@ -230,30 +175,15 @@ def _record(run: Run, status: str, message: str, result: str | None, *, is_follo
     finally:
         current_runs.end(run)
     if revision is not None:
-        handed_on = result and json.loads(result)
-        earlier_runs = run.runs - 1
-        reporter.put(
-            Turn(
-                run.job,
-                run.task_id,
-                revision,
-                status,
-                message,
-                handed_on,
-                is_followed,
-                earlier_runs=earlier_runs,
-            )
-        )
+        value = result and json.loads(result)
+        reporter.put(JobReport.of_run(run, status, revision, message, result=value, is_followed=is_followed))
 
 
-def _turn_of(begun: Begun) -> Turn | None:
-    """Return the turn to report for a message that has come; None for a message that came twice."""
-    turns = {
-        Verdict.GO: (Status.RUNNING, ""),
-        Verdict.EXHAUSTED: (Status.ERROR, begun.why),
-    }
-    if begun.verdict not in turns:
-        return None
-    status, message = turns[begun.verdict]
-    run = begun.run
-    return Turn(run.job, run.task_id, run.revision, status, message, earlier_runs=run.runs - 1)
+def _report_of(begun: Begun) -> JobReport | None:
+    """Return the report of a message that was received; None for a copy of another message."""
+    match begun.verdict:
+        case Verdict.GO:
+            return JobReport.of_run(begun.run, Status.RUNNING)
+        case Verdict.EXHAUSTED:
+            return JobReport.of_run(begun.run, Status.ERROR, message=begun.why)
+    return None

@@ -8,16 +8,16 @@ from executions.database import absence_translated
 from executions.errors import JobChanged
 from executions.status import Status
 from tasks.jobs.lifecycle.task_state import Stand, stand_of
-from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.records.attachments import contents_of
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, Offer, Verdict
+from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
 from tasks.models.job import Job
 
 TRIES = 3
 
 
-def begin(offer: Offer, node: str) -> Begun:
+def begin(received: ReceivedMessage, node: str) -> Begun:
     """Begin the run, unless there is a reason against it.
 
     1. Redis gives the job to one process at a time, and records the run.
@@ -31,19 +31,19 @@ def begin(offer: Offer, node: str) -> Begun:
     stands still so long that the job was given to another process: the time is measured, and it begins anew. What
     if the database is away: the run is undone, and DatabaseAway is raised.
     """
-    records, told = job_records(), offer.revision
+    records, told = job_records(), received.revision
     for _ in range(TRIES):
         since = time.monotonic()
-        begun = records.begin(offer, node)
+        begun = records.begin(received, node)
         if begun.verdict != Verdict.GO:
             return begun
         try:
-            stand = stand_of(offer.task_id, offer.job)
+            stand = stand_of(received.task_id, received.job)
             begun = _with_later_arguments(begun, stand, told)
         except BaseException:  # the job's code was not called, whatever kept the database from answering
             records.undo(begun)
             raise
-        if stand is None or stand.is_over or _is_foreign(offer, stand):
+        if stand is None or stand.is_over or _is_foreign(received, stand):
             records.undo(begun, instead="")
             return replace(begun, verdict=Verdict.FOREIGN if stand and not stand.is_over else Verdict.OVER)
         if stand.is_running and stand.revision >= begun.run.revision:
@@ -54,7 +54,7 @@ def begin(offer: Offer, node: str) -> Begun:
         if stand.revision <= begun.run.revision and not took_too_long:
             return _counted(begun, stand)
         records.undo(begun)
-        offer = replace(offer, revision=stand.revision, runs=stand.runs)
+        received = replace(received, revision=stand.revision, runs=stand.runs)
     raise JobChanged
 
 
@@ -80,7 +80,7 @@ def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun
     if stand is None:
         return begun
     before = JobRecord.read(begun.run.job, begun.before)
-    if before and before.revision > max(told, stand.revision) and (arguments := Turn.of(before).arguments):
+    if before and before.revision > max(told, stand.revision) and (arguments := contents_of(before).arguments):
         return replace(begun, arguments=arguments, are_unreported=True)
     if stand.revision <= told:
         return begun
@@ -89,5 +89,5 @@ def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun
     return replace(begun, arguments=(list(job.arguments), job.kwargs))
 
 
-def _is_foreign(offer: Offer, stand: Stand) -> bool:
-    return bool(offer.database and stand.database) and offer.database != stand.database
+def _is_foreign(received: ReceivedMessage, stand: Stand) -> bool:
+    return bool(received.database and stand.database) and received.database != stand.database

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from executions.status import Status
 from tasks.database import run
-from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models.job import PARTS
 from tasks.pipeline.marks import mark_after_commit
@@ -17,7 +17,7 @@ from tasks.queue.members import member
 LOOKED_AT = 10_000
 
 
-def hand_on(turns: Iterable[Turn]) -> None:
+def hand_on(reports: Iterable[JobReport]) -> None:
     """Write the results of these runs into the jobs that follow them, before their success is reported or with it.
 
     So a task that has succeeded has handed on its result, whichever program applies the report, and whenever.
@@ -26,13 +26,13 @@ def hand_on(turns: Iterable[Turn]) -> None:
     on and reports again. What if the job was given to another node meanwhile: its next run hands on in a later
     revision, which replaces this one. What if that run has handed on already: this one changes nothing.
     """
-    successful = [turn for turn in turns if turn.is_followed and turn.status == Status.SUCCESS]
+    successful = [report for report in reports if report.is_followed_success]
     if successful:
         run(
             "hand_on",
-            task_ids=[turn.task_id for turn in successful],
-            revisions=[turn.revision for turn in successful],
-            results=[json.dumps(turn.result) for turn in successful],
+            task_ids=[report.task_id for report in successful],
+            revisions=[report.revision for report in successful],
+            results=[json.dumps(report.result) for report in successful],
         )
 
 

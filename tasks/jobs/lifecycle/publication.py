@@ -17,8 +17,8 @@ from executions.status import FINAL_CODE, Status
 from tasks.conf import refresh_settings
 from tasks.jobs.delivery.landing import land
 from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import LATER, Message, Publish
-from tasks.jobs.lifecycle.turn import Turn
 from tasks.jobs.records.records import Memory, job_records
 from tasks.jobs.records.redis_memory import note, remember
 from tasks.jobs.repair.tally import in_halves
@@ -105,10 +105,10 @@ def _publish_page(publish: Publish, page: Sequence[int]) -> int:
         jobs = list(found.select_for_update(of=("self",), skip_locked=True))
         if not jobs:
             return 0
-        memory, turns = send(publish, jobs)
+        memory, reports = send(publish, jobs)
         Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(memory.now))
         note(memory)  # last: other publishers wait for this row
-    land(turns)
+    land(reports)
     return len(jobs)
 
 
@@ -117,23 +117,23 @@ def in_pages(jobs: Any) -> Iterator[list[int]]:
     return sized_pages(jobs.values_list("pk", BYTES), PAGE_BYTES)
 
 
-def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[Turn]]:
+def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[JobReport]]:
     """Send the messages of these jobs, which are `publishable`. Returns the memory, which the caller notes, and
-    the turns that result: a job whose message says "later" is Scheduled, a job that can have no message has
+    the reports that result: a job whose message says "later" is Scheduled, a job that can have no message has
     failed.
     """
     remembered = remember()
     before = remembered.memory
     messages = [Message.of(job, remembered.database) for job in jobs]
-    turns = [
-        Turn(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
+    reports = [
+        JobReport(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
     ]
-    turns += [
-        Turn(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
+    reports += [
+        JobReport(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
         for one, why in publish(messages) or ()
     ]
     # advanced once more, so that a Redis restored to the moment before these messages is older than the note
-    return replace(job_records().memory(), now=before.now), turns
+    return replace(job_records().memory(), now=before.now), reports
 
 
 def publishable() -> Any:

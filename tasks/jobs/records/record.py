@@ -20,7 +20,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from executions.status import CODES, MAX_ID, MAX_REVISION, Status, is_final
+from executions.status import CODES, MAX_ID, MAX_REVISION, is_final
 
 MAX_MESSAGE = 2_000
 #: The node of a run that the database knows of and Redis does not. If a process has this run, it replaces the
@@ -112,12 +112,6 @@ class JobRecord:
     @property
     def is_final(self) -> bool:
         return is_final(self.status)
-
-    @property
-    def earlier_runs(self) -> int:
-        """The number of runs before the run of this revision. That run has begun unless the job waits."""
-        waits = CODES[self.status] < CODES[Status.RUNNING]
-        return self.runs if waits else max(0, self.runs - 1)
 
     @property
     def is_running(self) -> bool:

@@ -12,7 +12,7 @@ from typing import cast
 from executions.status import is_final
 from tasks.conf import refresh_settings
 from tasks.jobs.records.record import MAX_MESSAGE, JobRecord
-from tasks.jobs.records.run import Begun, Lease, Offer, Run, Verdict
+from tasks.jobs.records.run import Begun, Lease, ReceivedMessage, Run, Verdict
 from tasks.jobs.records.scripts import RECORDS
 from tasks.queue.connection import patient, redis_errors_translated, single
 from tasks.queue.sets import pages
@@ -37,14 +37,14 @@ class Memory:
 class JobRecords(Verbs):
     scripts = RECORDS
 
-    def begin(self, offer: Offer, node: str) -> Begun:
+    def begin(self, received: ReceivedMessage, node: str) -> Begun:
         """Begin a run if Redis allows it. Sent once: a repeated call would find its own run alive."""
         verdict, revision, runs, before = self._run(
             "job_begin",
-            *(offer.job, offer.task_id, node, self._ttl_us, offer.revision, offer.runs),
+            *(received.job, received.task_id, node, self._ttl_us, received.revision, received.runs),
             once=True,
         )
-        run = Run(offer.job, offer.task_id, node, int(revision), runs)
+        run = Run(received.job, received.task_id, node, int(revision), runs)
         return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"))
 
     def undo(self, begun: Begun, *, instead: str | None = None) -> bool:

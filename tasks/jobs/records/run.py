@@ -1,4 +1,4 @@
-"""The values that a worker exchanges with Redis about a job: the offer, the run, the answer."""
+"""The values that a worker exchanges with Redis about a job: the received message, the run, the answer."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Lease(StrEnum):
 
 
 @dataclass(frozen=True)
-class Offer:
+class ReceivedMessage:
     """A message that has come to a worker: run this job."""
 
     job: str
@@ -53,9 +53,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Begun:
-    """The answer to an offer. `before` is the record that was there, with which the run is undone. `why` is the
-    reason if the job ends with this offer. `arguments` are those of the run, if its message is older than they
-    are; `are_unreported` is true if the database does not know them yet."""
+    """The answer to a received message. `before` is the record that was there; to undo the run, it is restored.
+    `why` is the reason if the job ends with this message. `arguments` are those of the run, if its message is
+    older than they are; `are_unreported` is true if the database does not know them yet."""
 
     verdict: Verdict
     run: Run

@@ -10,10 +10,10 @@ from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.delivery.landing import land
+from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
 from tasks.jobs.lifecycle.task_state import Stand, stands
-from tasks.jobs.lifecycle.turn import Turn, shuffled
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
@@ -80,7 +80,7 @@ def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> 
     returned = _replaced([(one, _given_back(one, found[one.task_id], memory.now)) for one in dead])
     total.given_back += len(returned)
     others = [one for one in known if one not in dead and one.job not in over]
-    landed = deliver(shuffled(Turn.of(one) for one in (*returned, *_late(others, memory.now))))
+    landed = deliver(shuffled(JobReport.of(one) for one in (*returned, *_late(others, memory.now))))
     total.landed += landed.count
     total.troubled += len(landed.refused)
     mine = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])

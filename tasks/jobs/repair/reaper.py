@@ -8,9 +8,9 @@ from executions.status import FINAL_CODE, Status
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import LATER
 from tasks.jobs.lifecycle.task_state import stands
-from tasks.jobs.lifecycle.turn import Turn, shuffled
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
@@ -102,8 +102,7 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     total.unsent += len(unsent)
     done = job_records().replace(changes)
     outdone = {old.job for (old, _), is_done in zip(changes, done, strict=True) if not is_done}
-    turns = [Turn.of(one) for one in ahead if one.job not in outdone]
-    made = deliver(shuffled(turns))
+    made = deliver(shuffled(JobReport.of(one) for one in ahead if one.job not in outdone))
     total.reported += made.count
     total.troubled += len(made.refused)
 

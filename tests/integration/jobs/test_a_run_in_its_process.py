@@ -20,9 +20,9 @@ from tasks.jobs import Handle, TrackedJob, handle, message_header, tracked
 from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.turn import Turn
 from tasks.jobs.records.records import JobRecords, job_records
 from tasks.jobs.runtime import current_runs, message_check
 from tasks.queue.node import this_node
@@ -35,9 +35,9 @@ Work = Callable[[Handle], Any]
 
 
 @pytest.fixture
-def turns(monkeypatch: pytest.MonkeyPatch) -> list[Turn]:
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[JobReport]:
     """What would be reported."""
-    made: list[Turn] = []
+    made: list[JobReport] = []
     monkeypatch.setattr(reporter, "put", made.append)
     monkeypatch.setattr(recorder, "put", lambda end: end())
     monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
@@ -84,32 +84,32 @@ def one(outbox: Outbox, job: str = "a") -> Message:
 
 
 def test_a_run_is_recorded_begun_and_ended_and_nothing_is_left_of_it(
-    redis: Redis, outbox: Outbox, turns: list[Turn]
+    redis: Redis, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     message = one(outbox)
     pk = Task.objects.get().pk
     assert delivered(message, lambda job: 7) == 7
-    begun, ended = Turn("a", pk, 0, "Running"), Turn("a", pk, 0, "Success", is_followed=False)
-    assert turns == [begun, ended]
-    deliver(turns)
+    begun, ended = JobReport("a", pk, 0, "Running"), JobReport("a", pk, 0, "Success", is_followed=False)
+    assert reports == [begun, ended]
+    deliver(reports)
     assert (known(redis)["tasks"], known(redis)["records"]) == ({"a": ("Success", 0, 0, "")}, {})
 
 
 def test_what_is_reported_of_a_run_tells_how_many_there_were_before(
-    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
     message = replace(one(outbox), runs=2)
     with pytest.raises(Retry):
         delivered(message, lambda job: job.retry(countdown=0))
     delivered(message, lambda job: None)
-    told = [(turn.status, turn.revision, turn.report.earlier_runs) for turn in turns]
+    told = [(report.status, report.revision, report.task_report.earlier_runs) for report in reports]
     assert told == [("Running", 0, 2), ("Scheduled", 1, 3), ("Running", 1, 3), ("Success", 1, 3)]
 
 
 @pytest.mark.parametrize("message", ["a\x00b", "half a \ud800 pair", "x" * 5_000, "", "a|b|c\nd"])
 def test_whatever_a_job_raises_its_task_ends_as_error(
-    message: str, redis: Redis, outbox: Outbox, turns: list[Turn]
+    message: str, redis: Redis, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     def fail(job: Handle) -> None:
         raise ValueError(message)
@@ -117,7 +117,7 @@ def test_whatever_a_job_raises_its_task_ends_as_error(
     offered = one(outbox)
     with pytest.raises(ValueError):
         delivered(offered, fail)
-    deliver(turns)
+    deliver(reports)
     assert Task.objects.get().status == "Error"
     assert Task.objects.get().status_message.startswith("ValueError: " if message else "ValueError")
     assert not Task.objects.get().status_message.endswith(": ")
@@ -126,10 +126,10 @@ def test_whatever_a_job_raises_its_task_ends_as_error(
 
 @pytest.mark.parametrize("result", [float("nan"), float("inf"), "a\x00b", "half a \ud800 pair", {1: 2}, object()])
 def test_whatever_a_job_of_a_chain_returns_its_task_ends(
-    result: Any, redis: Redis, outbox: Outbox, turns: list[Turn]
+    result: Any, redis: Redis, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     delivered(chain_of_two(outbox), lambda job: result)
-    deliver(turns)
+    deliver(reports)
     first = Task.objects.get(job_id="a")
     assert first.status in ("Success", "Error"), "it runs for ever"
     assert known(redis)["records"] == {}
@@ -138,14 +138,14 @@ def test_whatever_a_job_of_a_chain_returns_its_task_ends(
 
 
 @pytest.mark.parametrize("result", [None, "", "a \\u0000 b", "ä|\n", [1, {"deep": [True, None]}], 10**30])
-def test_what_is_json_is_handed_on_as_it_is(result: Any, outbox: Outbox, turns: list[Turn]) -> None:
+def test_what_is_json_is_handed_on_as_it_is(result: Any, outbox: Outbox, reports: list[JobReport]) -> None:
     delivered(chain_of_two(outbox), lambda job: result)
-    deliver(turns)
+    deliver(reports)
     assert [one.args for one in outbox.messages] == [[result]]
 
 
 def test_a_job_that_checks_in_while_redis_is_away_goes_on(
-    outbox: Outbox, turns: list[Turn], no_redis: Callable[[], None]
+    outbox: Outbox, reports: list[JobReport], no_redis: Callable[[], None]
 ) -> None:
     def work(job: Handle) -> str:
         no_redis()
@@ -153,11 +153,11 @@ def test_a_job_that_checks_in_while_redis_is_away_goes_on(
         return "stopped" if job.should_stop() else "done"
 
     assert delivered(one(outbox), work) == "done"
-    assert [turn.status for turn in turns] == ["Running", "Success"]
+    assert [report.status for report in reports] == ["Running", "Success"]
 
 
 def test_a_message_that_cannot_be_asked_about_ends_no_other_run_of_its_process(
-    outbox: Outbox, turns: list[Turn]
+    outbox: Outbox, reports: list[JobReport]
 ) -> None:
     """In a pool of threads a process has many runs. Their node is alive for as long as it says so by its name."""
     running, doubtful = one(outbox, "runs"), one(outbox, "is asked about")
@@ -170,11 +170,11 @@ def test_a_message_that_cannot_be_asked_about_ends_no_other_run_of_its_process(
         assert job_records().of(["runs"])["runs"].node == this_node.name
 
     delivered(running, work)
-    assert [(turn.job, turn.status) for turn in turns] == [("runs", "Running"), ("runs", "Success")]
+    assert [(report.job, report.status) for report in reports] == [("runs", "Running"), ("runs", "Success")]
 
 
 def test_a_message_that_comes_again_to_a_redis_that_was_just_emptied_begins_no_second_run(
-    redis: Redis, outbox: Outbox, turns: list[Turn], clock: Clock
+    redis: Redis, outbox: Outbox, reports: list[JobReport], clock: Clock
 ) -> None:
     """The first goes on, on a node that is alive. Not all who are have told Redis again what they run."""
     message = one(outbox)
@@ -182,7 +182,7 @@ def test_a_message_that_comes_again_to_a_redis_that_was_just_emptied_begins_no_s
 
     def work(job: Handle) -> None:
         runs.append("first")
-        deliver(turns)
+        deliver(reports)
         redis.flushall()
         clock.move(1)
         alive(redis, this_node.name, clock)
@@ -206,35 +206,35 @@ def deep(levels: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("raised", [Unspeakable(), asyncio.CancelledError(), GeneratorExit()])
-def test_whatever_leaves_a_job_ends_it(raised: BaseException, outbox: Outbox, turns: list[Turn]) -> None:
+def test_whatever_leaves_a_job_ends_it(raised: BaseException, outbox: Outbox, reports: list[JobReport]) -> None:
     def leave(job: Handle) -> None:
         raise raised
 
     with pytest.raises(type(raised)):
         delivered(one(outbox), leave)
-    assert [turn.status for turn in turns] == ["Running", "Error"]
-    assert turns[1].message.startswith(type(raised).__name__)
+    assert [report.status for report in reports] == ["Running", "Error"]
+    assert reports[1].message.startswith(type(raised).__name__)
 
 
-def test_a_result_without_an_end_ends_its_job_as_error(outbox: Outbox, turns: list[Turn]) -> None:
+def test_a_result_without_an_end_ends_its_job_as_error(outbox: Outbox, reports: list[JobReport]) -> None:
     delivered(chain_of_two(outbox), lambda job: deep(5_000))
-    assert [turn.status for turn in turns] == ["Running", "Error"]
+    assert [report.status for report in reports] == ["Running", "Error"]
 
 
-def test_a_run_whose_process_is_told_to_end_is_left_to_recovery(outbox: Outbox, turns: list[Turn]) -> None:
+def test_a_run_whose_process_is_told_to_end_is_left_to_recovery(outbox: Outbox, reports: list[JobReport]) -> None:
     def leave(job: Handle) -> None:
         raise SystemExit
 
     node = this_node.name
     with pytest.raises(SystemExit):
         delivered(one(outbox), leave)
-    assert [turn.status for turn in turns] == ["Running"]
+    assert [report.status for report in reports] == ["Running"]
     assert job_records().of(["a"])["a"].node == node != this_node.name
     assert current_runs.nodes() == set(), "its heartbeat does not speak for it any more"
 
 
 def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
-    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody can know whether it was recorded, so this node starts a new life."""
     node, begin = this_node.name, JobRecords.begin
@@ -250,7 +250,9 @@ def test_a_limit_that_strikes_while_a_run_begins_gives_its_message_back(
     assert job_records().of(["a"])["a"].node == node != this_node.name
 
 
-def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outbox, turns: list[Turn]) -> None:
+def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(
+    outbox: Outbox, reports: list[JobReport]
+) -> None:
     message = one(outbox)
     app = Celery("a team", set_as_current=False)
 
@@ -260,7 +262,7 @@ def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outb
     task = app.task(base=TrackedJob, name=message.name, shared=False)(count)
     task.push_request(id=message.job, called_directly=False, delivery_info={}, **message_header.of(message))
     assert task() == 3
-    assert [turn.status for turn in turns] == ["Running", "Success"]
+    assert [report.status for report in reports] == ["Running", "Success"]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_a_job_that_calls_itself_like_a_function_is_not_begun_again(outbox: Outb
 def test_another_try_waits_until_its_moment_however_that_is_said(
     later: Callable[[], dict[str, Any]],
     outbox: Outbox,
-    turns: list[Turn],
+    reports: list[JobReport],
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -282,7 +284,7 @@ def test_another_try_waits_until_its_moment_however_that_is_said(
 
 
 def test_a_job_that_was_stopped_is_not_tried_again(
-    redis: Redis, outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+    redis: Redis, outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
     message = one(outbox)
@@ -294,7 +296,7 @@ def test_a_job_that_was_stopped_is_not_tried_again(
 
     with pytest.raises((Ignore, Reject)):
         delivered(message, work)
-    deliver(turns)
+    deliver(reports)
     assert known(redis)["tasks"] == {"a": ("Stopped", 0, 0, "")}
     assert job_records().of(["a"])["a"].status == "Stopped"
 
@@ -313,11 +315,11 @@ NO_ETA = ("abc", 5, "9999-12-31T23:59:59-10:00", datetime.now(UTC) + timedelta(d
     ],
 )
 def test_another_try_that_would_never_come_ends_its_job_at_once(
-    said: dict[str, Any], why: str, redis: Redis, outbox: Outbox, turns: list[Turn]
+    said: dict[str, Any], why: str, redis: Redis, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     with pytest.raises(Refused):
         delivered(one(outbox), lambda job: job.retry(**said))
-    deliver(turns)
+    deliver(reports)
     status, revision, runs, message = known(redis)["tasks"]["a"]
     assert (status, revision, runs) == ("Error", 0, 0)
     assert message.startswith(f"Refused: another try of a.job: {why}")
@@ -326,15 +328,15 @@ def test_another_try_that_would_never_come_ends_its_job_at_once(
 
 @pytest.mark.parametrize("delay", ["abc", 1e300])
 def test_a_delay_on_the_task_that_would_never_end_ends_its_job_at_once(
-    delay: Any, redis: Redis, outbox: Outbox, turns: list[Turn]
+    delay: Any, redis: Redis, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     def fail(job: Handle) -> None:
         raise OSError
 
     with pytest.raises(Refused):
         delivered(one(outbox), fail, autoretry_for=(OSError,), default_retry_delay=delay)
-    assert [turn.status for turn in turns] == ["Running", "Error"]
-    assert turns[1].message.startswith("Refused: another try of a.job: countdown takes a number of seconds")
+    assert [report.status for report in reports] == ["Running", "Error"]
+    assert reports[1].message.startswith("Refused: another try of a.job: countdown takes a number of seconds")
 
 
 async def asynchronous() -> None:
@@ -354,22 +356,22 @@ async def asynchronous_in_parts() -> AsyncIterator[int]:
     ],
 )
 def test_a_job_that_leaves_its_work_to_be_run_ends_as_error(
-    make: Callable[[], Any], what: str, outbox: Outbox, turns: list[Turn]
+    make: Callable[[], Any], what: str, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     with pytest.raises(TypeError):
         delivered(one(outbox), lambda job: make())
-    assert [turn.status for turn in turns] == ["Running", "Error"]
-    assert turns[1].message.startswith(f"TypeError: it returned {what}, which nothing runs")
+    assert [report.status for report in reports] == ["Running", "Error"]
+    assert reports[1].message.startswith(f"TypeError: it returned {what}, which nothing runs")
 
 
-def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox, turns: list[Turn]) -> None:
+def test_a_keyword_of_the_name_self_ends_its_job_and_is_not_lost(outbox: Outbox, reports: list[JobReport]) -> None:
     message = one(outbox)
     app = Celery("a team", set_as_current=False)
     task = app.task(base=TrackedJob, name=message.name, shared=False, lazy=False)(no_arguments)
     task.push_request(id=message.job, called_directly=False, delivery_info={}, **message_header.of(message))
     with pytest.raises(TypeError):
         task(**{"self": 1})
-    assert [turn.status for turn in turns] == ["Running", "Error"]
+    assert [report.status for report in reports] == ["Running", "Error"]
 
 
 def test_all_that_a_message_tells_of_its_job_is_looked_at_when_it_is_received(outbox: Outbox) -> None:
@@ -383,7 +385,7 @@ def no_arguments(job: Handle) -> None:
 
 
 def test_the_message_of_another_try_tells_its_revision_and_each_run_reports_its_changed_arguments(
-    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(
@@ -393,11 +395,14 @@ def test_the_message_of_another_try_tells_its_revision_and_each_run_reports_its_
         delivered(one(outbox), lambda job: job.retry(args=(2,), countdown=0))
     (told,) = sent
     assert (told["revision"], told["runs"], told["changed"]) == (1, 1, True)
-    assert [(turn.status, turn.arguments) for turn in turns] == [("Running", None), ("Scheduled", ([2], {}))]
+    assert [(report.status, report.arguments) for report in reports] == [
+        ("Running", None),
+        ("Scheduled", ([2], {})),
+    ]
 
 
 def test_the_message_of_another_try_with_the_same_arguments_changes_none(
-    outbox: Outbox, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(
@@ -406,4 +411,4 @@ def test_the_message_of_another_try_with_the_same_arguments_changes_none(
     with pytest.raises(Retry):
         delivered(one(outbox), lambda job: job.retry(countdown=0))
     assert (sent[0]["revision"], sent[0]["changed"]) == (1, False)
-    assert [turn.arguments for turn in turns] == [None, None]
+    assert [report.arguments for report in reports] == [None, None]

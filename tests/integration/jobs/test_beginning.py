@@ -16,13 +16,13 @@ from executions.models import Task
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle import admission
 from tasks.jobs.lifecycle.admission import begin
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.lifecycle.task_state import Stand
-from tasks.jobs.lifecycle.turn import Turn
 from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, Offer, Verdict
+from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
 from tasks.models import Job
 from tests.integration.jobs.situations import NOW, Outbox, database_port, known, record, recorded, stands, write
 from tests.integration.state import Clock, Redis
@@ -31,38 +31,40 @@ pytestmark = pytest.mark.usefixtures("database", "nodes")
 
 
 @pytest.fixture
-def offer(outbox: Outbox) -> Offer:
+def received(outbox: Outbox) -> ReceivedMessage:
     """The first message of the job j."""
     recorded("j")
     (message,) = outbox.messages
-    return Offer("j", message.task_id, message.revision, message.runs, message.database)
+    return ReceivedMessage("j", message.task_id, message.revision, message.runs, message.database)
 
 
-def test_a_job_that_waits_runs(offer: Offer, redis: Redis) -> None:
-    begun = begin(offer, "me")
+def test_a_job_that_waits_runs(received: ReceivedMessage, redis: Redis) -> None:
+    begun = begin(received, "me")
     assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 0, 1)
     assert known(redis)["records"] == {"j": record("j", node="me")}
 
 
 @pytest.mark.parametrize("status", ["Success", "Error", "Stopped"])
 def test_a_copy_of_the_message_of_a_job_that_has_ended_begins_nothing_and_leaves_nothing(
-    status: str, offer: Offer, redis: Redis
+    status: str, received: ReceivedMessage, redis: Redis
 ) -> None:
     stands("j", status)
-    assert begin(offer, "me").verdict == Verdict.OVER
+    assert begin(received, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
 
 
-def test_nor_does_one_of_a_job_whose_task_was_deleted(offer: Offer, redis: Redis) -> None:
+def test_nor_does_one_of_a_job_whose_task_was_deleted(received: ReceivedMessage, redis: Redis) -> None:
     delete([Task.objects.get().execution_id])
-    assert begin(offer, "me").verdict == Verdict.OVER
+    assert begin(received, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
 
 
-def test_a_record_that_an_older_redis_has_of_a_job_that_has_ended_is_forgotten(offer: Offer, redis: Redis) -> None:
+def test_a_record_that_an_older_redis_has_of_a_job_that_has_ended_is_forgotten(
+    received: ReceivedMessage, redis: Redis
+) -> None:
     write(redis, record("j", "Scheduled", 1, sent=False))
     stands("j", "Success", 1, 1)
-    assert begin(offer, "me").verdict == Verdict.OVER
+    assert begin(received, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
 
 
@@ -70,62 +72,66 @@ def test_a_record_that_an_older_redis_has_of_a_job_that_has_ended_is_forgotten(o
     "other", [{"job": "another job"}, {"task_id": 99}, {"database": "00000000-0000-0000-0000-000000000000"}]
 )
 def test_a_message_of_another_job_or_another_database_begins_nothing(
-    other: dict[str, Any], offer: Offer, redis: Redis
+    other: dict[str, Any], received: ReceivedMessage, redis: Redis
 ) -> None:
-    verdict = begin(replace(offer, **other), "me").verdict
+    verdict = begin(replace(received, **other), "me").verdict
     assert verdict == (Verdict.FOREIGN if "database" in other else Verdict.OVER)
     assert known(redis)["records"] == {}
     assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
 
 
-def test_what_an_older_message_says_is_corrected_by_the_database(offer: Offer, redis: Redis) -> None:
+def test_what_an_older_message_says_is_corrected_by_the_database(received: ReceivedMessage, redis: Redis) -> None:
     """It waits for another try, and Redis has forgotten that."""
     stands("j", "Scheduled", 3, 3)
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 3, 4)
     assert known(redis)["records"] == {"j": record("j", revision=3, node="me", runs=4)}
 
 
 def test_a_job_that_has_run_as_often_as_it_may_is_exhausted_whatever_its_message_says(
-    offer: Offer, redis: Redis
+    received: ReceivedMessage, redis: Redis
 ) -> None:
     stands("j", "Scheduled", 5, 5)
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.verdict, begun.run.revision) == (Verdict.EXHAUSTED, 5)
     assert begun.why == "it has begun 5 times, which is as often as it may: see max_attempts"
     assert [one.status for one in known(redis)["records"].values()] == ["Error"]
 
 
 def test_runs_whose_report_comes_too_late_are_counted_when_redis_has_forgotten_them(
-    offer: Offer, redis: Redis
+    received: ReceivedMessage, redis: Redis
 ) -> None:
     """The report of the run before was held up, that of the last one was not, and then Redis came back older."""
     stands("j", "Scheduled", 3, 3)
-    deliver([Turn("j", offer.task_id, 5, "Scheduled", earlier_runs=5)])
-    deliver([Turn("j", offer.task_id, 4, "Scheduled", earlier_runs=4)])
+    deliver([JobReport("j", received.task_id, 5, "Scheduled", earlier_runs=5)])
+    deliver([JobReport("j", received.task_id, 4, "Scheduled", earlier_runs=4)])
     assert Task.objects.get().run_count == 5
-    assert begin(offer, "me").verdict == Verdict.EXHAUSTED
+    assert begin(received, "me").verdict == Verdict.EXHAUSTED
 
 
-def test_a_copy_of_a_message_from_before_it_was_tried_again_exhausts_nothing(offer: Offer, redis: Redis) -> None:
+def test_a_copy_of_a_message_from_before_it_was_tried_again_exhausts_nothing(
+    received: ReceivedMessage, redis: Redis
+) -> None:
     Job.objects.update(runs_before=5)
     stands("j", "Scheduled", 6, 6)
     write(redis, record("j", "Scheduled", 6, runs=6, landed=(6, "Scheduled")))
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 6, 7)
 
 
-def test_what_an_older_redis_has_counted_is_corrected_by_the_database(offer: Offer, redis: Redis) -> None:
+def test_what_an_older_redis_has_counted_is_corrected_by_the_database(
+    received: ReceivedMessage, redis: Redis
+) -> None:
     stands("j", "Scheduled", 4, 4)
     write(redis, record("j", "Scheduled", 4, runs=1))
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.verdict, begun.run.runs) == (Verdict.GO, 5)
     assert known(redis)["records"]["j"].runs == 5
 
 
 @pytest.mark.parametrize("error", [OperationalError("canceling statement"), SoftTimeLimitExceeded()])
 def test_whatever_keeps_the_database_from_answering_costs_no_attempt(
-    error: Exception, offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+    error: Exception, received: ReceivedMessage, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(task_id: int, job: str) -> None:
         raise error
@@ -133,43 +139,43 @@ def test_whatever_keeps_the_database_from_answering_costs_no_attempt(
     with monkeypatch.context() as patched:
         patched.setattr(admission, "stand_of", fail)
         with pytest.raises(type(error)):
-            begin(offer, "me")
+            begin(received, "me")
     assert known(redis)["records"] == {}
-    assert begin(offer, "me").run.runs == 1
+    assert begin(received, "me").run.runs == 1
 
 
 @pytest.mark.parametrize("left", [None, {"status": "Pending"}])
 def test_a_job_that_runs_and_that_redis_has_forgotten_is_looked_for_and_runs_no_second_time(
-    left: dict[str, Any] | None, offer: Offer, redis: Redis
+    left: dict[str, Any] | None, received: ReceivedMessage, redis: Redis
 ) -> None:
     stands("j", "Running")
     if left:
         write(redis, record("j", **left))
-    assert begin(offer, "me").verdict == Verdict.ALIVE
+    assert begin(received, "me").verdict == Verdict.ALIVE
     assert known(redis)["records"] == {"j": record("j", node=UNKNOWN, landed=(0, "Running"))}
-    assert begin(offer, "me").verdict == Verdict.ALIVE, "the process that runs it has its time to say so"
+    assert begin(received, "me").verdict == Verdict.ALIVE, "the process that runs it has its time to say so"
 
 
 def test_a_run_that_was_looked_for_and_that_no_process_has_runs_again(
-    offer: Offer, redis: Redis, clock: Clock
+    received: ReceivedMessage, redis: Redis, clock: Clock
 ) -> None:
     stands("j", "Running")
-    begin(offer, "me")
+    begin(received, "me")
     clock.move(10.000_001)
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 1, 2)
 
 
-def test_a_database_that_is_away_leaves_the_job_as_it_was(offer: Offer, redis: Redis) -> None:
+def test_a_database_that_is_away_leaves_the_job_as_it_was(received: ReceivedMessage, redis: Redis) -> None:
     for waiting in (None, record("j", "Scheduled", 1, runs=1, sent=False)):
         if waiting:
             write(redis, waiting)
         with database_port() as port:
             port.away()
             with pytest.raises(DatabaseAway):
-                begin(offer, "me")
+                begin(received, "me")
         assert known(redis)["records"] == ({"j": waiting} if waiting else {})
-    assert begin(offer, "me").verdict == Verdict.GO
+    assert begin(received, "me").verdict == Verdict.GO
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
@@ -186,16 +192,16 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> N
 
 
 def test_another_copy_that_comes_while_the_database_is_asked_finds_that_the_job_is_taken(
-    offer: Offer, monkeypatch: pytest.MonkeyPatch
+    received: ReceivedMessage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[Begun] = []
-    meanwhile(monkeypatch, lambda: found.append(job_records().begin(offer, "other")))
-    assert begin(offer, "me").verdict == Verdict.GO
+    meanwhile(monkeypatch, lambda: found.append(job_records().begin(received, "other")))
+    assert begin(received, "me").verdict == Verdict.GO
     assert [one.verdict for one in found] == [Verdict.ALIVE]
 
 
 def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
-    offer: Offer, redis: Redis, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    received: ReceivedMessage, redis: Redis, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lease runs out, another runs the job to its end, and all of that is forgotten."""
     now = time.monotonic()
@@ -205,19 +211,19 @@ def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
         nonlocal now
         now += 60
         clock.move(60)
-        other = job_records().begin(offer, "other")
+        other = job_records().begin(received, "other")
         assert (other.verdict, other.run.revision) == (Verdict.GO, 1)
         assert job_records().settle(other.run, "Success", "") == 1
-        deliver([Turn("j", offer.task_id, 1, "Success")])
+        deliver([JobReport("j", received.task_id, 1, "Success")])
 
     meanwhile(monkeypatch, run_to_its_end_elsewhere)
-    assert begin(offer, "me").verdict == Verdict.OVER
+    assert begin(received, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
     assert known(redis)["tasks"] == {"j": ("Success", 1, 1, "")}
 
 
 def test_a_stop_that_commits_before_the_database_is_asked_lets_nothing_begin(
-    offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+    received: ReceivedMessage, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = admission.stand_of
 
@@ -226,63 +232,65 @@ def test_a_stop_that_commits_before_the_database_is_asked_lets_nothing_begin(
         return ask(task_id, job)
 
     monkeypatch.setattr(admission, "stand_of", stop_and_ask)
-    assert begin(offer, "me").verdict == Verdict.OVER
+    assert begin(received, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
 
 
 def test_a_stop_that_comes_after_it_asks_the_run_to_stop(
-    offer: Offer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+    received: ReceivedMessage, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meanwhile(monkeypatch, lambda: stop_jobs(Task.objects.get().execution_id) and None)
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert begun.verdict == Verdict.GO
     assert job_records().check_in(begun.run) is True
 
 
-def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(offer: Offer, redis: Redis) -> None:
+def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(received: ReceivedMessage, redis: Redis) -> None:
     stands("j", "Stopped", 1, 1)
     for status in ("Pending", "Scheduled", "Running", "Success", "Error"):
         write(redis, record("j", status, 2, sent=False, node="me" if status == "Running" else ""))
-        deliver([Turn("j", offer.task_id, 2, status)])
+        deliver([JobReport("j", received.task_id, 2, status)])
         assert known(redis)["tasks"] == {"j": ("Stopped", 1, 1, "")}
         assert known(redis)["records"] == {}, "the job is over"
 
 
-def test_a_person_opens_it_again(offer: Offer, redis: Redis) -> None:
+def test_a_person_opens_it_again(received: ReceivedMessage, redis: Redis) -> None:
     stands("j", "Error", 1, 1)
     assert retry_failed(Task.objects.get().execution_id) == 1
-    deliver([Turn("j", offer.task_id, 2, "Running")])
+    deliver([JobReport("j", received.task_id, 2, "Running")])
     assert known(redis)["tasks"]["j"][:3] == ("Running", 2, 2)
 
 
-def test_a_turn_of_another_job_changes_no_task_of_its_number(offer: Offer, redis: Redis) -> None:
+def test_a_turn_of_another_job_changes_no_task_of_its_number(received: ReceivedMessage, redis: Redis) -> None:
     """A record of another database in the same Redis, say, or a queue that outlived a restored backup."""
     write(redis, replace(record("j", "Success", node="me"), job="of another"))
-    deliver([Turn("of another", offer.task_id, 0, "Success")])
+    deliver([JobReport("of another", received.task_id, 0, "Success")])
     assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
     assert known(redis)["records"] == {}
 
 
 def test_the_arguments_of_another_try_are_those_of_each_message_from_then_on(
-    offer: Offer, redis: Redis, outbox: Outbox
+    received: ReceivedMessage, redis: Redis, outbox: Outbox
 ) -> None:
-    deliver([Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))])
+    deliver([JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))])
     job = Job.objects.get()
     assert (job.args, job.kwargs) == ([2], {"size": 10})
-    deliver([Turn("j", offer.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
+    deliver([JobReport("j", received.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
     job.refresh_from_db()
     assert (job.args, job.kwargs) == ([2], {"size": 10})
 
 
-def test_what_redis_holds_of_another_try_is_read_as_it_was_written(offer: Offer, redis: Redis) -> None:
+def test_what_redis_holds_of_another_try_is_read_as_it_was_written(
+    received: ReceivedMessage, redis: Redis
+) -> None:
     told = 'again: [[3, "ä|b"], {"size": 10}, "OSError: not yet"]'
     waits = record("j", "Scheduled", 1, sent=False, message=told)
-    turn = Turn.of(waits)
-    assert (turn.arguments, turn.message) == (([3, "ä|b"], {"size": 10}), "OSError: not yet")
+    report = JobReport.of(waits)
+    assert (report.arguments, report.message) == (([3, "ä|b"], {"size": 10}), "OSError: not yet")
     for text in ("again: " + "[" * 1990, "again: [1]", "again: x"):
-        assert Turn.of(replace(waits, message=text)).arguments is None
-        assert Turn.of(replace(waits, status="Running", message=text)).message == text
-    stopped = Turn.of(replace(waits, status="Stopped"))
+        assert JobReport.of(replace(waits, message=text)).arguments is None
+        assert JobReport.of(replace(waits, status="Running", message=text)).message == text
+    stopped = JobReport.of(replace(waits, status="Stopped"))
     assert (stopped.arguments, stopped.message) == (None, "OSError: not yet")
     assert waits.checked_in == NOW
 
@@ -292,43 +300,47 @@ TOLD = 'again: [[2], {"size": 10}, "OSError: not yet"]'
 
 
 def test_a_copy_of_an_older_message_runs_with_the_arguments_of_the_try_that_is_due(
-    offer: Offer, redis: Redis
+    received: ReceivedMessage, redis: Redis
 ) -> None:
     stands("j", "Scheduled", 1, 1)
     Job.objects.update(args=LATER[0], kwargs=LATER[1])
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.run.revision, begun.arguments) == (1, LATER)
 
 
-def test_so_it_does_if_the_database_has_not_heard_of_that_try(offer: Offer, redis: Redis) -> None:
+def test_so_it_does_if_the_database_has_not_heard_of_that_try(received: ReceivedMessage, redis: Redis) -> None:
     write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.run.revision, begun.arguments, begun.are_unreported) == (1, LATER, True)
 
 
 @pytest.mark.parametrize("revision", [1, 2])
 def test_not_so_if_the_record_is_of_a_redis_that_came_back_older(
-    revision: int, offer: Offer, redis: Redis
+    revision: int, received: ReceivedMessage, redis: Redis
 ) -> None:
     stands("j", "Scheduled", 2, 2)
     Job.objects.update(args=[3], kwargs={})
     write(redis, record("j", "Scheduled", revision, sent=False, message=TOLD))
-    begun = begin(offer, "me")
+    begun = begin(received, "me")
     assert (begun.run.revision, begun.arguments, begun.are_unreported) == (2, ([3], {}), False)
 
 
-def test_a_message_of_that_try_has_its_own_arguments(offer: Offer, redis: Redis) -> None:
+def test_a_message_of_that_try_has_its_own_arguments(received: ReceivedMessage, redis: Redis) -> None:
     write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
     for status, revision in (("Pending", 0), ("Scheduled", 1)):
         stands("j", status, revision)
-        begun = begin(replace(offer, revision=1), "me")
+        begun = begin(replace(received, revision=1), "me")
         assert (begun.run.revision, begun.arguments) == (1, None)
         job_records().undo(begun)
 
 
-def test_the_arguments_of_another_try_land_though_its_run_has_begun_by_then(offer: Offer, redis: Redis) -> None:
-    """Both turns are reported at once, and the later one is what the task comes to."""
-    waits = Turn("j", offer.task_id, 1, "Scheduled", "page 2", arguments=LATER)
-    deliver([Turn("j", offer.task_id, 0, "Running"), waits, Turn("j", offer.task_id, 1, "Running")])
+def test_the_arguments_of_another_try_land_though_its_run_has_begun_by_then(
+    received: ReceivedMessage, redis: Redis
+) -> None:
+    """Both reports are reported at once, and the later one is what the task comes to."""
+    waits = JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=LATER)
+    deliver(
+        [JobReport("j", received.task_id, 0, "Running"), waits, JobReport("j", received.task_id, 1, "Running")]
+    )
     job = Job.objects.get()
     assert ((job.args, job.kwargs), job.task.status) == (LATER, "Running")

@@ -7,7 +7,7 @@ from executions.models import Execution, Task
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Offer, Verdict
+from tasks.jobs.records.run import ReceivedMessage, Verdict
 from tasks.models import Job
 from tests.integration.state import Redis, rows
 
@@ -22,20 +22,20 @@ def test_an_execution_of_no_jobs_has_succeeded(chains: list[list[NewJob]]) -> No
     assert execution.end_time is not None
 
 
-def offer(task: Task) -> Offer:
-    return Offer(task.job_id, task.pk, revision=0, runs=0)
+def received(task: Task) -> ReceivedMessage:
+    return ReceivedMessage(task.job_id, task.pk, revision=0, runs=0)
 
 
 def test_a_deleted_execution_takes_its_jobs_with_it_and_none_of_them_begins_any_more(redis: Redis) -> None:
     execution = start("SCAN", [[NewJob("a"), NewJob("b")], [NewJob("c")]]).execution
     other = start("SCAN", [[NewJob("d")]]).execution
     running, follower, waiting = execution.tasks.order_by("pk")
-    begun = begin(offer(running), "node")
+    begun = begin(received(running), "node")
     assert begun.verdict == Verdict.GO
     assert delete([execution.pk]) == 1
     assert set(rows(Execution)) == {other.pk}
     assert set(Job.objects.values_list("name", flat=True)) == {"d"}
     assert job_records().check_in(begun.run), "it is asked to stop"
     for task in (follower, waiting):
-        assert begin(offer(task), "node").verdict == Verdict.OVER
-    assert begin(offer(other.tasks.get()), "node").verdict == Verdict.GO
+        assert begin(received(task), "node").verdict == Verdict.OVER
+    assert begin(received(other.tasks.get()), "node").verdict == Verdict.GO

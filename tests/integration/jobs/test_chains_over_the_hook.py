@@ -12,7 +12,7 @@ from executions.models import Task
 from executions.reports import Report, report
 from tasks.jobs.delivery import hook as over_http
 from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
 from tests.integration.jobs.situations import (
@@ -43,11 +43,11 @@ class Chain:
     outbox: Outbox
     clock: Clock
 
-    def ended(self, status: str = "Success", revision: int = 0, result: Any = 7) -> Turn:
+    def ended(self, status: str = "Success", revision: int = 0, result: Any = 7) -> JobReport:
         """The end of the first job, as its worker has recorded it in Redis."""
         message = f"result: {json.dumps(result)}" if status == "Success" else ""
         write(self.redis, record("a", status, revision, node="live", message=message))
-        return Turn("a", self.first, revision, status, result=result if message else None)
+        return JobReport("a", self.first, revision, status, result=result if message else None)
 
     def published(self) -> list[tuple[str, list[Any]]]:
         """What was published since the last look, with its arguments."""
@@ -147,11 +147,11 @@ def test_a_process_that_dies_between_handing_on_and_reporting_is_made_up_for(
     def die(*_: Any) -> None:
         raise SystemExit
 
-    turn = chain.ended()
+    end = chain.ended()
     with monkeypatch.context() as patched:
         patched.setattr(over_http.Hook, "deliver", die)
         with pytest.raises(SystemExit):
-            deliver([turn])
+            deliver([end])
     assert (core.requests, chain.published()) == ([], [])
     core.meanwhile = applied
     assert chain.recovered() == Recovered(landed=1)
@@ -207,13 +207,13 @@ def test_what_is_handed_on_to_a_job_that_has_a_message_changes_nothing(chain: Ch
 def test_a_database_that_is_away_when_results_are_handed_on_is_told_and_nothing_is_reported(
     chain: Chain, core: Target
 ) -> None:
-    turn = chain.ended()
+    end = chain.ended()
     with database_port() as port:
         port.away()
         with pytest.raises(DatabaseAway):
-            deliver([turn])
+            deliver([end])
     assert (core.requests, list(known(chain.redis)["records"])) == ([], ["a"])
-    assert deliver([turn]).count == 1
+    assert deliver([end]).count == 1
 
 
 def test_a_result_that_the_database_refuses_is_not_reported_and_the_others_are(chain: Chain, core: Target) -> None:
@@ -221,7 +221,7 @@ def test_a_result_that_the_database_refuses_is_not_reported_and_the_others_are(c
     chain.published()
     core.meanwhile = applied
     bad = chain.ended(result="\x00")
-    good = Turn("other a", Task.objects.get(job_id="other a").pk, 0, "Success", result=8)
+    good = JobReport("other a", Task.objects.get(job_id="other a").pk, 0, "Success", result=8)
     landed = deliver([bad, good])
     assert (landed.count, landed.refused) == (1, [bad])
     assert core.asked() == [good.task_id]

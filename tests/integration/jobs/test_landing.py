@@ -1,4 +1,4 @@
-"""Turns of jobs land in the database: reported, acknowledged, and those who follow in a chain seen to."""
+"""Reports of jobs land in the database: reported, acknowledged, and those who follow in a chain seen to."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from executions.errors import DatabaseAway, QueueUnavailable
 from executions.models import Task
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.delivery.landing import Landed
-from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models import Job
 from tests.integration.jobs.situations import (
@@ -30,8 +30,8 @@ from tests.integration.state import Redis
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
 
-def turn(job: str, status: str, revision: int = 0, message: str = "", result: Any = None) -> Turn:
-    return Turn(job, Task.objects.get(job_id=job).pk, revision, status, message, result)
+def report(job: str, status: str, revision: int = 0, message: str = "", result: Any = None) -> JobReport:
+    return JobReport(job, Task.objects.get(job_id=job).pk, revision, status, message, result)
 
 
 def all_of(count: int) -> Landed:
@@ -52,13 +52,13 @@ def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Red
     scheduled = record("tries again", "Scheduled", 1, ago=-30, sent=False)
     write(redis, record("begins", node="n"), record("ends", "Success", **gone), record("fails", "Error", **gone))
     write(redis, scheduled)
-    turns = [
-        turn("begins", "Running"),
-        turn("ends", "Success"),
-        turn("tries again", "Scheduled", 1, "OSError: not yet"),
-        turn("fails", "Error", 0, "ValueError: broken"),
+    reports = [
+        report("begins", "Running"),
+        report("ends", "Success"),
+        report("tries again", "Scheduled", 1, "OSError: not yet"),
+        report("fails", "Error", 0, "ValueError: broken"),
     ]
-    assert deliver(turns) == all_of(4)
+    assert deliver(reports) == all_of(4)
     assert known(redis) == state(
         {
             "begins": ("Running", 0, 0, ""),
@@ -78,19 +78,19 @@ def test_turns_that_come_together_leave_what_they_would_have_left_one_by_one(red
     """The first end of a run stands, and each run counts."""
     recorded("ends", "ends twice", "tries again", "is over")
     write(redis, record("tries again", "Running", 1, node="n"))
-    turns = [
-        turn("ends", "Running"),
-        turn("ends twice", "Running"),
-        turn("tries again", "Running"),
-        turn("ends", "Success"),
-        turn("ends twice", "Error", 0, "ValueError: broken"),
-        turn("ends twice", "Success"),
-        turn("tries again", "Scheduled", 1),
-        turn("is over", "Stopped", 0, "it was revoked"),
-        turn("tries again", "Running", 1),
-        turn("is over", "Running"),
+    reports = [
+        report("ends", "Running"),
+        report("ends twice", "Running"),
+        report("tries again", "Running"),
+        report("ends", "Success"),
+        report("ends twice", "Error", 0, "ValueError: broken"),
+        report("ends twice", "Success"),
+        report("tries again", "Scheduled", 1),
+        report("is over", "Stopped", 0, "it was revoked"),
+        report("tries again", "Running", 1),
+        report("is over", "Running"),
     ]
-    landed = deliver(turns)
+    landed = deliver(reports)
     assert (landed.left, landed.refused) == ((), [])
     assert known(redis) == state(
         {
@@ -107,7 +107,7 @@ def test_a_turn_that_comes_late_changes_no_task_and_lands_all_the_same(redis: Re
     recorded("j")
     stands("j", "Stopped", 2, 2)
     write(redis, record(status="Success", revision=1))
-    assert deliver([turn("j", "Success", 1)]) == all_of(1)
+    assert deliver([report("j", "Success", 1)]) == all_of(1)
     assert known(redis) == state({"j": ("Stopped", 2, 2, "")})
 
 
@@ -124,8 +124,8 @@ def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
     recorded(*jobs)
     write(redis, *(record(job, "Success", node="n") for job in jobs))
     tasks_refuse(f"OLD.id = {Task.objects.get(job_id='j4').pk}")
-    turns = [turn(job, "Success") for job in jobs]
-    assert deliver(turns) == Landed(8, refused=[turns[4]])
+    reports = [report(job, "Success") for job in jobs]
+    assert deliver(reports) == Landed(8, refused=[reports[4]])
     tasks = dict.fromkeys(jobs, ("Success", 0, 0, "")) | {"j4": ("Pending", 0, 0, "")}
     assert known(redis) == state(tasks, [record("j4", "Success", node="n")])
 
@@ -133,20 +133,20 @@ def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
 def test_a_database_that_is_away_acknowledges_nothing(redis: Redis, outbox: Outbox) -> None:
     recorded("a", "b")
     write(redis, record("a", "Success", node="n"), record("b", "Success", node="n"))
-    before, turns = known(redis), [turn("a", "Success"), turn("b", "Success")]
+    before, reports = known(redis), [report("a", "Success"), report("b", "Success")]
     with database_port() as port:
         port.away()
         with pytest.raises(DatabaseAway):
-            deliver(turns)
+            deliver(reports)
     assert known(redis) == before
-    assert deliver(turns) == all_of(2)
+    assert deliver(reports) == all_of(2)
 
 
 def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
     assert outbox.taken() == [("a", 0, 0)]
     write(redis, record("a", "Success", node="n"))
-    assert deliver([turn("a", "Success", result={"layers": 7})]) == all_of(1)
+    assert deliver([report("a", "Success", result={"layers": 7})]) == all_of(1)
     assert outbox.taken() == [("b", 0, 0)]
     assert args_of("a", "b", "c") == [(["a"], None), ([{"layers": 7}, "b"], 0), (["c"], None)]
     tasks = {job: ("Success" if job == "a" else "Pending", 0, 0, "") for job in "abc"}
@@ -155,14 +155,14 @@ def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Re
 
 def test_what_takes_no_result_gets_none(outbox: Outbox) -> None:
     chained("a", "b", takes_result=False)
-    deliver([turn("a", "Success", result=7)])
+    deliver([report("a", "Success", result=7)])
     assert args_of("a", "b") == [(["a"], None), (["b"], 0)]
     assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
 
 
 def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
     chained("a", "b")
-    deliver([turn("a", "Running"), turn("a", "Scheduled", 1)])
+    deliver([report("a", "Running"), report("a", "Scheduled", 1)])
     assert outbox.taken() == [("a", 0, 0)]
     assert args_of("b") == [(["b"], None)]
 
@@ -171,7 +171,7 @@ def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
 def test_all_that_is_left_of_a_broken_chain_is_stopped(status: str, redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
     chained("other a", "other b")
-    assert deliver([turn("a", status, message="why")]) == all_of(1)
+    assert deliver([report("a", status, message="why")]) == all_of(1)
     assert outbox.taken() == [("a", 0, 0), ("other a", 0, 0)]
     stopped = ("Stopped", 0, 0, "a job before it in its chain did not succeed")
     waits = ("Pending", 0, 0, "")
@@ -186,7 +186,7 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
     chained("a", "b")
     outbox.taken()
     write(redis, record("a", status, node="n"))
-    turns = [turn("a", status, message="why", result=7)]
+    reports = [report("a", status, message="why", result=7)]
 
     def die(_: Any) -> None:
         raise QueueUnavailable("Redis: gone")
@@ -194,10 +194,10 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
     with monkeypatch.context() as patched:
         patched.setattr(job_records(), "acknowledge", die)
         with pytest.raises(QueueUnavailable):
-            deliver(turns)
+            deliver(reports)
     between, rows = known(redis), args_of("a", "b")
     assert (between["tasks"]["a"], outbox.taken()) == ((status, 0, 0, "why"), [])
-    assert deliver(turns) == all_of(1)
+    assert deliver(reports) == all_of(1)
     assert known(redis) == between | {
         "records": {},
         "published": {"a", "b"} if status == "Success" else {"a"},
@@ -208,11 +208,11 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
 
 def test_an_end_that_comes_again_when_its_chain_has_gone_on_changes_nothing(redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
-    deliver([turn("a", "Success", result=1)])
-    deliver([turn("b", "Success", result=2)])
+    deliver([report("a", "Success", result=1)])
+    deliver([report("b", "Success", result=2)])
     before, rows = known(redis), args_of("a", "b", "c")
     outbox.taken()
-    assert deliver([turn("a", "Success", result=1), turn("b", "Success", result=2)]) == all_of(2)
+    assert deliver([report("a", "Success", result=1), report("b", "Success", result=2)]) == all_of(2)
     assert (known(redis), args_of("a", "b", "c"), outbox.taken()) == (before, rows, [])
 
 
@@ -221,8 +221,8 @@ def test_many_ends_at_once_hand_on_each_its_own_result(outbox: Outbox) -> None:
     for job in firsts:
         chained(job, job.replace("first", "then"))
     outbox.taken()
-    turns = [turn(job, "Success", result=job) for job in firsts]
-    assert deliver(turns) == all_of(30)
+    reports = [report(job, "Success", result=job) for job in firsts]
+    assert deliver(reports) == all_of(30)
     thens = [job.arguments for job in Job.objects.filter(follows__isnull=False)]
     assert sorted(thens) == sorted([job, job.replace("first", "then")] for job in firsts)
     assert len(outbox.taken()) == 30
@@ -233,11 +233,11 @@ def test_an_end_that_comes_too_late_moves_no_chain(late: str, redis: Redis, outb
     """A second message of the first job was dropped, or its first run comes back from the dead."""
     chained("a", "b")
     outbox.taken()
-    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
+    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
     assert outbox.taken() == [("b", 0, 0)]
     before = known(redis)["tasks"], args_of("b")
-    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
-    deliver([Turn("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
+    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
+    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
     assert (known(redis)["tasks"], args_of("b")) == before
 
 
@@ -245,5 +245,5 @@ def test_a_result_that_is_no_json_is_no_reason_not_to_land(redis: Redis, outbox:
     """Nobody of ours wrote it. Its end counts all the same."""
     recorded("j")
     broken = replace(record("j", "Success", node="n"), message="result: {oops")
-    deliver([Turn.of(broken)])
+    deliver([JobReport.of(broken)])
     assert known(redis)["tasks"] == {"j": ("Success", 0, 0, "result: {oops")}

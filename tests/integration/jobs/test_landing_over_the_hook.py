@@ -1,4 +1,4 @@
-"""Turns of jobs go over the hook: what is sent to a real HTTP server, and what its answer means."""
+"""Reports of jobs go over the hook: what is sent to a real HTTP server, and what its answer means."""
 
 import socket
 import time
@@ -11,7 +11,7 @@ from pytest_django import Settings
 from executions.models import Task
 from tasks.jobs.delivery import hook as over_http
 from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.lifecycle.turn import Turn
+from tasks.jobs.lifecycle.job_report import JobReport
 from tests.integration.jobs.situations import Outbox, known, record, recorded, write
 from tests.integration.jobs.target import Request, Target
 from tests.integration.state import Redis
@@ -20,32 +20,32 @@ pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 
 
 @pytest.fixture
-def turns(redis: Redis, outbox: Outbox) -> list[Turn]:
+def reports(redis: Redis, outbox: Outbox) -> list[JobReport]:
     """The ends of five jobs, each with its record."""
     execution = recorded("a", "b", "c", "d", "e")
     tasks = execution.tasks.order_by("pk")
     write(redis, *(record(task.job_id, "Success", node="n", task_id=task.pk) for task in tasks))
-    return [Turn(task.job_id, task.pk, 0, "Success") for task in tasks]
+    return [JobReport(task.job_id, task.pk, 0, "Success") for task in tasks]
 
 
 def in_progress(redis: Redis) -> list[str]:
     return sorted(known(redis)["records"])
 
 
-def jobs(turns: Sequence[Turn]) -> list[str]:
-    return [turn.job for turn in turns]
+def jobs(reports: Sequence[JobReport]) -> list[str]:
+    return [report.job for report in reports]
 
 
-def ids(turns: Sequence[Turn]) -> list[int]:
-    return [turn.task_id for turn in turns]
+def ids(reports: Sequence[JobReport]) -> list[int]:
+    return [report.task_id for report in reports]
 
 
 def ours(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one.getMessage() for one in caplog.records if one.name == "harbor_refresh"]
 
 
-def answer(core: Target, turn: Turn, status: int) -> None:
-    core.answers[str(turn.task_id)] = status
+def answer(core: Target, report: JobReport, status: int) -> None:
+    core.answers[str(report.task_id)] = status
 
 
 def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_written_here(
@@ -55,8 +55,11 @@ def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_writt
     ends, fails = Task.objects.order_by("pk")
     write(redis, record("ends", "Success", node="n"), record("fails", "Error", 3, node="n"))
     before = known(redis)["tasks"]
-    turns = [Turn("ends", ends.pk, 0, "Success"), Turn("fails", fails.pk, 3, "Error", "ValueError: no")]
-    landed = deliver(turns)
+    reports = [
+        JobReport("ends", ends.pk, 0, "Success"),
+        JobReport("fails", fails.pk, 3, "Error", "ValueError: no"),
+    ]
+    landed = deliver(reports)
     assert (landed.count, landed.left, landed.refused) == (2, [], [])
 
     def request(task: Task, body: dict[str, Any]) -> Request:
@@ -75,31 +78,33 @@ def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_writt
     assert in_progress(redis) == []
 
 
-def test_without_a_secret_no_authorization_is_sent(core: Target, settings: Settings, turns: list[Turn]) -> None:
+def test_without_a_secret_no_authorization_is_sent(
+    core: Target, settings: Settings, reports: list[JobReport]
+) -> None:
     over_http.hook()._client.close()
     settings.REFRESH_REPORT_AUTHORIZATION = ""
     over_http.hook.cache_clear()
-    deliver(turns[:1])
+    deliver(reports[:1])
     assert [one.authorization for one in core.requests] == [None]
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
-def test_what_was_taken_is_acknowledged(status: int, core: Target, redis: Redis, turns: list[Turn]) -> None:
-    answer(core, turns[2], status)
-    landed = deliver(turns)
-    assert (landed.count, jobs(landed.left), core.asked()) == (5, [], ids(turns))
+def test_what_was_taken_is_acknowledged(status: int, core: Target, redis: Redis, reports: list[JobReport]) -> None:
+    answer(core, reports[2], status)
+    landed = deliver(reports)
+    assert (landed.count, jobs(landed.left), core.asked()) == (5, [], ids(reports))
     assert in_progress(redis) == []
 
 
 @pytest.mark.parametrize("status", [401, 403, 408, 425, 429, 500, 502, 503])
 def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
-    status: int, core: Target, redis: Redis, turns: list[Turn]
+    status: int, core: Target, redis: Redis, reports: list[JobReport]
 ) -> None:
     for number in (0, 2):
-        answer(core, turns[number], status)
-    landed = deliver(turns)
+        answer(core, reports[number], status)
+    landed = deliver(reports)
     assert (landed.count, jobs(landed.left), landed.why_left) == (3, ["a", "c"], f"it answered {status}")
-    assert core.asked() == ids(turns)
+    assert core.asked() == ids(reports)
     assert in_progress(redis) == ["a", "c"]
     core.answers.clear()
     assert deliver(landed.left).count == 2
@@ -116,75 +121,75 @@ def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
 )
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_left_and_the_reason_says_where_to_and_what_to_change(
-    status: int, location: str, told: str, core: Target, turns: list[Turn]
+    status: int, location: str, told: str, core: Target, reports: list[JobReport]
 ) -> None:
-    answer(core, turns[0], status)
+    answer(core, reports[0], status)
     core.location = location
-    landed = deliver(turns)
+    landed = deliver(reports)
     assert (landed.count, jobs(landed.left)) == (4, ["a"])
     assert landed.why_left == f"it answered {status}, {told} is not followed: change REFRESH_REPORT_URL"
-    assert core.asked() == ids(turns), "it was not followed"
+    assert core.asked() == ids(reports), "it was not followed"
 
 
 @pytest.mark.parametrize("status", [400, 404, 410, 422])
 def test_what_nobody_wants_is_told_and_acknowledged(
-    status: int, core: Target, redis: Redis, turns: list[Turn], caplog: pytest.LogCaptureFixture
+    status: int, core: Target, redis: Redis, reports: list[JobReport], caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer(core, turns[1], status)
-    landed = deliver(turns)
+    answer(core, reports[1], status)
+    landed = deliver(reports)
     assert (landed.count, jobs(landed.left), jobs(landed.refused)) == (5, [], [])
     assert in_progress(redis) == []
     assert ours(caplog) == [f"Refused report 0 of a batch: the hook answered {status}"]
 
 
 def test_a_change_that_lands_is_no_line_in_the_log(
-    core: Target, turns: list[Turn], caplog: pytest.LogCaptureFixture
+    core: Target, reports: list[JobReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     """There are two for each job."""
-    assert deliver(turns).count == 5
+    assert deliver(reports).count == 5
     assert caplog.messages == []
 
 
 def test_a_target_that_is_not_there_is_asked_once_and_all_are_left_the_first_of_them_last(
-    core: Target, settings: Settings, redis: Redis, turns: list[Turn]
+    core: Target, settings: Settings, redis: Redis, reports: list[JobReport]
 ) -> None:
     over_http.hook()._client.close()
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         settings.REFRESH_REPORT_URL = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
         over_http.hook.cache_clear()
-        landed = deliver(turns)
+        landed = deliver(reports)
     assert (landed.count, jobs(landed.left)) == (0, ["b", "c", "d", "e", "a"])
     assert landed.why_left.startswith("ConnectError: ")
     assert in_progress(redis) == ["a", "b", "c", "d", "e"]
 
 
 def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_one_comes_last(
-    core: Target, settings: Settings, redis: Redis, turns: list[Turn]
+    core: Target, settings: Settings, redis: Redis, reports: list[JobReport]
 ) -> None:
     over_http.hook()._client.close()
     settings.REFRESH_REPORT_TIMEOUT_SECONDS = 0.3
     over_http.hook.cache_clear()
-    answer(core, turns[0], 500)
-    core.hangs = str(turns[2].task_id)
-    landed = deliver(turns)
+    answer(core, reports[0], 500)
+    core.hangs = str(reports[2].task_id)
+    landed = deliver(reports)
     assert (landed.count, jobs(landed.left)) == (1, ["d", "e", "a", "c"])
     assert landed.why_left.startswith("ReadTimeout: ")
-    assert core.asked() == ids(turns[:3])
+    assert core.asked() == ids(reports[:3])
     assert in_progress(redis) == ["a", "c", "d", "e"]
 
 
 def test_a_slow_target_takes_no_longer_than_a_call_may_and_keeps_what_it_has_taken(
-    core: Target, redis: Redis, turns: list[Turn], monkeypatch: pytest.MonkeyPatch
+    core: Target, redis: Redis, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(over_http, "SECONDS", 0.3)
     core.delay = 0.2
-    answer(core, turns[0], 500)
+    answer(core, reports[0], 500)
     begun = time.monotonic()
-    landed = deliver(turns)
+    landed = deliver(reports)
     assert time.monotonic() - begun >= 0.2
     asked = len(core.requests)
     assert asked in (1, 2), "none is sent once the time is over"
     assert landed.count == asked - 1
-    assert (jobs(landed.left), landed.why_left) == (jobs([*turns[asked:], turns[0]]), "it answers too slowly")
+    assert (jobs(landed.left), landed.why_left) == (jobs([*reports[asked:], reports[0]]), "it answers too slowly")
     assert in_progress(redis) == sorted(jobs(landed.left))

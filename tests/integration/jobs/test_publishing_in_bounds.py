@@ -8,9 +8,9 @@ from executions.models import Task
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.publication import publish_recorded
-from tasks.jobs.lifecycle.turn import Turn
 from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.models import Job
 from tests.integration.jobs.situations import Outbox, aged, known, record, write
@@ -88,7 +88,7 @@ def test_what_was_handed_on_counts(outbox: Outbox, calls: Calls) -> None:
     ]
     aged(start("SCAN", steps).execution)
     firsts = list(Task.objects.filter(job_id__startswith="a").order_by("pk"))
-    deliver([Turn(task.job_id, task.pk, 0, "Success", result=LARGE * 2) for task in firsts])
+    deliver([JobReport(task.job_id, task.pk, 0, "Success", result=LARGE * 2) for task in firsts])
     assert publish_recorded(calls.publish, after=[task.pk for task in firsts]) == 4
     assert calls.sizes == [[600]] * 4
 

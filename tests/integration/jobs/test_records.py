@@ -8,7 +8,7 @@ import pytest
 from tasks.conf import refresh_settings
 from tasks.jobs.records.record import UNKNOWN, JobRecord
 from tasks.jobs.records.records import JobRecords, Memory
-from tasks.jobs.records.run import Begun, Lease, Offer, Run, Verdict
+from tasks.jobs.records.run import Begun, Lease, ReceivedMessage, Run, Verdict
 from tests.integration.state import (
     MEMORY,
     Clock,
@@ -23,7 +23,7 @@ SECOND = 1_000_000
 TTL = 10 * SECOND
 DAY = 24 * 3600 * SECOND
 PREFIX = "cache:execution:refresh:"
-OFFER = Offer("j", 7, revision=0, runs=0)
+RECEIVED = ReceivedMessage("j", 7, revision=0, runs=0)
 #: Beyond what a double tells apart: a number of Lua's would round it.
 HUGE = 2**60 + 1
 
@@ -73,7 +73,7 @@ class Begin:
     after: str | None
     verdict: str
     revision: int
-    offer: Offer = OFFER
+    received: ReceivedMessage = RECEIVED
 
 
 def unchanged(verdict: str, revision: int, before: str) -> Begin:
@@ -104,10 +104,10 @@ BEGIN = {
         record(3, runs=4),
         "go",
         3,
-        replace(OFFER, revision=3, runs=3),
+        replace(RECEIVED, revision=3, runs=3),
     ),
     "nor does a record that is older than its message": Begin(
-        record(2, runs=9, node="x"), record(3, runs=4), "go", 3, replace(OFFER, revision=3, runs=3)
+        record(2, runs=9, node="x"), record(3, runs=4), "go", 3, replace(RECEIVED, revision=3, runs=3)
     ),
     "a lease from the future is of a clock that has gone back: it has run out": Begin(
         record(4, runs=2, node="other", renewed=NOW + TTL + 1), record(5, runs=3), "go", 5
@@ -121,7 +121,7 @@ def test_begin(name: str, redis: Redis, faked: Faked) -> None:
     case = BEGIN[name]
     signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
     given(redis, {"jobs": {"j": case.before}} if case.before else {})
-    begun = faked[0].begin(case.offer, "me")
+    begun = faked[0].begin(case.received, "me")
     assert (begun.verdict, begun.run.revision) == (Verdict(case.verdict), case.revision)
     jobs = {"jobs": {"j": case.after}} if case.after else {}
     assert whole_redis(redis) == jobs | {"nodes": {"me": NOW}}
@@ -150,7 +150,7 @@ def test_a_run_whose_lease_has_run_out_may_be_alive_while_silence_does_not_mean_
         here = signs_of_life_come(redis, since=NOW - DAY, heard=NOW)
         given(redis, {"presence": here | presence})
     given(redis, {"jobs": {"j": record(4, node="other", renewed=RUN_OUT)}})
-    assert faked[0].begin(OFFER, "me").verdict == Verdict.ALIVE
+    assert faked[0].begin(RECEIVED, "me").verdict == Verdict.ALIVE
     assert whole_redis(redis)["jobs"] == {"j": record(4, node="other", renewed=RUN_OUT)}
 
 

@@ -18,10 +18,10 @@ from tasks.jobs import TrackedExecution, message_header
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.lifecycle.turn import Turn
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run, Verdict
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
@@ -51,7 +51,7 @@ TRIED = "tried again"
 
 def begun(message: Message, node: str = "n") -> tuple[Verdict, Run]:
     """What becomes of a message that a worker gets."""
-    found = begin(message_header.offer(message.job, message_header.of(message)[message_header.NAME]), node)
+    found = begin(message_header.received(message.job, message_header.of(message)[message_header.NAME]), node)
     return found.verdict, found.run
 
 
@@ -96,7 +96,7 @@ def runs_until_it_is_exhausted(message: Message) -> tuple[int, Run]:
             return count, run
         revision = job_records().settle(run, "Scheduled", "OSError")
         assert revision == run.revision + 1
-        deliver([Turn(message.job, message.task_id, revision, "Scheduled", "OSError")])
+        deliver([JobReport(message.job, message.task_id, revision, "Scheduled", "OSError")])
     raise AssertionError("it is never exhausted")
 
 
@@ -111,7 +111,7 @@ def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(
         assert count == 3
         why = job_records().of(["j"])["j"].message
         assert why.endswith("times, which is as often as it may: see max_attempts")
-        deliver([Turn("j", message.task_id, run.revision, "Error", why)])
+        deliver([JobReport("j", message.task_id, run.revision, "Error", why)])
         assert all_known(redis)["tasks"] == {"j": ("Error", run.revision, run.revision, why)}
         assert all_known(redis)["records"] == {}
         assert retry_failed(execution.pk) == 1
@@ -161,15 +161,15 @@ def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Ou
     execution = chained("a", "b", "c", "d")
     a = execution.tasks.get(job_id="a").pk
     b = execution.tasks.get(job_id="b").pk
-    deliver([Turn("a", a, 0, "Success", result=1)])
-    deliver([Turn("b", b, 0, "Error", "ValueError: no")])
+    deliver([JobReport("a", a, 0, "Success", result=1)])
+    deliver([JobReport("b", b, 0, "Error", "ValueError: no")])
     outbox.taken()
     assert retry_failed(execution.pk) == 3
     waits = dict.fromkeys("bcd", ("Pending", 1, 1, TRIED))
     assert all_known(redis) == state({"a": ("Success", 0, 0, "")} | waits, unpublished=["c", "d"])
     assert outbox.taken() == [("b", 1, 1)]
     assert recover_jobs(outbox.publish) == Recovered()
-    deliver([Turn("b", b, 1, "Success", result=2)])
+    deliver([JobReport("b", b, 1, "Success", result=2)])
     assert outbox.taken() == [("c", 1, 1)]
     args = [job.arguments for job in Job.objects.order_by("pk")]
     assert args == [["a"], [1, "b"], [2, "c"], ["d"]]
@@ -264,7 +264,7 @@ def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database
     """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
     execution = chained("a", "b", takes_result=False)
     a = execution.tasks.earliest("pk").pk
-    deliver([Turn("a", a, 0, "Error")])
+    deliver([JobReport("a", a, 0, "Error")])
     outbox.taken()
     runs = "status = 'Running', status_code = 2, status_revision = 1, end_time = NULL"
     with psycopg.connect(servers.postgres.url_for(database)) as other:
@@ -360,10 +360,10 @@ def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(
         return [NewJob("a.job", ["x"], is_unique=True), NewJob("b.job")]
 
     first = start("SCAN", [unique()]).execution
-    deliver([Turn(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
+    deliver([JobReport(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
     second = start("SCAN", [unique()]).execution
     assert retry_failed(first.pk) == 0
-    deliver([Turn(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
+    deliver([JobReport(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
     assert retry_failed(first.pk) == 2
     with pytest.raises(AlreadyUnderWay):
         start("SCAN", [unique()])

@@ -1,8 +1,8 @@
--- Locks the tasks of these turns, and returns the turns that come too late: their task is gone, belongs to another job,
--- or has ended, and they would reopen it. Only a person reopens an ended task (retry_failed), never a job.
+-- Locks the tasks of these reports, and returns the reports that come too late: their task is gone, belongs to another
+-- job, or has ended, and they would reopen it. Only a person reopens an ended task (retry_failed), never a job.
 --
 -- :task_ids bigint[]  :jobs text[]  :revisions bigint[]
--- returns  the positions of the late turns, from 1
+-- returns  the positions of the late reports, from 1
 --
 -- Rows are locked in id order, as reports lock them, and stay locked until the transaction ends. So a job that is
 -- stopped meanwhile stays stopped.

@@ -1,0 +1,47 @@
+"""Another try of a job: its arguments, its delay, and the record that the job waits for it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from celery.exceptions import Ignore
+from celery.utils.time import maybe_make_aware
+
+from executions.errors import QueueUnavailable
+from executions.status import Status
+from tasks.jobs.delivery import reporter
+from tasks.jobs.handle import Handle
+from tasks.jobs.lifecycle.job_report import JobReport
+from tasks.jobs.records.attachments import Arguments, message_with_arguments
+from tasks.jobs.records.records import job_records
+from tasks.jobs.runtime import current_runs
+from tasks.queue.node import this_node
+
+
+def arguments_of(args: Any, kwargs: Any) -> Arguments:
+    return list(args or ()), dict(kwargs or {})
+
+
+def delay_of(options: dict[str, Any]) -> float:
+    """Return the delay in seconds of a message with these options."""
+    if eta := options.get("eta"):
+        moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
+        return max(0.0, (maybe_make_aware(moment) - datetime.now(UTC)).total_seconds())
+    return float(options.get("countdown") or 0)
+
+
+def wait_for_another_try(job: Handle, delay: float, arguments: Arguments | None) -> int:
+    """Record that the job waits for another try, and return its new revision. `arguments` are given if they have
+    changed. If Redis is away, this node takes a new name, and recovery releases its jobs."""
+    run = job.run
+    message = message_with_arguments(arguments, job.reason) if arguments else job.reason
+    job.waits_for_another_try = True
+    current_runs.end(run)
+    try:
+        revision = job_records().settle(run, Status.SCHEDULED, message, delay=delay)
+    except QueueUnavailable as exc:
+        this_node.renew()
+        raise Ignore from exc
+    if revision is None:
+        raise Ignore
+    reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=arguments))
+    return revision

@@ -1,0 +1,69 @@
+"""Attachments: data that the message of a record carries, so that it is not lost with the process of the run.
+
+A run that succeeds attaches its result for the next job of its chain. A run that asks for another try with other
+arguments attaches these, with the reason.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from executions.status import Status
+from executions.text import json_text
+from tasks.jobs.records.record import JobRecord
+
+#: A message with a result: this prefix, and JSON.
+RESULT = "result: "
+#: A message with arguments: this prefix, and JSON of args, kwargs and the reason.
+AGAIN = "again: "
+#: The most characters of JSON that are attached.
+MAX_CHARACTERS = 60_000
+
+Arguments = tuple[list[Any], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The parts of a record's message. `result` is None if there is none."""
+
+    message: str
+    result: Any = None
+    arguments: Arguments | None = None
+
+
+def text_of_result(result: Any) -> str:
+    """Return the result as JSON. Raises ValueError if it cannot be attached."""
+    try:
+        text = json_text(result)
+    except (TypeError, ValueError) as exc:
+        raise ValueError(f"a chain hands on JSON, and it returned something else: {exc}") from exc
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"it returned {len(text):,} characters, a chain hands on {MAX_CHARACTERS:,}")
+    return text
+
+
+def message_with_arguments(arguments: Arguments, reason: str) -> str:
+    """Return the message of a record with these arguments. Raises ValueError if they cannot be attached."""
+    try:
+        text = json_text([*arguments, reason])
+    except TypeError as exc:
+        raise ValueError(f"another try takes arguments that are JSON, and got others: {exc}") from exc
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"another try takes arguments of {MAX_CHARACTERS:,} characters at most, and got {len(text):,}"
+        )
+    return AGAIN + text
+
+
+def contents_of(record: JobRecord) -> Contents:
+    """Split the message of this record. An attachment that another program has written may be unreadable; then the
+    whole text is the message, because the status of the record counts still."""
+    message = record.message
+    with suppress(ValueError, TypeError, RecursionError):
+        if message.startswith(RESULT) and record.status == Status.SUCCESS:
+            return Contents("", result=json.loads(message.removeprefix(RESULT)))
+        if message.startswith(AGAIN) and record.status in (Status.SCHEDULED, Status.STOPPED):
+            args, kwargs, reason = json.loads(message.removeprefix(AGAIN))
+            return Contents(reason, arguments=(args, kwargs) if record.status == Status.SCHEDULED else None)
+    return Contents(message)
