@@ -35,16 +35,14 @@ class TasksConfig(AppConfig):
         from celery.signals import beat_init, celeryd_after_setup, worker_process_shutdown, worker_shutdown
 
         from tasks import heartbeat, run_cycle, schedule
-        from tasks.jobs.delivery.recorder import recorder
-        from tasks.jobs.delivery.reporter import reporter
+        from tasks.jobs.delivery import recorder, reporter
         from tasks.jobs.runtime import celery_events
         from tasks.strategies import older_strategy
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
-            ending.connect(
-                recorder.stop, dispatch_uid="tasks.jobs.delivery.recorder"
-            )  # first: what it records is reported
-            ending.connect(reporter.stop, dispatch_uid="tasks.jobs.delivery.reporter")
+            # the recorder first: the reporter delivers what it records
+            ending.connect(recorder.of_this_process.stop, dispatch_uid="tasks.jobs.delivery.recorder")
+            ending.connect(reporter.of_this_process.stop, dispatch_uid="tasks.jobs.delivery.reporter")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
         celery_events.connect()
         heartbeat.connect()

@@ -112,7 +112,7 @@ class WithJob(ModelAdmin):
 
     @display(description="Its last turn")
     def landed(self, task: Task) -> str:
-        return "has landed in the database" if _seen(task).record.has_landed else "is not in the database yet"
+        return "has landed in the database" if _seen(task).record.is_delivered else "is not in the database yet"
 
     @display(description="Known to Redis")
     def not_seen(self, task: Task) -> str:

@@ -4,9 +4,9 @@
 -- :part int  0 to 1008: where the scan begins
 -- returns task_id, before_id, before_job, before_status
 --
--- A successful run writes into the jobs that follow it (hand_on.sql), and an index finds those. This finds the rest: an
--- end that was applied later than it was reported, or by another program. The order of the index spreads neighbours, so
--- with a random start each job is found with the same chance.
+-- A successful run writes into the jobs that follow it (write_results.sql), and an index finds those. This finds the
+-- rest: an end that was applied later than it was reported, or by another program. The order of the index spreads
+-- neighbours, so with a random start each job is found with the same chance.
 WITH waiting AS MATERIALIZED (
     (
         SELECT task_id, follows_id

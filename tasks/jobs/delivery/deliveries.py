@@ -1,15 +1,130 @@
-"""Deliveries: reports of jobs are landed, and the jobs that follow a success get their messages."""
+"""Deliveries: reports of jobs are written to the database or posted to the hook, and acknowledged in Redis."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
-from tasks.jobs.delivery.landing import Landed, land
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.job_report import JobReport
+from django.db import transaction
+
+from executions.reports import Refusal
+from executions.reports import report as report_tasks
+from executions.status import Status
+from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.database import run
+from tasks.jobs.lifecycle.chains import stop_broken, write_results
+from tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
+from tasks.jobs.records.records import job_records
+from tasks.jobs.repair.tally import in_halves
+from tasks.models.job import Job
 
 
-def deliver(reports: Sequence[JobReport]) -> Landed:
-    """Land the reports; then publish what follows. What if the process dies in between: recovery publishes it."""
-    landed = land(reports)
-    if landed.succeeded:
-        publication.publish_after_commit(after=landed.succeeded)
-    return landed
+@dataclass
+class Delivered:
+    """`count`: how many were delivered. `left`: the hook did not accept these, and the caller tries them again.
+    `refused`: the database did not accept these, and recovery tries them again."""
+
+    count: int = 0
+    left: Sequence[JobReport] = ()
+    why_left: str = ""
+    refused: Sequence[JobReport] = ()
+    #: The tasks that have succeeded, so the turn of the jobs that follow them may have come.
+    succeeded: Sequence[int] = field(default=(), compare=False)
+
+
+def deliver(reports: Sequence[JobReport]) -> Delivered:
+    """Deliver these reports, move the chains of jobs that have ended, and acknowledge.
+
+    1. Without a hook, one transaction locks the tasks, leaves out reports that come too late, because the job has
+       ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, and writes results
+       into the jobs that follow. With a hook, a transaction leaves out late reports and writes results before the
+       reports are posted. The rest of a broken chain is stopped afterwards, if the target has applied the report
+       by then.
+    2. Acknowledge what was delivered. Redis now deletes the record of a job that has ended.
+
+    If the database refuses, halve and try each half, until the refused report is alone.
+
+    What if the process dies before 2: the report is delivered again, which changes nothing. If the target applies
+    a report after it has answered: recovery publishes or stops the jobs that follow, by what the database says.
+    Raises DatabaseAway, and then nothing is acknowledged.
+    """
+    if refresh_settings().report_url:
+        return _deliver_over_the_hook(reports)
+    return _deliver_here(end_of_each_run(reports))
+
+
+def _deliver_here(reports: Sequence[JobReport]) -> Delivered:
+    late: list[JobReport] = []
+    refused = in_halves(partial(_write, late=late, applies_here=True), reports)
+    written = _without(refused, reports)
+    _acknowledge(written, late)
+    return Delivered(len(written), refused=refused, succeeded=_succeeded(written))
+
+
+def _deliver_over_the_hook(reports: Sequence[JobReport]) -> Delivered:
+    """Reports that the hook rejects for good are acknowledged, because another attempt would be rejected, too."""
+    from tasks.jobs.delivery.hook import hook  # loaded only if there is a hook, because of its dependencies
+
+    late: list[JobReport] = []
+    refused = in_halves(partial(_write, late=late, applies_here=False), reports)
+    posted = hook().post(_without([*late, *refused], reports))
+    refusals = [Refusal(position, one.task_report, why) for position, (one, why) in enumerate(posted.unwanted)]
+    if refusals:
+        signals.refused.send(sender=deliver, refusals=refusals)
+    answered = [*posted.accepted, *(report for report, _ in posted.unwanted)]
+    in_halves(_stop_behind, answered)
+    done = [*answered, *late]
+    _acknowledge(done, late)
+    return Delivered(len(done), posted.left, posted.why_left, refused, _succeeded(done))
+
+
+def _write(reports: Sequence[JobReport], *, late: list[JobReport], applies_here: bool) -> None:
+    """Write in one transaction what the database must know of these reports: the reports themselves, if they are
+    applied here, and what later messages need. Reports that come too late are added to `late`."""
+    with transaction.atomic():
+        too_late = _late(reports)
+        in_time = _without(too_late, reports)
+        if applies_here:
+            report_tasks(report.task_report for report in in_time)
+            _stop_behind(in_time)
+        _write_arguments(in_time)
+        write_results(in_time)
+    late += too_late
+
+
+def _late(reports: Sequence[JobReport]) -> list[JobReport]:
+    """Return reports that would reopen an ended job, or whose task is gone. The tasks stay locked."""
+    rows = run(
+        "late_reports",
+        task_ids=[report.task_id for report in reports],
+        jobs=[report.job for report in reports],
+        revisions=[report.revision for report in reports],
+    )
+    return [reports[position - 1] for (position,) in rows]
+
+
+def _write_arguments(reports: Sequence[JobReport]) -> None:
+    """Write the changed arguments of jobs that asked for another try, for each later message."""
+    for report in reports:
+        if report.arguments is not None:
+            args, kwargs = report.arguments
+            current = Job.objects.filter(pk=report.task_id, task__status_revision__lte=report.revision)
+            current.update(args=args, kwargs=kwargs, takes_result=False)
+
+
+def _stop_behind(reports: Sequence[JobReport]) -> None:
+    stop_broken([report.task_id for report in reports if report.breaks_chain])
+
+
+def _acknowledge(reports: Sequence[JobReport], late: Sequence[JobReport]) -> None:
+    """Acknowledge these reports; a late report is acknowledged as Stopped, because its job is over."""
+    job_records().acknowledge((one.job, one.revision, one.status) for one in _without(late, reports))
+    job_records().acknowledge((one.job, one.revision, Status.STOPPED) for one in late)
+
+
+def _succeeded(reports: Sequence[JobReport]) -> list[int]:
+    return [report.task_id for report in reports if report.is_followed_success]
+
+
+def _without(some: Sequence[JobReport], reports: Sequence[JobReport]) -> Sequence[JobReport]:
+    return [report for report in reports if report not in some] if some else reports

@@ -1,52 +1,35 @@
-"""The hook: reports of jobs that go over HTTP, for workers that are not to write tasks themselves.
+"""The hook: reports of jobs are posted over HTTP, for workers that must not write tasks themselves.
 
-Speaks what Harbor's job service says to its core: `POST {url}{task id}` with a status change as JSON. Owns HTTP
-and its errors; what has not landed is for its caller, who comes again.
+Speaks the protocol of Harbor's job service and its core: `POST {url}{task id}` with a status change as JSON. Owns
+HTTP and its errors. Reports that were not accepted are returned to the caller, which tries them again.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import httpx
 
 from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.job_report import JobReport
 
-#: One call takes no longer than that, however many it is given.
+#: One call takes at most this long, for any number of reports.
 SECONDS = 10.0
-#: Answers that speak of the other side or of our settings. Any other 4xx says that nobody wants this change.
+#: Refusals that may pass, because they concern the target or our settings. Any other 4xx is a refusal for good.
 LATER = frozenset({401, 403, 408, 425, 429})
-#: So much of where a redirect points is told.
+#: The most characters of a redirect's location in an error.
 MAX_LOCATION = 300
 
 
-class Change(Protocol):
-    """What the hook is told of a job: its status in this revision (run), and the reason."""
-
-    @property
-    def job(self) -> str: ...
-    @property
-    def task_id(self) -> int: ...
-    @property
-    def revision(self) -> int: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-
-
-C = TypeVar("C", bound=Change)
-
-
 @dataclass
-class Delivered(Generic[C]):
-    """`landed` changes were accepted; `unwanted` ones will never be, with the reason; `left` ones may be later."""
+class Posted:
+    """`accepted` reports are delivered; `unwanted` ones, with the reason, never will be; `left` ones may be."""
 
-    landed: list[C] = field(default_factory=list)
-    unwanted: list[tuple[C, str]] = field(default_factory=list)
-    left: list[C] = field(default_factory=list)
+    accepted: list[JobReport] = field(default_factory=list)
+    unwanted: list[tuple[JobReport, str]] = field(default_factory=list)
+    left: list[JobReport] = field(default_factory=list)
     why_left: str = ""
 
 
@@ -56,54 +39,57 @@ class Hook:
         headers = {"Authorization": authorization} if authorization else {}
         self._client = httpx.Client(timeout=timeout, headers=headers, follow_redirects=False)
 
-    def deliver(self, changes: Sequence[C]) -> Delivered[C]:
-        """Send one request for each change, in the order given.
+    def post(self, reports: Sequence[JobReport]) -> Posted:
+        """Send one request for each report, in the order given.
 
-        1. An answer of 2xx: the change has landed.
-        2. A refusal for good, for example because its task is gone: the change is unwanted.
-        3. A refusal that may pass: the change is left, and the next one is tried, because only this one may be
+        1. An answer of 2xx: the report is accepted.
+        2. A refusal for good, for example because its task is gone: the report is unwanted.
+        3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
            concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
-        4. No answer: the target is away, so this change and all following ones are left.
+        4. No answer: the target is away, so this report and all following ones are left.
 
-        Refused or unanswered changes move to the back of the retry list, so they do not block the others.
+        Refused or unanswered reports move to the back of the retry list, so they do not block other reports.
         """
-        done = Delivered[C]()
-        refused: list[C] = []
+        posted = Posted()
+        refused: list[JobReport] = []
         until = time.monotonic() + SECONDS
-        for position, change in enumerate(changes):
+        for position, report in enumerate(reports):
             if time.monotonic() > until:
-                done.left, done.why_left = [*changes[position:], *refused], "it answers too slowly"
-                return done
+                posted.left, posted.why_left = [*reports[position:], *refused], "it answers too slowly"
+                return posted
             try:
-                answer = self._client.post(f"{self._url}{change.task_id}", json=body_of(change))
+                answer = self._client.post(f"{self._url}{report.task_id}", json=body_of(report))
             except httpx.HTTPError as exc:
-                done.left = [*changes[position + 1 :], *refused, change]
-                done.why_left = f"{type(exc).__name__}: {exc}"
-                return done
+                posted.left = [*reports[position + 1 :], *refused, report]
+                posted.why_left = f"{type(exc).__name__}: {exc}"
+                return posted
             if answer.is_success:
-                done.landed.append(change)
+                posted.accepted.append(report)
             elif answer.is_client_error and answer.status_code not in LATER:
-                done.unwanted.append((change, f"the hook answered {answer.status_code}"))
+                posted.unwanted.append((report, f"the hook answered {answer.status_code}"))
             else:
-                refused.append(change)
-                done.why_left = _why_left(answer)
-        done.left = refused
-        return done
+                refused.append(report)
+                posted.why_left = _why_left(answer)
+        posted.left = refused
+        return posted
+
+    def close(self) -> None:
+        self._client.close()
 
 
 def _why_left(answer: httpx.Response) -> str:
-    told = f"it answered {answer.status_code}"
+    why = f"it answered {answer.status_code}"
     if 300 <= answer.status_code < 400:
         location = answer.headers.get("Location", "")[:MAX_LOCATION]
-        told += f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
-    return told
+        why += f", a redirect to {location!r}, which is not followed: change REFRESH_REPORT_URL"
+    return why
 
 
-def body_of(change: Change) -> dict[str, Any]:
+def body_of(report: JobReport) -> dict[str, Any]:
     """Return the body that Harbor's core reads; `status_message` is an addition that other readers may ignore."""
-    metadata = {"id": change.job, "status": change.status, "revision": change.revision}
-    body = {"job_id": change.job, "status": change.status, "metadata": metadata}
-    return body | ({"status_message": change.message} if change.message else {})
+    metadata = {"id": report.job, "status": report.status, "revision": report.revision}
+    body = {"job_id": report.job, "status": report.status, "metadata": metadata}
+    return body | ({"status_message": report.message} if report.message else {})
 
 
 @cache

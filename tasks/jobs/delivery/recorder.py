@@ -1,7 +1,7 @@
 """The recorder: one thread in each process that records the ends of its runs, each at once.
 
-Meanwhile the worker fetches its next message. What if the process dies before an end is recorded: the job had done
-its work and not recorded it, so recovery releases it, and it runs again.
+Meanwhile the worker fetches its next message. What if the process dies before an end is recorded: recovery
+releases the job, and it runs again, although its work was done.
 """
 
 import logging
@@ -28,7 +28,7 @@ class Recorder:
         self._ends.put(end)
 
     def stop(self) -> None:
-        """Stop after recording what is left, within a few seconds."""
+        """Record the remaining ends, within a few seconds, and stop."""
         self._ends.put(None)
         self._thread.join(STOP_SECONDS)
 
@@ -37,13 +37,13 @@ class Recorder:
             try:
                 end()
             except Exception:
-                # recovery releases what ran under the old name
+                # recovery releases the runs of the old name
                 this_node.renew()
                 log.error("The end of a job cannot be recorded; it will run again", exc_info=True)
 
 
-recorder = PerProcess(Recorder)
+of_this_process = PerProcess(Recorder)
 
 
 def put(end: End) -> None:
-    recorder.get().put(end)
+    of_this_process.get().put(end)

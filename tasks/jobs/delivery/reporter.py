@@ -1,4 +1,4 @@
-"""The reporter: one thread in each process that makes the reports of its jobs, many at once.
+"""The reporter: one thread in each process that delivers the reports of its jobs, many at once.
 
 Redis also has these reports, so recovery sends them if this process dies.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 from executions.errors import RefreshError
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.runtime.per_process import PerProcess
 
@@ -21,8 +21,9 @@ log = logging.getLogger("harbor_refresh")
 #: Seconds that the reporter waits after a transaction while reports keep coming; longer after a larger batch. A
 #: transaction, and the refresh that follows, cost as much as ten jobs that do nothing.
 MOMENT, EACH, LONGEST = 0.1, 0.005, 1.0
+#: The most reports in one transaction.
 TOGETHER = 500
-#: Reports beyond this number are left to recovery.
+#: The most reports that wait; further ones are left to recovery.
 MOST = 20_000
 PAUSE = 1.0
 STOP_SECONDS = 5.0
@@ -31,34 +32,34 @@ STOP_SECONDS = 5.0
 class Reporter:
     def __init__(self) -> None:
         self._reports: deque[JobReport] = deque(maxlen=MOST)
-        self._come = threading.Event()
+        self._has_come = threading.Event()
         self._ending = threading.Event()
-        self._is_told = False
+        self._is_logged = False
         self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
         self._thread.start()
 
     def put(self, report: JobReport) -> None:
         self._reports.append(report)
-        self._come.set()
+        self._has_come.set()
 
     def stop(self) -> None:
-        """Stop after reporting what is left, within a few seconds."""
+        """Deliver the remaining reports, within a few seconds, and stop."""
         self._ending.set()
-        self._come.set()
+        self._has_come.set()
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        """Report the first report after a pause at once, and together those that come meanwhile and a moment
+        """Deliver the first report after a pause at once, and then together those that come meanwhile and a moment
         later."""
         while self._reports or not self._ending.is_set():
-            self._come.wait()
-            self._come.clear()
+            self._has_come.wait()
+            self._has_come.clear()
             while self._reports:
                 batch = [self._reports.popleft() for _ in range(min(TOGETHER, len(self._reports)))]
-                is_made = self._make(batch)
-                if not is_made and self._ending.wait(PAUSE):
+                is_done = self._deliver(batch)
+                if not is_done and self._ending.wait(PAUSE):
                     return
-                if is_made:
+                if is_done:
                     self._wait_for_more(min(MOMENT + EACH * len(batch), LONGEST))
         connection.close()
 
@@ -70,31 +71,31 @@ class Reporter:
             if self._ending.wait(MOMENT):
                 return
 
-    def _make(self, batch: Sequence[JobReport]) -> bool:
-        """Report a batch. False if some reports have to wait. Reports that the database refuses are left to
+    def _deliver(self, batch: Sequence[JobReport]) -> bool:
+        """Deliver a batch. False if some reports have to wait. Reports that the database refuses are left to
         recovery."""
         try:
-            landed = deliver(batch)
+            delivered = deliver_and_publish(batch)
         except RefreshError as exc:
-            self._wait_with(batch, str(exc))
+            self._log_waiting(batch, str(exc))
             self._reports.extendleft(reversed(batch))
             return False
         except Exception:
             log.error("%d turns of jobs cannot be reported; recovery will try", len(batch), exc_info=True)
             return True
-        self._wait_with(landed.left, landed.why_left)
-        self._reports.extend(landed.left)
-        return not landed.left
+        self._log_waiting(delivered.left, delivered.why_left)
+        self._reports.extend(delivered.left)
+        return not delivered.left
 
-    def _wait_with(self, left: Sequence[JobReport], why: str) -> None:
-        """Log once that reports wait, until none waits any more."""
-        if left and not self._is_told:
+    def _log_waiting(self, left: Sequence[JobReport], why: str) -> None:
+        """Log that reports wait, once until none waits any more."""
+        if left and not self._is_logged:
             log.warning("%d turns of jobs cannot be reported, trying again: %s", len(left), why)
-        self._is_told = bool(left)
+        self._is_logged = bool(left)
 
 
-reporter = PerProcess(Reporter)
+of_this_process = PerProcess(Reporter)
 
 
 def put(report: JobReport) -> None:
-    reporter.get().put(report)
+    of_this_process.get().put(report)

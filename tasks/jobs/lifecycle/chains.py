@@ -1,4 +1,5 @@
-"""Chains: hand on the result of a run to the jobs that follow it, and end jobs whose turn will never come."""
+"""Chains: the result of a run is written into the jobs that follow it, and jobs whose turn will never come are
+ended."""
 
 import json
 import random
@@ -17,19 +18,19 @@ from tasks.queue.members import member
 LOOKED_AT = 10_000
 
 
-def hand_on(reports: Iterable[JobReport]) -> None:
+def write_results(reports: Iterable[JobReport]) -> None:
     """Write the results of these runs into the jobs that follow them, before their success is reported or with it.
 
-    So a task that has succeeded has handed on its result, whichever program applies the report, and whenever.
+    So the result of a task that has succeeded is there, whichever program applies the report, and whenever.
 
-    What if the process dies before the report: the record of the run still has the result, and recovery hands it
-    on and reports again. What if the job was given to another node meanwhile: its next run hands on in a later
-    revision, which replaces this one. What if that run has handed on already: this one changes nothing.
+    What if the process dies before the report: the record of the run still has the result, and recovery writes and
+    reports it again. What if the job was given to another node meanwhile: the result of its next run has a later
+    revision, and replaces this one. What if that result is there already: this one changes nothing.
     """
     successful = [report for report in reports if report.is_followed_success]
     if successful:
         run(
-            "hand_on",
+            "write_results",
             task_ids=[report.task_id for report in successful],
             revisions=[report.revision for report in successful],
             results=[json.dumps(report.result) for report in successful],

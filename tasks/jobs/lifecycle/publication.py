@@ -15,7 +15,7 @@ from executions.errors import RefreshError
 from executions.models import Task
 from executions.status import FINAL_CODE, Status
 from tasks.conf import refresh_settings
-from tasks.jobs.delivery.landing import land
+from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import LATER, Message, Publish
@@ -108,7 +108,7 @@ def _publish_page(publish: Publish, page: Sequence[int]) -> int:
         memory, reports = send(publish, jobs)
         Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(memory.now))
         note(memory)  # last: other publishers wait for this row
-    land(reports)
+    deliver(reports)
     return len(jobs)
 
 

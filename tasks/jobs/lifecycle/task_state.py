@@ -31,7 +31,7 @@ class Stand:
 
     def looked_for(self, now: int) -> JobRecord:
         """Return a record for a job that runs and has none in Redis: its process has a ttl to replace it."""
-        landed = Acknowledged(self.revision, self.status, now)
+        acknowledged = Acknowledged(self.revision, self.status, now)
         return JobRecord(
             self.job,
             self.revision,
@@ -40,7 +40,7 @@ class Stand:
             now,
             UNKNOWN,
             self.task_id,
-            landed,
+            acknowledged,
             sent=True,
             message="",
             renewed=now,

@@ -47,7 +47,7 @@ def _count(record: JobRecord | None, total: Look) -> None:
         total.unreadable += 1
         return
     total.statuses[record.status] += 1
-    total.not_landed += not record.has_landed
+    total.not_landed += not record.is_delivered
     if record.is_running:
         total.nodes[record.node] += 1
 

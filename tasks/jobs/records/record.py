@@ -92,8 +92,8 @@ class JobRecord:
 
     @property
     def text(self) -> str:
-        landed = self.acknowledged
-        acknowledged = f"{landed.revision} {landed.status} {landed.checked_in}" if landed else ""
+        last = self.acknowledged
+        acknowledged = f"{last.revision} {last.status} {last.checked_in}" if last else ""
         return (
             f"{self.revision}|{self.status}|{self.runs}|{self.checked_in}|{self.renewed}|{self.node}|{self.task_id}"
             f"|{acknowledged}|{int(self.sent)}|{int(self.asked)}|{self.message}"
@@ -104,10 +104,10 @@ class JobRecord:
         return Progress(self.revision, CODES[self.status], self.checked_in)
 
     @property
-    def has_landed(self) -> bool:
-        """Whether this status of this revision is in the database. A later check-in is not reported."""
-        landed = self.acknowledged
-        return landed is not None and (landed.revision, landed.status) == (self.revision, self.status)
+    def is_delivered(self) -> bool:
+        """Whether this status of this revision was reported. A later check-in is not reported."""
+        last = self.acknowledged
+        return last is not None and (last.revision, last.status) == (self.revision, self.status)
 
     @property
     def is_final(self) -> bool:

@@ -74,10 +74,10 @@ class JobRecords(Verbs):
         now = self._run("job_settle", *args, once=not is_final(status))
         return int(now) if now else None
 
-    def acknowledge(self, landed: Iterable[tuple[str, int, str]]) -> int:
+    def acknowledge(self, reports: Iterable[tuple[str, int, str]]) -> int:
         """Record that each (job, revision, status) is in the database. Returns how many records were deleted."""
         return sum(
-            self._run("job_acknowledge", *(part for one in page for part in one)) for page in pages(landed, PAGE)
+            self._run("job_acknowledge", *(part for one in page for part in one)) for page in pages(reports, PAGE)
         )
 
     def stop(self, jobs: Iterable[str]) -> int:

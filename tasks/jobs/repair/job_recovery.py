@@ -9,7 +9,7 @@ from executions.status import FINAL_CODE
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.delivery.landing import land
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
@@ -80,9 +80,9 @@ def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> 
     returned = _replaced([(one, _given_back(one, found[one.task_id], memory.now)) for one in dead])
     total.given_back += len(returned)
     others = [one for one in known if one not in dead and one.job not in over]
-    landed = deliver(shuffled(JobReport.of(one) for one in (*returned, *_late(others, memory.now))))
-    total.landed += landed.count
-    total.troubled += len(landed.refused)
+    delivered = deliver_and_publish(shuffled(JobReport.of(one) for one in (*returned, *_late(others, memory.now))))
+    total.landed += delivered.count
+    total.troubled += len(delivered.refused)
     mine = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])
     total.sent += _send_again([*returned, *mine], publish)
 
@@ -117,7 +117,7 @@ def _silent_for_long(record: JobRecord, now: int) -> bool:
 
 def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:
     """Return the records that their workers should have reported by now, or cannot report."""
-    return [one for one in records if not one.has_landed and _silent_for_long(one, now)]
+    return [one for one in records if not one.is_delivered and _silent_for_long(one, now)]
 
 
 def _is_overdue(record: JobRecord, now: int) -> bool:
@@ -139,7 +139,7 @@ def _send_again(waiting: Sequence[JobRecord], publish: Publish) -> int:
     jobs = {one.task_id: one for one in waiting}
     count = 0
     for page in in_pages(unfinished.filter(pk__in=list(jobs))):
-        land(send(publish, list(unfinished.filter(pk__in=page)))[1])
+        deliver(send(publish, list(unfinished.filter(pk__in=page)))[1])
         _note_sent([jobs.pop(pk) for pk in page])
         count += len(page)
     _note_sent(list(jobs.values()))

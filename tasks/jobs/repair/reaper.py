@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from executions.status import FINAL_CODE, Status
 from tasks import signals
 from tasks.conf import refresh_settings
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import LATER
 from tasks.jobs.lifecycle.task_state import stands
@@ -48,10 +48,10 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
 
     | its record is                                             | then                                       |
     | --------------------------------------------------------- | ------------------------------------------ |
-    | ahead of what has landed, or nothing has                  | it is reported again                       |
-    | as it has landed, and final                               | it is forgotten                            |
-    | as it has landed, not final, and silent for too long      | it fails, with that reason                 |
-    | behind what has landed                                    | it is brought to what has landed           |
+    | ahead of the last delivered report, or there is none      | it is reported again                       |
+    | as the last delivered report, and final                   | it is deleted                              |
+    | as that report, not final, and silent for too long        | it fails, with that reason                 |
+    | behind the last delivered report                          | it is brought to that report               |
     | gone, and the job was running                             | a record is written that says that it runs |
     |                                                           | on an unknown node. The process that runs  |
     |                                                           | it replaces the record; otherwise recovery |
@@ -81,11 +81,11 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     known, unreadable = readable(page)
     total.unreadable += unreadable
     for record in known:
-        landed = record.acknowledged
-        if landed is None or record.progress > landed.progress:
+        acknowledged = record.acknowledged
+        if acknowledged is None or record.progress > acknowledged.progress:
             ahead.append(record)
-        elif record.progress < landed.progress and not record.has_landed:
-            taken = replace(record, revision=landed.revision, status=landed.status, node="")
+        elif record.progress < acknowledged.progress and not record.is_delivered:
+            taken = replace(record, revision=acknowledged.revision, status=acknowledged.status, node="")
             changes.append((record, None if taken.is_final else taken))
             total.taken += 1
         elif record.is_final:
@@ -102,14 +102,14 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     total.unsent += len(unsent)
     done = job_records().replace(changes)
     outdone = {old.job for (old, _), is_done in zip(changes, done, strict=True) if not is_done}
-    made = deliver(shuffled(JobReport.of(one) for one in ahead if one.job not in outdone))
-    total.reported += made.count
-    total.troubled += len(made.refused)
+    delivered = deliver_and_publish(shuffled(JobReport.of(one) for one in ahead if one.job not in outdone))
+    total.reported += delivered.count
+    total.troubled += len(delivered.refused)
 
 
 def _whose_message_waits_nowhere(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
     """Return jobs that wait for a message that was sent long ago, and whose queue is empty."""
-    waits = [one for one in records if one.has_landed and not one.is_final and not one.is_running and one.sent]
+    waits = [one for one in records if one.is_delivered and not one.is_final and not one.is_running and one.sent]
     old = {one.task_id: one for one in waits if now - one.checked_in > _patience()}
     if not old:
         return []

@@ -58,5 +58,5 @@ def core(settings: Settings) -> Iterator[Target]:
         settings.REFRESH_REPORT_TIMEOUT_SECONDS = 5
         over_http.hook.cache_clear()
         yield told
-        over_http.hook()._client.close()
+        over_http.hook().close()
         over_http.hook.cache_clear()

@@ -25,8 +25,8 @@ PREFIX = "cache:execution:refresh:"
 #: A moment longer than a node may be silent.
 TOO_LONG = 10.000_001
 #: The parts of a record of a job that runs, and of one that waits for another try and should have run by now.
-RUNS: dict[str, Any] = {"landed": (0, "Running"), "ago": 3600}
-WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 1, "landed": (1, "Scheduled"), "ago": TOO_LONG}
+RUNS: dict[str, Any] = {"acknowledged": (0, "Running"), "ago": 3600}
+WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 1, "acknowledged": (1, "Scheduled"), "ago": TOO_LONG}
 
 
 class Outbox:
@@ -91,7 +91,7 @@ def record(
     status: str = "Running",
     revision: int = 0,
     node: str = "",
-    landed: tuple[int, str] | tuple[int, str, float] | None = None,
+    acknowledged: tuple[int, str] | tuple[int, str, float] | None = None,
     *,
     runs: int = 1,
     ago: float = 0.0,
@@ -101,19 +101,18 @@ def record(
     renewed: float | None = None,
     asked: bool = False,
 ) -> JobRecord:
-    """Of a job that was heard of so many seconds ago, when the test began. So it was when this landed, or then.
-    The lease of a run on a node that is dead or gone has just run out, that of another is in force."""
+    """Of a job that was heard of so many seconds ago, when the test began. So it was when this was acknowledged,
+    or then. The lease of a run on a node that is dead or gone has just run out, that of another is in force."""
     at = NOW - round(ago * SECOND)
     if renewed is None:
         renewed = {"dead": TOO_LONG, "gone": TOO_LONG, "old": 10}.get(node, 0)
-    acknowledged = None
-    if landed:
-        revision_landed, status_landed, *landed_ago = landed
-        landed_at = NOW - round(landed_ago[0] * SECOND) if landed_ago else at
-        acknowledged = Acknowledged(revision_landed, status_landed, landed_at)
+    last = None
+    if acknowledged:
+        last_revision, last_status, *last_ago = acknowledged
+        last = Acknowledged(last_revision, last_status, NOW - round(last_ago[0] * SECOND) if last_ago else at)
     pk = Task.objects.get(job_id=job).pk if task_id is None else task_id
     lease = NOW - round(renewed * SECOND) if node else 0
-    return JobRecord(job, revision, status, runs, at, node, pk, acknowledged, sent, message, lease, asked)
+    return JobRecord(job, revision, status, runs, at, node, pk, last, sent, message, lease, asked)
 
 
 def write(redis: Redis, *records: JobRecord) -> None:

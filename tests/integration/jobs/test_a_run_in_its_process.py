@@ -18,7 +18,7 @@ from executions.models import Task
 from tasks.conf import refresh_settings
 from tasks.jobs import Handle, TrackedJob, handle, message_header, tracked
 from tasks.jobs.delivery import recorder, reporter
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
@@ -91,7 +91,7 @@ def test_a_run_is_recorded_begun_and_ended_and_nothing_is_left_of_it(
     assert delivered(message, lambda job: 7) == 7
     begun, ended = JobReport("a", pk, 0, "Running"), JobReport("a", pk, 0, "Success", is_followed=False)
     assert reports == [begun, ended]
-    deliver(reports)
+    deliver_and_publish(reports)
     assert (known(redis)["tasks"], known(redis)["records"]) == ({"a": ("Success", 0, 0, "")}, {})
 
 
@@ -117,7 +117,7 @@ def test_whatever_a_job_raises_its_task_ends_as_error(
     offered = one(outbox)
     with pytest.raises(ValueError):
         delivered(offered, fail)
-    deliver(reports)
+    deliver_and_publish(reports)
     assert Task.objects.get().status == "Error"
     assert Task.objects.get().status_message.startswith("ValueError: " if message else "ValueError")
     assert not Task.objects.get().status_message.endswith(": ")
@@ -129,7 +129,7 @@ def test_whatever_a_job_of_a_chain_returns_its_task_ends(
     result: Any, redis: Redis, outbox: Outbox, reports: list[JobReport]
 ) -> None:
     delivered(chain_of_two(outbox), lambda job: result)
-    deliver(reports)
+    deliver_and_publish(reports)
     first = Task.objects.get(job_id="a")
     assert first.status in ("Success", "Error"), "it runs for ever"
     assert known(redis)["records"] == {}
@@ -140,7 +140,7 @@ def test_whatever_a_job_of_a_chain_returns_its_task_ends(
 @pytest.mark.parametrize("result", [None, "", "a \\u0000 b", "ä|\n", [1, {"deep": [True, None]}], 10**30])
 def test_what_is_json_is_handed_on_as_it_is(result: Any, outbox: Outbox, reports: list[JobReport]) -> None:
     delivered(chain_of_two(outbox), lambda job: result)
-    deliver(reports)
+    deliver_and_publish(reports)
     assert [one.args for one in outbox.messages] == [[result]]
 
 
@@ -182,7 +182,7 @@ def test_a_message_that_comes_again_to_a_redis_that_was_just_emptied_begins_no_s
 
     def work(job: Handle) -> None:
         runs.append("first")
-        deliver(reports)
+        deliver_and_publish(reports)
         redis.flushall()
         clock.move(1)
         alive(redis, this_node.name, clock)
@@ -296,7 +296,7 @@ def test_a_job_that_was_stopped_is_not_tried_again(
 
     with pytest.raises((Ignore, Reject)):
         delivered(message, work)
-    deliver(reports)
+    deliver_and_publish(reports)
     assert known(redis)["tasks"] == {"a": ("Stopped", 0, 0, "")}
     assert job_records().of(["a"])["a"].status == "Stopped"
 
@@ -319,7 +319,7 @@ def test_another_try_that_would_never_come_ends_its_job_at_once(
 ) -> None:
     with pytest.raises(Refused):
         delivered(one(outbox), lambda job: job.retry(**said))
-    deliver(reports)
+    deliver_and_publish(reports)
     status, revision, runs, message = known(redis)["tasks"]["a"]
     assert (status, revision, runs) == ("Error", 0, 0)
     assert message.startswith(f"Refused: another try of a.job: {why}")

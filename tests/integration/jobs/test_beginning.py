@@ -13,7 +13,7 @@ from django.db import OperationalError
 from executions.deletion import delete
 from executions.errors import DatabaseAway
 from executions.models import Task
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle import admission
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -103,8 +103,8 @@ def test_runs_whose_report_comes_too_late_are_counted_when_redis_has_forgotten_t
 ) -> None:
     """The report of the run before was held up, that of the last one was not, and then Redis came back older."""
     stands("j", "Scheduled", 3, 3)
-    deliver([JobReport("j", received.task_id, 5, "Scheduled", earlier_runs=5)])
-    deliver([JobReport("j", received.task_id, 4, "Scheduled", earlier_runs=4)])
+    deliver_and_publish([JobReport("j", received.task_id, 5, "Scheduled", earlier_runs=5)])
+    deliver_and_publish([JobReport("j", received.task_id, 4, "Scheduled", earlier_runs=4)])
     assert Task.objects.get().run_count == 5
     assert begin(received, "me").verdict == Verdict.EXHAUSTED
 
@@ -114,7 +114,7 @@ def test_a_copy_of_a_message_from_before_it_was_tried_again_exhausts_nothing(
 ) -> None:
     Job.objects.update(runs_before=5)
     stands("j", "Scheduled", 6, 6)
-    write(redis, record("j", "Scheduled", 6, runs=6, landed=(6, "Scheduled")))
+    write(redis, record("j", "Scheduled", 6, runs=6, acknowledged=(6, "Scheduled")))
     begun = begin(received, "me")
     assert (begun.verdict, begun.run.revision, begun.run.runs) == (Verdict.GO, 6, 7)
 
@@ -152,7 +152,7 @@ def test_a_job_that_runs_and_that_redis_has_forgotten_is_looked_for_and_runs_no_
     if left:
         write(redis, record("j", **left))
     assert begin(received, "me").verdict == Verdict.ALIVE
-    assert known(redis)["records"] == {"j": record("j", node=UNKNOWN, landed=(0, "Running"))}
+    assert known(redis)["records"] == {"j": record("j", node=UNKNOWN, acknowledged=(0, "Running"))}
     assert begin(received, "me").verdict == Verdict.ALIVE, "the process that runs it has its time to say so"
 
 
@@ -214,7 +214,7 @@ def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
         other = job_records().begin(received, "other")
         assert (other.verdict, other.run.revision) == (Verdict.GO, 1)
         assert job_records().settle(other.run, "Success", "") == 1
-        deliver([JobReport("j", received.task_id, 1, "Success")])
+        deliver_and_publish([JobReport("j", received.task_id, 1, "Success")])
 
     meanwhile(monkeypatch, run_to_its_end_elsewhere)
     assert begin(received, "me").verdict == Verdict.OVER
@@ -249,7 +249,7 @@ def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(received: ReceivedMes
     stands("j", "Stopped", 1, 1)
     for status in ("Pending", "Scheduled", "Running", "Success", "Error"):
         write(redis, record("j", status, 2, sent=False, node="me" if status == "Running" else ""))
-        deliver([JobReport("j", received.task_id, 2, status)])
+        deliver_and_publish([JobReport("j", received.task_id, 2, status)])
         assert known(redis)["tasks"] == {"j": ("Stopped", 1, 1, "")}
         assert known(redis)["records"] == {}, "the job is over"
 
@@ -257,14 +257,14 @@ def test_no_turn_of_a_job_opens_it_again_once_it_has_ended(received: ReceivedMes
 def test_a_person_opens_it_again(received: ReceivedMessage, redis: Redis) -> None:
     stands("j", "Error", 1, 1)
     assert retry_failed(Task.objects.get().execution_id) == 1
-    deliver([JobReport("j", received.task_id, 2, "Running")])
+    deliver_and_publish([JobReport("j", received.task_id, 2, "Running")])
     assert known(redis)["tasks"]["j"][:3] == ("Running", 2, 2)
 
 
 def test_a_turn_of_another_job_changes_no_task_of_its_number(received: ReceivedMessage, redis: Redis) -> None:
     """A record of another database in the same Redis, say, or a queue that outlived a restored backup."""
     write(redis, replace(record("j", "Success", node="me"), job="of another"))
-    deliver([JobReport("of another", received.task_id, 0, "Success")])
+    deliver_and_publish([JobReport("of another", received.task_id, 0, "Success")])
     assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
     assert known(redis)["records"] == {}
 
@@ -272,10 +272,12 @@ def test_a_turn_of_another_job_changes_no_task_of_its_number(received: ReceivedM
 def test_the_arguments_of_another_try_are_those_of_each_message_from_then_on(
     received: ReceivedMessage, redis: Redis, outbox: Outbox
 ) -> None:
-    deliver([JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))])
+    deliver_and_publish(
+        [JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))]
+    )
     job = Job.objects.get()
     assert (job.args, job.kwargs) == ([2], {"size": 10})
-    deliver([JobReport("j", received.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
+    deliver_and_publish([JobReport("j", received.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
     job.refresh_from_db()
     assert (job.args, job.kwargs) == ([2], {"size": 10})
 
@@ -339,7 +341,7 @@ def test_the_arguments_of_another_try_land_though_its_run_has_begun_by_then(
 ) -> None:
     """Both reports are reported at once, and the later one is what the task comes to."""
     waits = JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=LATER)
-    deliver(
+    deliver_and_publish(
         [JobReport("j", received.task_id, 0, "Running"), waits, JobReport("j", received.task_id, 1, "Running")]
     )
     job = Job.objects.get()

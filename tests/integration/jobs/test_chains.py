@@ -10,7 +10,7 @@ from django.db.models import RestrictedError
 
 from executions.models import Execution, Task
 from executions.reports import Report, report
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle import chains
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.retries import retry_failed
@@ -90,11 +90,11 @@ def test_a_job_whose_argument_was_lost_fails_and_ends_its_chain(redis: Redis, ou
 def test_a_job_whose_predecessor_has_a_record_waits_for_its_argument(redis: Redis, outbox: Outbox) -> None:
     """Somebody has reported its success while it runs."""
     waiting(outbox, "a", "b")
-    write(redis, record("a", node="live", landed=(0, "Running")))
+    write(redis, record("a", node="live", acknowledged=(0, "Running")))
     stands("a", "Success")
     recover_jobs(outbox.publish)
     assert statuses(redis)["b"] == WAITS
-    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
+    deliver_and_publish([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
     assert [list(one.args) for one in outbox.messages] == [[7, "b"]]
 
 
@@ -148,7 +148,7 @@ def test_a_job_that_was_handed_something_is_published_however_many_wait(
     for number in range(10):
         waiting(outbox, f"a{number}", f"b{number}")
     outbox.is_away = True
-    deliver([JobReport("a7", Task.objects.get(job_id="a7").pk, 0, "Success", result=7)])
+    deliver_and_publish([JobReport("a7", Task.objects.get(job_id="a7").pk, 0, "Success", result=7)])
     assert recover_jobs(outbox.publish) == Recovered(sent=1)
     assert [(one.job, list(one.args)) for one in outbox.messages] == [("b7", [7, "b7"])]
 
@@ -192,7 +192,7 @@ def test_a_job_that_has_a_message_is_not_ended_for_a_later_run_of_its_predecesso
 ) -> None:
     waiting(outbox, "a", "b", "c")
     a = Task.objects.get(job_id="a").pk
-    deliver([JobReport("a", a, 0, "Success", result=7)])
+    deliver_and_publish([JobReport("a", a, 0, "Success", result=7)])
     stands("b", "Running")
     report([Report(a, "Error", 1, "why")])
     recover_jobs(outbox.publish)
@@ -203,12 +203,12 @@ def test_a_chain_that_is_tried_again_goes_on_with_what_its_new_run_returns(redis
     execution = waiting(outbox, "a", "b")
     a = Task.objects.get(job_id="a").pk
     stands("a", "Error")
-    deliver([JobReport("a", a, 0, "Success", result="too late")])
+    deliver_and_publish([JobReport("a", a, 0, "Success", result="too late")])
     recover_jobs(outbox.publish)
     assert statuses(redis) == {"a": ("Error", ""), "b": BROKEN}
     assert retry_failed(execution.pk) == 2
     outbox.taken()
-    deliver([JobReport("a", a, 1, "Success", result="in time")])
+    deliver_and_publish([JobReport("a", a, 1, "Success", result="in time")])
     assert [(one.job, list(one.args)) for one in outbox.messages] == [("b", ["in time", "b"])]
 
 

@@ -11,7 +11,7 @@ from executions.errors import DatabaseAway
 from executions.models import Task
 from executions.reports import Report, report
 from tasks.jobs.delivery import hook as over_http
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
@@ -69,7 +69,7 @@ def chain(redis: Redis, outbox: Outbox, clock: Clock) -> Chain:
     execution = chained("a", "b", "c")
     aged(execution)
     outbox.taken()
-    write(redis, record("a", node="live", landed=(0, "Running")))
+    write(redis, record("a", node="live", acknowledged=(0, "Running")))
     return Chain(execution.tasks.get(job_id="a").pk, redis, outbox, clock)
 
 
@@ -87,7 +87,7 @@ def test_what_recovery_publishes_before_the_hook_has_answered_has_its_argument(c
         recover_jobs(chain.outbox.publish)
 
     core.meanwhile = apply_and_recover
-    assert deliver([chain.ended()]).count == 1
+    assert deliver_and_publish([chain.ended()]).count == 1
     assert chain.published() == [("b", [7, "b"])]
 
 
@@ -96,7 +96,7 @@ def test_a_report_that_is_applied_before_it_is_answered_moves_the_chain_at_once(
     status: str, chain: Chain, core: Target
 ) -> None:
     core.meanwhile = applied
-    assert deliver([chain.ended(status)]).count == 1
+    assert deliver_and_publish([chain.ended(status)]).count == 1
     if status == "Success":
         assert chain.published() == [("b", [7, "b"])]
     else:
@@ -116,7 +116,7 @@ def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PL
     settings: Settings,
 ) -> None:
     if answer == "none":
-        over_http.hook()._client.close()
+        over_http.hook().close()
         settings.REFRESH_REPORT_TIMEOUT_SECONDS = 0.3
         over_http.hook.cache_clear()
         core.hangs = str(chain.first)
@@ -124,7 +124,7 @@ def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PL
         core.answers[str(chain.first)] = int(answer)
     if is_applied == "before the answer":
         core.meanwhile = applied
-    deliver([chain.ended(status)])
+    deliver_and_publish([chain.ended(status)])
     if is_applied == "after the answer":
         assert chain.published() == []
         assert [chain.statuses()[job] for job in "bc"] == [("Pending", "")] * 2
@@ -149,9 +149,9 @@ def test_a_process_that_dies_between_handing_on_and_reporting_is_made_up_for(
 
     end = chain.ended()
     with monkeypatch.context() as patched:
-        patched.setattr(over_http.Hook, "deliver", die)
+        patched.setattr(over_http.Hook, "post", die)
         with pytest.raises(SystemExit):
-            deliver([end])
+            deliver_and_publish([end])
     assert (core.requests, chain.published()) == ([], [])
     core.meanwhile = applied
     assert chain.recovered() == Recovered(landed=1)
@@ -177,7 +177,7 @@ def test_a_chain_goes_on_with_the_result_of_the_run_that_stands(
     """The first run was taken for dead, and hands on late."""
     core.answers[str(chain.first)] = 202
     for revision in order:
-        deliver([chain.ended("Success", revision, result=f"of run {revision}")])
+        deliver_and_publish([chain.ended("Success", revision, result=f"of run {revision}")])
     stands("a", "Success", 1, 1)
     chain.recovered()
     assert chain.published() == [("b", ["of run 1", "b"])]
@@ -186,7 +186,7 @@ def test_a_chain_goes_on_with_the_result_of_the_run_that_stands(
 def test_what_an_earlier_run_handed_on_is_not_the_result_of_the_run_that_stands(
     chain: Chain, core: Target
 ) -> None:
-    deliver([chain.ended("Success", 0, result="of run 0")])
+    deliver_and_publish([chain.ended("Success", 0, result="of run 0")])
     chain.ended("Success", 1, result="of run 1")
     stands("a", "Success", 1, 1)
     recover_jobs(chain.outbox.publish)
@@ -197,9 +197,9 @@ def test_what_an_earlier_run_handed_on_is_not_the_result_of_the_run_that_stands(
 
 def test_what_is_handed_on_to_a_job_that_has_a_message_changes_nothing(chain: Chain, core: Target) -> None:
     core.meanwhile = applied
-    deliver([chain.ended("Success", 0, result="of run 0")])
+    deliver_and_publish([chain.ended("Success", 0, result="of run 0")])
     before = list(Job.objects.values())
-    deliver([chain.ended("Success", 1, result="of run 1")])
+    deliver_and_publish([chain.ended("Success", 1, result="of run 1")])
     assert list(Job.objects.values()) == before
     assert chain.published() == [("b", ["of run 0", "b"])]
 
@@ -211,9 +211,9 @@ def test_a_database_that_is_away_when_results_are_handed_on_is_told_and_nothing_
     with database_port() as port:
         port.away()
         with pytest.raises(DatabaseAway):
-            deliver([end])
+            deliver_and_publish([end])
     assert (core.requests, list(known(chain.redis)["records"])) == ([], ["a"])
-    assert deliver([end]).count == 1
+    assert deliver_and_publish([end]).count == 1
 
 
 def test_a_result_that_the_database_refuses_is_not_reported_and_the_others_are(chain: Chain, core: Target) -> None:
@@ -222,8 +222,8 @@ def test_a_result_that_the_database_refuses_is_not_reported_and_the_others_are(c
     core.meanwhile = applied
     bad = chain.ended(result="\x00")
     good = JobReport("other a", Task.objects.get(job_id="other a").pk, 0, "Success", result=8)
-    landed = deliver([bad, good])
-    assert (landed.count, landed.refused) == (1, [bad])
+    delivered = deliver_and_publish([bad, good])
+    assert (delivered.count, delivered.refused) == (1, [bad])
     assert core.asked() == [good.task_id]
     assert chain.published() == [("other b", [8, "other b"])]
 

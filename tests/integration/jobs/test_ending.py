@@ -28,7 +28,13 @@ from tests.integration.state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
-RUNS: dict[str, Any] = {"revision": 2, "node": "n-7-1", "ago": 60, "landed": (2, "Running"), "message": "layer 3"}
+RUNS: dict[str, Any] = {
+    "revision": 2,
+    "node": "n-7-1",
+    "ago": 60,
+    "acknowledged": (2, "Running"),
+    "message": "layer 3",
+}
 WAITS: dict[str, Any] = {"status": "Scheduled", "revision": 2, "ago": -60, "sent": False, "message": "OSError"}
 OVER: dict[str, Any] = {"status": "Success", "revision": 2, "node": "n-7-1", "ago": 60}
 ENDED: dict[str, Any] = {"status": "Stopped", "node": "", "ago": 0, "message": "it was revoked"}
@@ -52,8 +58,8 @@ WAITING = {
     ),
     "one that waits ends in the revision that it waits in": Case(WAITS, WAITS | ENDED),
     "one that waits to be run again after its node has died": Case(
-        WAITS | {"status": "Pending", "landed": (2, "Pending", 30)},
-        WAITS | ENDED | {"landed": (2, "Pending", 30)},
+        WAITS | {"status": "Pending", "acknowledged": (2, "Pending", 30)},
+        WAITS | ENDED | {"acknowledged": (2, "Pending", 30)},
     ),
     "one that runs had another message, and goes on": Case(RUNS, RUNS),
     "one that is over is over": Case(OVER, OVER),
@@ -61,7 +67,7 @@ WAITING = {
 }
 
 RUNNING = {
-    "one that runs ends": Case(RUNS, RUNS | ENDED | {"landed": (2, "Running", 60)}),
+    "one that runs ends": Case(RUNS, RUNS | ENDED | {"acknowledged": (2, "Running", 60)}),
     "one that waits had no run to be ended": Case(WAITS, WAITS),
     "one that is over is over": Case(OVER, OVER),
     "one that nobody knows anything of is left to the database": Case(None, None),
@@ -136,7 +142,7 @@ def test_send_again(name: str, redis: Redis, outbox: Outbox) -> None:
 
 LIMIT: dict[str, Any] = {
     "status": "Error",
-    "landed": (2, "Running", 60),
+    "acknowledged": (2, "Running", 60),
     "message": "TimeLimitExceeded: TimeLimitExceeded(2,)",
 }
 

@@ -8,8 +8,8 @@ import pytest
 
 from executions.errors import DatabaseAway, QueueUnavailable
 from executions.models import Task
-from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.delivery.landing import Landed
+from tasks.jobs.delivery.deliveries import Delivered
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models import Job
@@ -34,8 +34,8 @@ def report(job: str, status: str, revision: int = 0, message: str = "", result: 
     return JobReport(job, Task.objects.get(job_id=job).pk, revision, status, message, result)
 
 
-def all_of(count: int) -> Landed:
-    return Landed(count, refused=[])
+def all_of(count: int) -> Delivered:
+    return Delivered(count, refused=[])
 
 
 def args_of(*jobs: str) -> list[tuple[Sequence[Any], int | None]]:
@@ -48,7 +48,7 @@ def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Red
     recorded("begins", "ends", "tries again", "fails", "waits")
     stands("ends", "Running")
     ran = (0, "Running")
-    gone: dict[str, Any] = {"node": "n", "landed": ran}
+    gone: dict[str, Any] = {"node": "n", "acknowledged": ran}
     scheduled = record("tries again", "Scheduled", 1, ago=-30, sent=False)
     write(redis, record("begins", node="n"), record("ends", "Success", **gone), record("fails", "Error", **gone))
     write(redis, scheduled)
@@ -58,7 +58,7 @@ def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Red
         report("tries again", "Scheduled", 1, "OSError: not yet"),
         report("fails", "Error", 0, "ValueError: broken"),
     ]
-    assert deliver(reports) == all_of(4)
+    assert deliver_and_publish(reports) == all_of(4)
     assert known(redis) == state(
         {
             "begins": ("Running", 0, 0, ""),
@@ -68,8 +68,8 @@ def test_turns_become_reports_and_what_is_not_over_is_noted_as_landed(redis: Red
             "waits": ("Pending", 0, 0, ""),
         },
         [
-            record("begins", node="n", landed=ran),
-            record("tries again", "Scheduled", 1, ago=-30, sent=False, landed=(1, "Scheduled")),
+            record("begins", node="n", acknowledged=ran),
+            record("tries again", "Scheduled", 1, ago=-30, sent=False, acknowledged=(1, "Scheduled")),
         ],
     )
 
@@ -90,8 +90,8 @@ def test_turns_that_come_together_leave_what_they_would_have_left_one_by_one(red
         report("tries again", "Running", 1),
         report("is over", "Running"),
     ]
-    landed = deliver(reports)
-    assert (landed.left, landed.refused) == ((), [])
+    delivered = deliver_and_publish(reports)
+    assert (delivered.left, delivered.refused) == ((), [])
     assert known(redis) == state(
         {
             "ends": ("Success", 0, 0, ""),
@@ -99,7 +99,7 @@ def test_turns_that_come_together_leave_what_they_would_have_left_one_by_one(red
             "tries again": ("Running", 1, 1, ""),
             "is over": ("Stopped", 0, 0, "it was revoked"),
         },
-        [record("tries again", "Running", 1, node="n", landed=(1, "Running"))],
+        [record("tries again", "Running", 1, node="n", acknowledged=(1, "Running"))],
     )
 
 
@@ -107,14 +107,14 @@ def test_a_turn_that_comes_late_changes_no_task_and_lands_all_the_same(redis: Re
     recorded("j")
     stands("j", "Stopped", 2, 2)
     write(redis, record(status="Success", revision=1))
-    assert deliver([report("j", "Success", 1)]) == all_of(1)
+    assert deliver_and_publish([report("j", "Success", 1)]) == all_of(1)
     assert known(redis) == state({"j": ("Stopped", 2, 2, "")})
 
 
 def test_nothing_is_landed_without_a_query() -> None:
     with database_port() as port:
         port.away()
-        assert deliver([]) == all_of(0)
+        assert deliver_and_publish([]) == all_of(0)
 
 
 def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
@@ -125,7 +125,7 @@ def test_a_turn_that_the_database_refuses_stands_alone_and_is_not_acknowledged(
     write(redis, *(record(job, "Success", node="n") for job in jobs))
     tasks_refuse(f"OLD.id = {Task.objects.get(job_id='j4').pk}")
     reports = [report(job, "Success") for job in jobs]
-    assert deliver(reports) == Landed(8, refused=[reports[4]])
+    assert deliver_and_publish(reports) == Delivered(8, refused=[reports[4]])
     tasks = dict.fromkeys(jobs, ("Success", 0, 0, "")) | {"j4": ("Pending", 0, 0, "")}
     assert known(redis) == state(tasks, [record("j4", "Success", node="n")])
 
@@ -137,16 +137,16 @@ def test_a_database_that_is_away_acknowledges_nothing(redis: Redis, outbox: Outb
     with database_port() as port:
         port.away()
         with pytest.raises(DatabaseAway):
-            deliver(reports)
+            deliver_and_publish(reports)
     assert known(redis) == before
-    assert deliver(reports) == all_of(2)
+    assert deliver_and_publish(reports) == all_of(2)
 
 
 def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
     assert outbox.taken() == [("a", 0, 0)]
     write(redis, record("a", "Success", node="n"))
-    assert deliver([report("a", "Success", result={"layers": 7})]) == all_of(1)
+    assert deliver_and_publish([report("a", "Success", result={"layers": 7})]) == all_of(1)
     assert outbox.taken() == [("b", 0, 0)]
     assert args_of("a", "b", "c") == [(["a"], None), ([{"layers": 7}, "b"], 0), (["c"], None)]
     tasks = {job: ("Success" if job == "a" else "Pending", 0, 0, "") for job in "abc"}
@@ -155,14 +155,14 @@ def test_of_a_chain_the_next_gets_the_result_and_its_message_in_one_go(redis: Re
 
 def test_what_takes_no_result_gets_none(outbox: Outbox) -> None:
     chained("a", "b", takes_result=False)
-    deliver([report("a", "Success", result=7)])
+    deliver_and_publish([report("a", "Success", result=7)])
     assert args_of("a", "b") == [(["a"], None), (["b"], 0)]
     assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
 
 
 def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
     chained("a", "b")
-    deliver([report("a", "Running"), report("a", "Scheduled", 1)])
+    deliver_and_publish([report("a", "Running"), report("a", "Scheduled", 1)])
     assert outbox.taken() == [("a", 0, 0)]
     assert args_of("b") == [(["b"], None)]
 
@@ -171,7 +171,7 @@ def test_a_turn_that_is_no_end_moves_no_chain(outbox: Outbox) -> None:
 def test_all_that_is_left_of_a_broken_chain_is_stopped(status: str, redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
     chained("other a", "other b")
-    assert deliver([report("a", status, message="why")]) == all_of(1)
+    assert deliver_and_publish([report("a", status, message="why")]) == all_of(1)
     assert outbox.taken() == [("a", 0, 0), ("other a", 0, 0)]
     stopped = ("Stopped", 0, 0, "a job before it in its chain did not succeed")
     waits = ("Pending", 0, 0, "")
@@ -194,10 +194,10 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
     with monkeypatch.context() as patched:
         patched.setattr(job_records(), "acknowledge", die)
         with pytest.raises(QueueUnavailable):
-            deliver(reports)
+            deliver_and_publish(reports)
     between, rows = known(redis), args_of("a", "b")
     assert (between["tasks"]["a"], outbox.taken()) == ((status, 0, 0, "why"), [])
-    assert deliver(reports) == all_of(1)
+    assert deliver_and_publish(reports) == all_of(1)
     assert known(redis) == between | {
         "records": {},
         "published": {"a", "b"} if status == "Success" else {"a"},
@@ -208,11 +208,11 @@ def test_who_dies_between_the_commit_and_the_acknowledgement_is_reported_again_a
 
 def test_an_end_that_comes_again_when_its_chain_has_gone_on_changes_nothing(redis: Redis, outbox: Outbox) -> None:
     chained("a", "b", "c")
-    deliver([report("a", "Success", result=1)])
-    deliver([report("b", "Success", result=2)])
+    deliver_and_publish([report("a", "Success", result=1)])
+    deliver_and_publish([report("b", "Success", result=2)])
     before, rows = known(redis), args_of("a", "b", "c")
     outbox.taken()
-    assert deliver([report("a", "Success", result=1), report("b", "Success", result=2)]) == all_of(2)
+    assert deliver_and_publish([report("a", "Success", result=1), report("b", "Success", result=2)]) == all_of(2)
     assert (known(redis), args_of("a", "b", "c"), outbox.taken()) == (before, rows, [])
 
 
@@ -222,7 +222,7 @@ def test_many_ends_at_once_hand_on_each_its_own_result(outbox: Outbox) -> None:
         chained(job, job.replace("first", "then"))
     outbox.taken()
     reports = [report(job, "Success", result=job) for job in firsts]
-    assert deliver(reports) == all_of(30)
+    assert deliver_and_publish(reports) == all_of(30)
     thens = [job.arguments for job in Job.objects.filter(follows__isnull=False)]
     assert sorted(thens) == sorted([job, job.replace("first", "then")] for job in firsts)
     assert len(outbox.taken()) == 30
@@ -233,11 +233,11 @@ def test_an_end_that_comes_too_late_moves_no_chain(late: str, redis: Redis, outb
     """A second message of the first job was dropped, or its first run comes back from the dead."""
     chained("a", "b")
     outbox.taken()
-    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
+    deliver_and_publish([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result=7)])
     assert outbox.taken() == [("b", 0, 0)]
     before = known(redis)["tasks"], args_of("b")
-    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
-    deliver([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
+    deliver_and_publish([JobReport("a", Task.objects.get(job_id="a").pk, 0, late, "late")])
+    deliver_and_publish([JobReport("a", Task.objects.get(job_id="a").pk, 0, "Success", result="another")])
     assert (known(redis)["tasks"], args_of("b")) == before
 
 
@@ -245,5 +245,5 @@ def test_a_result_that_is_no_json_is_no_reason_not_to_land(redis: Redis, outbox:
     """Nobody of ours wrote it. Its end counts all the same."""
     recorded("j")
     broken = replace(record("j", "Success", node="n"), message="result: {oops")
-    deliver([JobReport.of(broken)])
+    deliver_and_publish([JobReport.of(broken)])
     assert known(redis)["tasks"] == {"j": ("Success", 0, 0, "result: {oops")}

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from executions.models import Task
 from tasks.jobs.delivery import hook as over_http
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tests.integration.jobs.situations import Outbox, known, record, recorded, write
 from tests.integration.jobs.target import Request, Target
@@ -59,8 +59,8 @@ def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_writt
         JobReport("ends", ends.pk, 0, "Success"),
         JobReport("fails", fails.pk, 3, "Error", "ValueError: no"),
     ]
-    landed = deliver(reports)
-    assert (landed.count, landed.left, landed.refused) == (2, [], [])
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, delivered.left, delivered.refused) == (2, [], [])
 
     def request(task: Task, body: dict[str, Any]) -> Request:
         path = f"/service/notifications/tasks/{task.pk}"
@@ -81,18 +81,18 @@ def test_a_status_change_is_posted_as_harbors_core_reads_it_and_nothing_is_writt
 def test_without_a_secret_no_authorization_is_sent(
     core: Target, settings: Settings, reports: list[JobReport]
 ) -> None:
-    over_http.hook()._client.close()
+    over_http.hook().close()
     settings.REFRESH_REPORT_AUTHORIZATION = ""
     over_http.hook.cache_clear()
-    deliver(reports[:1])
+    deliver_and_publish(reports[:1])
     assert [one.authorization for one in core.requests] == [None]
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_what_was_taken_is_acknowledged(status: int, core: Target, redis: Redis, reports: list[JobReport]) -> None:
     answer(core, reports[2], status)
-    landed = deliver(reports)
-    assert (landed.count, jobs(landed.left), core.asked()) == (5, [], ids(reports))
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left), core.asked()) == (5, [], ids(reports))
     assert in_progress(redis) == []
 
 
@@ -102,12 +102,12 @@ def test_a_refusal_that_may_pass_is_left_comes_last_and_holds_up_nobody(
 ) -> None:
     for number in (0, 2):
         answer(core, reports[number], status)
-    landed = deliver(reports)
-    assert (landed.count, jobs(landed.left), landed.why_left) == (3, ["a", "c"], f"it answered {status}")
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left), delivered.why_left) == (3, ["a", "c"], f"it answered {status}")
     assert core.asked() == ids(reports)
     assert in_progress(redis) == ["a", "c"]
     core.answers.clear()
-    assert deliver(landed.left).count == 2
+    assert deliver_and_publish(delivered.left).count == 2
     assert in_progress(redis) == []
 
 
@@ -125,9 +125,9 @@ def test_a_redirect_is_left_and_the_reason_says_where_to_and_what_to_change(
 ) -> None:
     answer(core, reports[0], status)
     core.location = location
-    landed = deliver(reports)
-    assert (landed.count, jobs(landed.left)) == (4, ["a"])
-    assert landed.why_left == f"it answered {status}, {told} is not followed: change REFRESH_REPORT_URL"
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left)) == (4, ["a"])
+    assert delivered.why_left == f"it answered {status}, {told} is not followed: change REFRESH_REPORT_URL"
     assert core.asked() == ids(reports), "it was not followed"
 
 
@@ -136,8 +136,8 @@ def test_what_nobody_wants_is_told_and_acknowledged(
     status: int, core: Target, redis: Redis, reports: list[JobReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     answer(core, reports[1], status)
-    landed = deliver(reports)
-    assert (landed.count, jobs(landed.left), jobs(landed.refused)) == (5, [], [])
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left), jobs(delivered.refused)) == (5, [], [])
     assert in_progress(redis) == []
     assert ours(caplog) == [f"Refused report 0 of a batch: the hook answered {status}"]
 
@@ -146,35 +146,35 @@ def test_a_change_that_lands_is_no_line_in_the_log(
     core: Target, reports: list[JobReport], caplog: pytest.LogCaptureFixture
 ) -> None:
     """There are two for each job."""
-    assert deliver(reports).count == 5
+    assert deliver_and_publish(reports).count == 5
     assert caplog.messages == []
 
 
 def test_a_target_that_is_not_there_is_asked_once_and_all_are_left_the_first_of_them_last(
     core: Target, settings: Settings, redis: Redis, reports: list[JobReport]
 ) -> None:
-    over_http.hook()._client.close()
+    over_http.hook().close()
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         settings.REFRESH_REPORT_URL = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
         over_http.hook.cache_clear()
-        landed = deliver(reports)
-    assert (landed.count, jobs(landed.left)) == (0, ["b", "c", "d", "e", "a"])
-    assert landed.why_left.startswith("ConnectError: ")
+        delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left)) == (0, ["b", "c", "d", "e", "a"])
+    assert delivered.why_left.startswith("ConnectError: ")
     assert in_progress(redis) == ["a", "b", "c", "d", "e"]
 
 
 def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_one_comes_last(
     core: Target, settings: Settings, redis: Redis, reports: list[JobReport]
 ) -> None:
-    over_http.hook()._client.close()
+    over_http.hook().close()
     settings.REFRESH_REPORT_TIMEOUT_SECONDS = 0.3
     over_http.hook.cache_clear()
     answer(core, reports[0], 500)
     core.hangs = str(reports[2].task_id)
-    landed = deliver(reports)
-    assert (landed.count, jobs(landed.left)) == (1, ["d", "e", "a", "c"])
-    assert landed.why_left.startswith("ReadTimeout: ")
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left)) == (1, ["d", "e", "a", "c"])
+    assert delivered.why_left.startswith("ReadTimeout: ")
     assert core.asked() == ids(reports[:3])
     assert in_progress(redis) == ["a", "c", "d", "e"]
 
@@ -186,10 +186,13 @@ def test_a_slow_target_takes_no_longer_than_a_call_may_and_keeps_what_it_has_tak
     core.delay = 0.2
     answer(core, reports[0], 500)
     begun = time.monotonic()
-    landed = deliver(reports)
+    delivered = deliver_and_publish(reports)
     assert time.monotonic() - begun >= 0.2
     asked = len(core.requests)
     assert asked in (1, 2), "none is sent once the time is over"
-    assert landed.count == asked - 1
-    assert (jobs(landed.left), landed.why_left) == (jobs([*reports[asked:], reports[0]]), "it answers too slowly")
-    assert in_progress(redis) == sorted(jobs(landed.left))
+    assert delivered.count == asked - 1
+    assert (jobs(delivered.left), delivered.why_left) == (
+        jobs([*reports[asked:], reports[0]]),
+        "it answers too slowly",
+    )
+    assert in_progress(redis) == sorted(jobs(delivered.left))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from executions.models import Task
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -88,7 +88,7 @@ def test_what_was_handed_on_counts(outbox: Outbox, calls: Calls) -> None:
     ]
     aged(start("SCAN", steps).execution)
     firsts = list(Task.objects.filter(job_id__startswith="a").order_by("pk"))
-    deliver([JobReport(task.job_id, task.pk, 0, "Success", result=LARGE * 2) for task in firsts])
+    deliver_and_publish([JobReport(task.job_id, task.pk, 0, "Success", result=LARGE * 2) for task in firsts])
     assert publish_recorded(calls.publish, after=[task.pk for task in firsts]) == 4
     assert calls.sizes == [[600]] * 4
 

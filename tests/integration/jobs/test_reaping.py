@@ -51,12 +51,12 @@ def record(task: Task, *parts: Any, at: int, acknowledged: str = "") -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """`record` is (revision, status, node), and how long ago it checked in; `landed` what is acknowledged."""
+    """`record` is (revision, status, node), and how long ago it checked in; `acknowledged` its last report."""
 
     record: tuple[int, str, str]
     hours_ago: float = 0.0
-    landed: tuple[int, str] | None = None
-    landed_hours_ago: float | None = None
+    acknowledged: tuple[int, str] | None = None
+    acknowledged_hours_ago: float | None = None
     then: Reaped = field(default_factory=Reaped)
     is_left: bool = True
     task: tuple[str, int, str] = ("Pending", 0, "")
@@ -68,41 +68,41 @@ CASES = {
     ),
     "its status is ahead: it is reported again, and forgotten, for it has ended": Case(
         (0, "Success", "n"),
-        landed=(0, "Running"),
+        acknowledged=(0, "Running"),
         then=Reaped(reported=1),
         is_left=False,
         task=("Success", 0, "why"),
     ),
     "its revision is ahead, though its code is behind": Case(
-        (1, "Scheduled", ""), landed=(0, "Error"), then=Reaped(reported=1), task=("Scheduled", 1, "why")
+        (1, "Scheduled", ""), acknowledged=(0, "Error"), then=Reaped(reported=1), task=("Scheduled", 1, "why")
     ),
     "only its check-in is ahead": Case(
         (0, "Running", "n"),
-        landed=(0, "Running"),
-        landed_hours_ago=30,
+        acknowledged=(0, "Running"),
+        acknowledged_hours_ago=30,
         then=Reaped(reported=1),
         task=("Running", 0, "why"),
     ),
     "equal and final: it is forgotten": Case(
-        (0, "Success", "n"), landed=(0, "Success"), then=Reaped(forgotten=1), is_left=False
+        (0, "Success", "n"), acknowledged=(0, "Success"), then=Reaped(forgotten=1), is_left=False
     ),
     "equal, not final, and heard of lately: it is left": Case(
-        (0, "Running", "n"), hours_ago=23.9, landed=(0, "Running"), landed_hours_ago=23.9
+        (0, "Running", "n"), hours_ago=23.9, acknowledged=(0, "Running"), acknowledged_hours_ago=23.9
     ),
     "equal, not final, and silent for a day: it fails, with that reason": Case(
         (0, "Running", "n"),
         hours_ago=24.1,
-        landed=(0, "Running"),
-        landed_hours_ago=24.1,
+        acknowledged=(0, "Running"),
+        acknowledged_hours_ago=24.1,
         then=Reaped(failed=1, reported=1),
         is_left=False,
         task=("Error", 0, "nothing was heard of it for 24 hours"),
     ),
     "behind a final status that has landed: it is forgotten": Case(
-        (0, "Running", "n"), landed=(0, "Stopped"), then=Reaped(taken=1), is_left=False
+        (0, "Running", "n"), acknowledged=(0, "Stopped"), then=Reaped(taken=1), is_left=False
     ),
     "behind a later revision that has landed: it is brought there": Case(
-        (0, "Running", "n"), landed=(1, "Pending"), then=Reaped(taken=1)
+        (0, "Running", "n"), acknowledged=(1, "Pending"), then=Reaped(taken=1)
     ),
 }
 
@@ -113,9 +113,9 @@ def test_each_row_of_the_table(name: str, redis: Redis, task: Task) -> None:
     now = job_records().memory().now
     at = now - round(case.hours_ago * HOUR)
     acknowledged = ""
-    if case.landed:
-        ago = case.hours_ago if case.landed_hours_ago is None else case.landed_hours_ago
-        acknowledged = f"{case.landed[0]} {case.landed[1]} {now - round(ago * HOUR)}"
+    if case.acknowledged:
+        ago = case.hours_ago if case.acknowledged_hours_ago is None else case.acknowledged_hours_ago
+        acknowledged = f"{case.acknowledged[0]} {case.acknowledged[1]} {now - round(ago * HOUR)}"
     redis.hset(JOBS, "j", record(task, *case.record, at=at, acknowledged=acknowledged))
     assert reap() == case.then
     assert (redis.hexists(JOBS, "j") == 1) is case.is_left
@@ -129,7 +129,7 @@ def test_a_job_that_had_begun_and_has_no_record_is_looked_for_and_not_ended(task
     Task.objects.filter(pk=task.pk).update(status="Running", status_code=2, status_revision=3, run_count=3)
     assert reap() == Reaped(lost=1)
     found = job_records().of(["j"])["j"]
-    assert (found.node, found.revision, found.runs, found.has_landed) == (UNKNOWN, 3, 4, True)
+    assert (found.node, found.revision, found.runs, found.is_delivered) == (UNKNOWN, 3, 4, True)
     assert reap() == Reaped()
     task.refresh_from_db()
     assert (task.status, task.status_revision) == ("Running", 3)

@@ -345,11 +345,11 @@ def test_what_has_ended_and_landed_is_forgotten_and_the_rest_is_noted(redis: Red
             }
         },
     )
-    landed = [("ended", 2, "Success"), ("ended otherwise", 2, "Success"), ("runs", 2, "Running")]
-    landed += [("further", 2, "Error"), ("noted before", 2, "Success"), ("gone", 1, "Success")]
-    landed += [("runs, as far as Redis was told", 2, "Error")]
-    landed += [("high", HUGE, "Success")]
-    assert faked[0].acknowledge(landed) == 3
+    delivered = [("ended", 2, "Success"), ("ended otherwise", 2, "Success"), ("runs", 2, "Running")]
+    delivered += [("further", 2, "Error"), ("noted before", 2, "Success"), ("gone", 1, "Success")]
+    delivered += [("runs, as far as Redis was told", 2, "Error")]
+    delivered += [("high", HUGE, "Success")]
+    assert faked[0].acknowledge(delivered) == 3
     assert whole_redis(redis) == {
         "jobs": {
             "runs": record(2, acknowledged=f"2 Running {NOW}"),

@@ -47,9 +47,9 @@ def forgotten(task: tuple[str, int, int], **parts: Any) -> Case:
 
 
 GIVEN_BACK = Recovered(given_back=1, landed=1, sent=1)
-AGAIN: dict[str, Any] = {"status": "Pending", "revision": 1, "landed": (1, "Pending"), "ago": 0}
+AGAIN: dict[str, Any] = {"status": "Pending", "revision": 1, "acknowledged": (1, "Pending"), "ago": 0}
 #: Whoever sends it has checked it in.
-SENT: dict[str, Any] = WAITS | {"landed": (1, "Scheduled", TOO_LONG), "ago": 0}
+SENT: dict[str, Any] = WAITS | {"acknowledged": (1, "Scheduled", TOO_LONG), "ago": 0}
 
 CASES = {
     "on a dead node: it waits again, in a new revision, and has one message": Case(
@@ -69,22 +69,22 @@ CASES = {
     "on a dead node, in a later revision than the one the database knows": Case(
         {"node": "dead", "revision": 2, "runs": 3},
         GIVEN_BACK,
-        {"status": "Pending", "revision": 3, "runs": 3, "landed": (3, "Pending")},
+        {"status": "Pending", "revision": 3, "runs": 3, "acknowledged": (3, "Pending")},
         task=("Pending", 1, 1),
         task_after=("Pending", 3, 3),
         sent=(3, 3),
     ),
     "on a dead node, and the database knows of a later one that waits: it waits in that": Case(
-        {"node": "dead", "landed": (0, "Running")},
+        {"node": "dead", "acknowledged": (0, "Running")},
         Recovered(given_back=1, landed=1, sent=1),
-        {"status": "Scheduled", "revision": 2, "landed": (2, "Scheduled")},
+        {"status": "Scheduled", "revision": 2, "acknowledged": (2, "Scheduled")},
         task=("Scheduled", 2, 2),
         sent=(2, 2),
     ),
     "on a dead node, and the database knows of a later one that ran: it waits in the next": Case(
-        {"node": "dead", "landed": (0, "Running")},
+        {"node": "dead", "acknowledged": (0, "Running")},
         GIVEN_BACK,
-        {"status": "Pending", "revision": 3, "landed": (3, "Pending")},
+        {"status": "Pending", "revision": 3, "acknowledged": (3, "Pending")},
         task=("Running", 2, 2),
         task_after=("Pending", 3, 3),
         sent=(3, 3),
@@ -95,12 +95,12 @@ CASES = {
         ("Success", 0, 0), **RUNS, node="dead"
     ),
     "on a dead node, and the database has the end of a later run": forgotten(
-        ("Error", 3, 2), landed=(2, "Running"), revision=2, node="dead"
+        ("Error", 3, 2), acknowledged=(2, "Running"), revision=2, node="dead"
     ),
     "runs, and its report is late: it is made again": Case(
         {"node": "live", "ago": TOO_LONG, "message": "layer 3"},
         Recovered(landed=1),
-        {"node": "live", "ago": TOO_LONG, "message": "layer 3", "landed": (0, "Running")},
+        {"node": "live", "ago": TOO_LONG, "message": "layer 3", "acknowledged": (0, "Running")},
         task=("Pending", 0, 0),
         task_after=("Running", 0, 0),
     ),
@@ -115,13 +115,13 @@ CASES = {
         ("Stopped", 1, 1), revision=2, node="dead"
     ),
     "has ended, and that is late: it is reported and forgotten": Case(
-        {"status": "Success", "node": "dead", "landed": (0, "Running"), "ago": TOO_LONG},
+        {"status": "Success", "node": "dead", "acknowledged": (0, "Running"), "ago": TOO_LONG},
         Recovered(landed=1),
         None,
         task_after=("Success", 0, 0),
     ),
     "has ended, and that may still be on its way": left(
-        ("Running", 0, 0), status="Success", node="dead", landed=(0, "Running"), ago=10
+        ("Running", 0, 0), status="Success", node="dead", acknowledged=(0, "Running"), ago=10
     ),
     "waits and was not sent: it is sent": Case(
         WAITS | {"sent": False}, Recovered(sent=1), SENT, task=("Scheduled", 1, 1), sent=(1, 1)
@@ -162,7 +162,7 @@ def test_what_becomes_of_a_job_and_a_second_pass_finds_nothing_to_do(
 def test_what_waits_and_was_neither_reported_nor_sent_is_both_in_two_passes(redis: Redis, outbox: Outbox) -> None:
     recorded("j")
     outbox.taken()
-    unknown = WAITS | {"landed": (0, "Running", 60), "message": "OSError: not yet"}
+    unknown = WAITS | {"acknowledged": (0, "Running", 60), "message": "OSError: not yet"}
     write(redis, record(**unknown, sent=False))
     assert [recover_jobs(outbox.publish) for _ in range(3)] == [
         Recovered(landed=1),
@@ -186,7 +186,7 @@ def test_a_host_and_a_process_number_that_are_used_again_hide_nobody_who_died(
     write(
         redis,
         *(
-            record(job, node=f"same-7-{job}", landed=(0, "Running"), renewed=renewed)
+            record(job, node=f"same-7-{job}", acknowledged=(0, "Running"), renewed=renewed)
             for job, renewed in leases.items()
         ),
     )

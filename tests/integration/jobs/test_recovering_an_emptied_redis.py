@@ -146,7 +146,7 @@ def test_a_run_whose_lease_ran_out_while_redis_was_away_is_given_back_when_it_ha
     recorded("j")
     outbox.taken()
     stands("j", "Running")
-    write(redis, record("j", node="dead", landed=(0, "Running")))
+    write(redis, record("j", node="dead", acknowledged=(0, "Running")))
     clock.move(60)
     signs_of_life_come(redis, since=clock.now, heard=clock.now)
     assert recover_jobs(outbox.publish) == Recovered()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from executions.reports import Report, report
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.task_state import Stand
@@ -49,7 +49,7 @@ def test_a_job_that_ends_while_it_is_being_given_back_has_ended(
         found = ask(task_ids)
         run = Run("j", task_ids[0], "dead", 0, 1)
         assert job_records().settle(run, end, "why") == 0
-        deliver([JobReport("j", run.task_id, 0, end, "why")])
+        deliver_and_publish([JobReport("j", run.task_id, 0, end, "why")])
         return found
 
     monkeypatch.setattr(job_recovery, "stands", ask_and_let_it_end)

@@ -49,7 +49,7 @@ def test_a_task_that_refuses_every_report_keeps_no_other_from_anything(
     kinds: dict[str, tuple[int, dict[str, Any]]] = {
         "runs": (700, {"node": "dead"}),
         "late": (600, {"node": "live", "ago": TOO_LONG}),
-        "waits": (500, WAITS | {"landed": None, "sent": False}),
+        "waits": (500, WAITS | {"acknowledged": None, "sent": False}),
     }
     jobs = {kind: [f"{kind} {number}" for number in range(count)] for kind, (count, _) in kinds.items()}
     recorded(*chain(*jobs.values()))
@@ -223,6 +223,6 @@ def test_a_database_that_goes_away_after_a_job_was_given_back_learns_of_it_a_mom
         Recovered(sent=1),
         Recovered(),
     ]
-    waits = record(status="Pending", revision=1, ago=-TOO_LONG, landed=(1, "Pending", 0))
+    waits = record(status="Pending", revision=1, ago=-TOO_LONG, acknowledged=(1, "Pending", 0))
     assert known(redis) == state({"j": ("Pending", 1, 1, "")}, [waits])
     assert outbox.taken() == [("j", 1, 1)]

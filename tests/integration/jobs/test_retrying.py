@@ -15,7 +15,7 @@ from executions.reports import Report, report
 from executions.rollup import refresh
 from executions.stops import stop
 from tasks.jobs import TrackedExecution, message_header
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -96,7 +96,7 @@ def runs_until_it_is_exhausted(message: Message) -> tuple[int, Run]:
             return count, run
         revision = job_records().settle(run, "Scheduled", "OSError")
         assert revision == run.revision + 1
-        deliver([JobReport(message.job, message.task_id, revision, "Scheduled", "OSError")])
+        deliver_and_publish([JobReport(message.job, message.task_id, revision, "Scheduled", "OSError")])
     raise AssertionError("it is never exhausted")
 
 
@@ -111,7 +111,7 @@ def test_it_has_all_its_attempts_again_and_no_more_each_time_it_is_tried_again(
         assert count == 3
         why = job_records().of(["j"])["j"].message
         assert why.endswith("times, which is as often as it may: see max_attempts")
-        deliver([JobReport("j", message.task_id, run.revision, "Error", why)])
+        deliver_and_publish([JobReport("j", message.task_id, run.revision, "Error", why)])
         assert all_known(redis)["tasks"] == {"j": ("Error", run.revision, run.revision, why)}
         assert all_known(redis)["records"] == {}
         assert retry_failed(execution.pk) == 1
@@ -122,7 +122,7 @@ def test_an_end_that_is_not_acknowledged_yet_swallows_no_new_message(redis: Redi
     execution = recorded("j")
     outbox.taken()
     stands("j", "Error")
-    write(redis, record_of("j", "Error", node="gone", ago=60, landed=(0, "Running")))
+    write(redis, record_of("j", "Error", node="gone", ago=60, acknowledged=(0, "Running")))
     redis.zadd("cache:execution:refresh:nodes", {"n": NOW})
     assert retry_failed(execution.pk) == 1
     verdict, run = begun(outbox.messages[0])
@@ -161,15 +161,15 @@ def test_the_rest_of_its_chain_waits_for_its_turn_again(redis: Redis, outbox: Ou
     execution = chained("a", "b", "c", "d")
     a = execution.tasks.get(job_id="a").pk
     b = execution.tasks.get(job_id="b").pk
-    deliver([JobReport("a", a, 0, "Success", result=1)])
-    deliver([JobReport("b", b, 0, "Error", "ValueError: no")])
+    deliver_and_publish([JobReport("a", a, 0, "Success", result=1)])
+    deliver_and_publish([JobReport("b", b, 0, "Error", "ValueError: no")])
     outbox.taken()
     assert retry_failed(execution.pk) == 3
     waits = dict.fromkeys("bcd", ("Pending", 1, 1, TRIED))
     assert all_known(redis) == state({"a": ("Success", 0, 0, "")} | waits, unpublished=["c", "d"])
     assert outbox.taken() == [("b", 1, 1)]
     assert recover_jobs(outbox.publish) == Recovered()
-    deliver([JobReport("b", b, 1, "Success", result=2)])
+    deliver_and_publish([JobReport("b", b, 1, "Success", result=2)])
     assert outbox.taken() == [("c", 1, 1)]
     args = [job.arguments for job in Job.objects.order_by("pk")]
     assert args == [["a"], [1, "b"], [2, "c"], ["d"]]
@@ -264,7 +264,7 @@ def test_a_job_that_runs_again_by_a_report_meanwhile_is_not_tried_again(database
     """What is tried again is decided under the locks of the tasks: neither it, nor what was stopped behind it."""
     execution = chained("a", "b", takes_result=False)
     a = execution.tasks.earliest("pk").pk
-    deliver([JobReport("a", a, 0, "Error")])
+    deliver_and_publish([JobReport("a", a, 0, "Error")])
     outbox.taken()
     runs = "status = 'Running', status_code = 2, status_revision = 1, end_time = NULL"
     with psycopg.connect(servers.postgres.url_for(database)) as other:
@@ -360,10 +360,10 @@ def test_a_unique_job_is_not_tried_again_beside_another_and_takes_its_key_again(
         return [NewJob("a.job", ["x"], is_unique=True), NewJob("b.job")]
 
     first = start("SCAN", [unique()]).execution
-    deliver([JobReport(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
+    deliver_and_publish([JobReport(one.job_id, one.pk, 0, "Error") for one in first.tasks.order_by("pk")[:1]])
     second = start("SCAN", [unique()]).execution
     assert retry_failed(first.pk) == 0
-    deliver([JobReport(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
+    deliver_and_publish([JobReport(one.job_id, one.pk, 0, "Error") for one in second.tasks.order_by("pk")[:1]])
     assert retry_failed(first.pk) == 2
     with pytest.raises(AlreadyUnderWay):
         start("SCAN", [unique()])

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from executions.deletion import delete
 from executions.errors import AlreadyUnderWay, Contended
 from executions.models import Execution, Task
-from tasks.jobs.delivery.deliveries import deliver
+from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.retries import retry_failed
@@ -39,7 +39,7 @@ def started(argument: Any = "x") -> Execution:
 def failed(argument: Any = "x") -> Execution:
     execution = started(argument)
     task = execution.tasks.get()
-    deliver([JobReport(task.job_id, task.pk, 0, "Error")])
+    deliver_and_publish([JobReport(task.job_id, task.pk, 0, "Error")])
     return execution
 
 
@@ -123,7 +123,7 @@ def test_a_job_that_lost_its_key_wants_the_one_it_was_started_with() -> None:
 
 def fails(execution: Execution, *arguments: str) -> None:
     found = execution.tasks.filter(job__args__0__in=arguments)
-    deliver([JobReport(task.job_id, task.pk, task.status_revision, "Error") for task in found])
+    deliver_and_publish([JobReport(task.job_id, task.pk, task.status_revision, "Error") for task in found])
 
 
 def test_two_executions_that_want_keys_of_each_other_do_not_deadlock(database: str) -> None:

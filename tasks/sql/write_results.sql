@@ -3,14 +3,14 @@
 -- :task_ids bigint[]  :revisions bigint[]  :results text[] (JSON)
 --
 -- A job that takes no result gets only the revision, which says that its turn may have come. A later run replaces the
--- result of an earlier run until the following job has a message. Of one run the first result stays. So handing on
--- again, late or out of order changes nothing. Whether the run is the current one is checked when the following job is
--- published.
+-- result of an earlier run until the following job has a message. Of one run the first result stays. So writing a
+-- result again, late or out of order changes nothing. Whether the run is the current one is checked when the following
+-- job is published.
 WITH given AS (
     SELECT DISTINCT ON (g.task_id) g.task_id, g.revision, g.result
     FROM unnest(%(task_ids)s::bigint[], %(revisions)s::bigint[], %(results)s::text[])
-        WITH ORDINALITY AS g (task_id, revision, result, turn)
-    ORDER BY g.task_id, g.revision DESC, g.turn
+        WITH ORDINALITY AS g (task_id, revision, result, position)
+    ORDER BY g.task_id, g.revision DESC, g.position
 ),
 following AS MATERIALIZED (
     SELECT j.task_id, g.revision, g.result
