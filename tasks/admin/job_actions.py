@@ -11,7 +11,7 @@ from executions.errors import Contended, DatabaseAway, QueueUnavailable
 from tasks.admin.refresh_action import executions, some
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.overview.selection import Chosen, choose, for_each
+from tasks.jobs.overview.selection import Selection, for_each, select
 from tasks.queue.connection import absence_remembered
 
 MOST = 100
@@ -48,14 +48,14 @@ def retry_now(request: HttpRequest, ids: Sequence[int]) -> None:
         messages.success(request, f"{jobs} of {executions(len(tried))} will be tried again.")
 
 
-def _meant(request: HttpRequest, ids: Sequence[int]) -> Chosen:
+def _meant(request: HttpRequest, ids: Sequence[int]) -> Selection:
     """What can be done with them; nothing, if they are too many."""
     if len(ids) > MOST:
         messages.error(
             request,
             f"Nothing was done: {MOST:,} at once is the most. `manage.py refresh_jobs` takes any number.",
         )
-    these = choose(ids if len(ids) <= MOST else ())
+    these = select(ids if len(ids) <= MOST else ())
     if these.without_jobs:
         messages.warning(request, f"Without jobs, so left alone: {some(these.without_jobs)}.")
     return these

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from executions.admin.cells import NOTHING, OF_ONE_EXECUTION, duration, label, status_label, task_link
 from executions.status import Status, is_final
-from tasks.jobs.overview.inspection import Seen
+from tasks.jobs.overview.inspection import JobInspection
 from tasks.jobs.records.attachments import RESULT
 from tasks.models.job import Job
 
@@ -45,7 +45,7 @@ def pretty(value: Any) -> SafeString | str:
     return format_html('<pre class="text-sm whitespace-pre-wrap break-all">{}</pre>', text)
 
 
-def node_label(seen: Seen) -> SafeString | str:
+def node_label(seen: JobInspection) -> SafeString | str:
     record = seen.record
     if not record.is_running:
         return f"No node: it is {record.status}"
@@ -55,7 +55,7 @@ def node_label(seen: Seen) -> SafeString | str:
     return format_html('<span class="inline-flex gap-2 items-center">{} {}</span>', record.node, silent)
 
 
-def heard(seen: Seen) -> str:
+def heard(seen: JobInspection) -> str:
     """When, and what it said. What it hands on in its chain is no message."""
     message = "" if seen.record.message.startswith(RESULT) else seen.record.message
     seconds = round(abs(seen.ago))

@@ -11,7 +11,7 @@ from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import is_final
 from tasks.admin import job_cells
-from tasks.jobs.overview.inspection import Seen, look_at
+from tasks.jobs.overview.inspection import JobInspection, inspect_job
 from tasks.models.job import Job
 
 OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
@@ -31,16 +31,16 @@ def job_of(task: Task) -> Job | None:
     return job
 
 
-def seen_of(task: Task) -> Seen | str:
+def seen_of(task: Task) -> JobInspection | str:
     """What Redis knows of it now, or why there is nothing to tell; empty if it is over. Asked once a page."""
     known: dict[str, Any] = task.__dict__
     if "seen" not in known:
         nothing = "" if is_final(task.status) else "No worker has begun it."
         try:
-            known["seen"] = look_at(task.job_id) or nothing
+            known["seen"] = inspect_job(task.job_id) or nothing
         except QueueUnavailable as exc:
             known["seen"] = f"Redis is away, and nobody else knows. {exc}"
-    seen: Seen | str = known["seen"]
+    seen: JobInspection | str = known["seen"]
     return seen
 
 
@@ -51,9 +51,9 @@ def _job(task: Task) -> Job:
     raise Job.DoesNotExist
 
 
-def _seen(task: Task) -> Seen:
+def _seen(task: Task) -> JobInspection:
     seen = seen_of(task)
-    if isinstance(seen, Seen):
+    if isinstance(seen, JobInspection):
         return seen
     raise Job.DoesNotExist
 
@@ -64,7 +64,7 @@ class WithJob(ModelAdmin):
         if obj is None or job_of(obj) is None:
             return shown
         seen = seen_of(obj)
-        now = [NOW] if isinstance(seen, Seen) else [NOTHING_SEEN] if seen else []
+        now = [NOW] if isinstance(seen, JobInspection) else [NOTHING_SEEN] if seen else []
         return [shown[0], *now, JOB, *shown[1:]]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -1,5 +1,4 @@
-"""Begin: decide about a message that has come to a worker: whether its job runs here and now, in which
-revision."""
+"""Admission: decide whether the job of a received message runs here and now, and in which revision."""
 
 import time
 from dataclasses import replace
@@ -7,7 +6,7 @@ from dataclasses import replace
 from executions.database import absence_translated
 from executions.errors import JobChanged
 from executions.status import Status
-from tasks.jobs.lifecycle.task_state import Stand, stand_of
+from tasks.jobs.lifecycle.task_state import TaskState, task_state_of
 from tasks.jobs.records.attachments import contents_of
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records
@@ -38,32 +37,35 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
         if begun.verdict != Verdict.GO:
             return begun
         try:
-            stand = stand_of(received.task_id, received.job)
-            begun = _with_later_arguments(begun, stand, told)
+            state = task_state_of(received.task_id, received.job)
+            begun = _with_later_arguments(begun, state, told)
         except BaseException:  # the job's code was not called, whatever kept the database from answering
             records.undo(begun)
             raise
-        if stand is None or stand.is_over or _is_foreign(received, stand):
+        if state is None or state.is_final:
             records.undo(begun, instead="")
-            return replace(begun, verdict=Verdict.FOREIGN if stand and not stand.is_over else Verdict.OVER)
-        if stand.is_running and stand.revision >= begun.run.revision:
+            return replace(begun, verdict=Verdict.OVER)
+        if _is_foreign(received, state):
+            records.undo(begun, instead="")
+            return replace(begun, verdict=Verdict.FOREIGN)
+        if state.is_running and state.revision >= begun.run.revision:
             # another run of the job has begun, and Redis has lost its record
-            records.undo(begun, instead=stand.looked_for(records.memory().now).text)
+            records.undo(begun, instead=state.record_on_unknown_node(records.memory().now).text)
             return replace(begun, verdict=Verdict.ALIVE)
         took_too_long = time.monotonic() - since > records.conf.node_ttl / 2
-        if stand.revision <= begun.run.revision and not took_too_long:
-            return _counted(begun, stand)
+        if state.revision <= begun.run.revision and not took_too_long:
+            return _counted(begun, state)
         records.undo(begun)
-        received = replace(received, revision=stand.revision, runs=stand.runs)
+        received = replace(received, revision=state.revision, runs=state.runs)
     raise JobChanged
 
 
-def _counted(begun: Begun, stand: Stand) -> Begun:
+def _counted(begun: Begun, state: TaskState) -> Begun:
     """Correct the number of runs: a Redis with older data may have counted fewer than the database."""
     records, run = job_records(), begun.run
-    runs = max(run.runs - 1, stand.runs + stand.is_running)
-    if runs >= stand.may_begin:
-        often = "once" if stand.may_begin == 1 else f"{stand.may_begin} times"
+    runs = max(run.runs - 1, state.runs + state.is_running)
+    if runs >= state.may_begin:
+        often = "once" if state.may_begin == 1 else f"{state.may_begin} times"
         why = f"it has begun {often}, which is as often as it may: see max_attempts"
         is_ended = records.settle(run, Status.ERROR, why) is not None
         return replace(begun, verdict=Verdict.EXHAUSTED if is_ended else Verdict.ALIVE, why=why)
@@ -74,20 +76,20 @@ def _counted(begun: Begun, stand: Stand) -> Begun:
     return replace(begun, run=replace(run, runs=runs + 1))
 
 
-def _with_later_arguments(begun: Begun, stand: Stand | None, told: int) -> Begun:
+def _with_later_arguments(begun: Begun, state: TaskState | None, told: int) -> Begun:
     """Add the arguments of a later message: from the latest try that the database knows of, or from a later one
     that only Redis knows yet."""
-    if stand is None:
+    if state is None:
         return begun
     before = JobRecord.read(begun.run.job, begun.before)
-    if before and before.revision > max(told, stand.revision) and (arguments := contents_of(before).arguments):
+    if before and before.revision > max(told, state.revision) and (arguments := contents_of(before).arguments):
         return replace(begun, arguments=arguments, are_unreported=True)
-    if stand.revision <= told:
+    if state.revision <= told:
         return begun
     with absence_translated():
-        job = Job.objects.get(pk=stand.task_id)
+        job = Job.objects.get(pk=state.task_id)
     return replace(begun, arguments=(list(job.arguments), job.kwargs))
 
 
-def _is_foreign(received: ReceivedMessage, stand: Stand) -> bool:
-    return bool(received.database and stand.database) and received.database != stand.database
+def _is_foreign(received: ReceivedMessage, state: TaskState) -> bool:
+    return bool(received.database and state.database) and received.database != state.database

@@ -1,4 +1,4 @@
-"""End: record the end of a job that was ended from outside, before it began or while it ran.
+"""Ends from outside: record that a job was ended before it began or while it ran.
 
 Only the end is recorded. The main process of a worker does not use the database, so recovery reports it.
 """
@@ -45,7 +45,7 @@ def send_again(job: str, task_id: int, revision: int) -> bool:
         return records.add(
             [JobRecord(job, revision, Status.PENDING, 0, now, "", task_id, None, sent=False, message="")]
         ) == [True]
-    waits = not known.is_running and not known.is_final and known.revision == revision
+    waits = known.is_waiting and known.revision == revision
     return waits and records.replace([(known, replace(known, sent=False))]) == [True]
 
 

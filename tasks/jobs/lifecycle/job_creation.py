@@ -1,4 +1,4 @@
-"""Start: record an execution and its jobs, all or nothing, and ask for their messages after the commit."""
+"""Creation of jobs: record an execution and its jobs, all or nothing, and publish them after the commit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from executions.errors import AlreadyUnderWay, Refused
 from executions.models import Execution
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_let_go, retry_on_conflict
+from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
 from tasks.models.job import Job
 from tasks.queue.sets import sized_pages
 
@@ -27,7 +27,7 @@ BATCH_SIZE = 4_000_000
 
 @dataclass(frozen=True)
 class NewJob:
-    """`takes_result`: it takes the result of the job before it in its chain, as its first argument."""
+    """A job to be recorded. `takes_result`: its first argument is the result of the job before it in its chain."""
 
     name: str
     args: Sequence[Any] = ()
@@ -59,9 +59,9 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
 
     1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
-       nothing has to free the key, so no crash can leave it taken.
+       nothing has to release the key, so no crash can leave it taken.
     2. Write execution, tasks and jobs in one transaction.
-    3. After the commit, ask for the messages. An execution without jobs has succeeded at once.
+    3. After the commit, publish the jobs. An execution without jobs has succeeded at once.
 
     What if the process dies before the commit: nothing happened. After it: recovery publishes the recorded jobs
     that have no message (publication.py).
@@ -78,7 +78,7 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
 def _record(
     vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any], sizes: dict[str, int]
 ) -> Started:
-    _, held = lock_and_let_go(job.key for one in chains for job in one)
+    _, held = lock_and_release(job.key for one in chains for job in one)
     fresh: list[Chain] = []
     left_out: list[Chain] = []
     for one in chains:

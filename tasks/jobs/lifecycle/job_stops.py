@@ -1,4 +1,4 @@
-"""Stop the jobs of an execution: waiting jobs do not begin any more, running jobs are asked to stop."""
+"""Stops of jobs: waiting jobs do not begin any more, running jobs are asked to stop."""
 
 from collections.abc import Sequence
 from typing import Any

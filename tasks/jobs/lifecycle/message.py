@@ -6,13 +6,13 @@ from typing import Any
 
 from tasks.models.job import Job
 
-#: The option of a message that shall run later. It applies to the first run of a job only.
+#: The option of a job that runs later. It applies to its first run only.
 LATER = "countdown"
 
 
 @dataclass(frozen=True)
 class Message:
-    """An order to run this job. `database` is the name of the database that has the job."""
+    """The published message: run this job. `database` is the name of the database that has the job."""
 
     job: str
     task_id: int

@@ -1,4 +1,4 @@
-"""Publish: send a message for every recorded job that has none."""
+"""Publication: send a message for every recorded job that has none."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import LATER, Message, Publish
-from tasks.jobs.records.records import Memory, job_records
+from tasks.jobs.records.records import PAGE, Memory, job_records
 from tasks.jobs.records.redis_memory import note, remember
 from tasks.jobs.repair.tally import in_halves
 from tasks.jobs.runtime import broker
@@ -29,8 +29,7 @@ from tasks.queue.sets import pages, sized_pages
 
 log = logging.getLogger("harbor_refresh")
 
-#: The most jobs, and the most bytes of arguments, in one page. A job with more bytes is a page by itself.
-PAGE = 500
+#: The most bytes of arguments in one page of PAGE jobs or less. A job with more bytes is a page by itself.
 PAGE_BYTES = 8_000_000
 
 
@@ -72,7 +71,7 @@ def publish_recorded(
 def _publish_all(publish: Publish) -> int:
     """Publish all jobs whose turn it is, page by page. Before that, end chains that were broken."""
     a_moment_ago = Q(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
-    behind = _behind_success_with_the_rest_ended()
+    behind = _waiting_behind_success()
     count, last = _publish_these(publish, Q(pk__in=behind) & a_moment_ago), 0
     while True:
         ready = unpublished().filter(MAY_HAVE_ITS_TURN, ITS_TURN, a_moment_ago, pk__gt=last)[:PAGE]
@@ -83,8 +82,8 @@ def _publish_all(publish: Publish) -> int:
         last = pages[-1][-1]
 
 
-def _behind_success_with_the_rest_ended() -> list[int]:
-    """Return the jobs that wait behind a task that has succeeded. End those whose turn will never come: the task
+def _waiting_behind_success() -> list[int]:
+    """Return the jobs that wait behind a task that has succeeded. End jobs whose turn will never come: the task
     before them has not succeeded, or its result was lost."""
     waiting = waiting_behind_ended()
     broken = [one.before_id for one in waiting if not one.is_behind_success]
@@ -119,8 +118,7 @@ def in_pages(jobs: Any) -> Iterator[list[int]]:
 
 def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[JobReport]]:
     """Send the messages of these jobs, which are `publishable`. Returns the memory, which the caller notes, and
-    the reports that result: a job whose message says "later" is Scheduled, a job that can have no message has
-    failed.
+    the reports that result: a job that runs later is Scheduled, a job whose message cannot be made has failed.
     """
     remembered = remember()
     before = remembered.memory
@@ -154,7 +152,7 @@ def _bytes_of(column: str) -> Any:
 BYTES = _bytes_of("args") + _bytes_of("kwargs") + Coalesce(_bytes_of("handed_on"), 0)
 
 #: In a chain, only the job whose turn it is: the task before it has succeeded, and the result that the job takes
-#: was handed on by the current run of that task, or by a later one.
+#: was written by the current run of that task, or by a later one.
 ITS_TURN = Q(follows=None) | (
     Q(follows__task__status=Status.SUCCESS)
     & (Q(takes_result=False) | Q(handed_on_revision__gte=F("follows__task__status_revision")))

@@ -1,4 +1,4 @@
-"""Retry: run the failed jobs of an execution once more, each in a new revision."""
+"""Retries: run the failed jobs of an execution once more, each in a new revision."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from executions.rollup import refresh
 from executions.status import Status
 from tasks.database import run
 from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.unique_keys import lock_and_let_go, retry_on_conflict
+from tasks.jobs.lifecycle.unique_keys import lock_and_release, retry_on_conflict
 from tasks.models.job import Job
 
 IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
@@ -62,7 +62,7 @@ def _locked_for_another_try(execution_id: int) -> list[Job]:
     seen = _find(execution_id)
     unique = Job.objects.filter(pk__in=seen, unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
-    locked, held = lock_and_let_go(keys.values(), seen)
+    locked, held = lock_and_release(keys.values(), seen)
     free = [pk for pk in locked if keys.get(pk) not in held]
     found = _find(execution_id, free)
     return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))

@@ -10,7 +10,7 @@ from tasks.jobs.records.record import UNKNOWN, Acknowledged, JobRecord
 
 
 @dataclass(frozen=True)
-class Stand:
+class TaskState:
     """The state of a task and its job in the database."""
 
     task_id: int
@@ -22,15 +22,15 @@ class Stand:
     database: str
 
     @property
-    def is_over(self) -> bool:
+    def is_final(self) -> bool:
         return is_final(self.status)
 
     @property
     def is_running(self) -> bool:
         return self.status == Status.RUNNING
 
-    def looked_for(self, now: int) -> JobRecord:
-        """Return a record for a job that runs and has none in Redis: its process has a ttl to replace it."""
+    def record_on_unknown_node(self, now: int) -> JobRecord:
+        """Return a record for a job that runs and has none in Redis. Its process has a ttl to replace it."""
         acknowledged = Acknowledged(self.revision, self.status, now)
         return JobRecord(
             self.job,
@@ -47,17 +47,22 @@ class Stand:
         )
 
 
-def stands(task_ids: Sequence[int]) -> dict[int, Stand]:
+def task_states(task_ids: Sequence[int]) -> dict[int, TaskState]:
     """Return the states by task, without tasks that are gone. Raises DatabaseAway."""
     if not task_ids:
         return {}
     with absence_translated():
-        rows = run("standing_jobs", task_ids=list(task_ids))
-    known = [Stand(*(*row[:-1], str(row[-1] or ""))) for row in rows]
-    return {stand.task_id: stand for stand in known}
+        rows = run("task_states", task_ids=list(task_ids))
+    known = [TaskState(*(*row[:-1], str(row[-1] or ""))) for row in rows]
+    return {state.task_id: state for state in known}
 
 
-def stand_of(task_id: int, job: str) -> Stand | None:
+def task_state_of(task_id: int, job: str) -> TaskState | None:
     """Return the state of this job; None if the task is gone or belongs to another job."""
-    stand = stands([task_id]).get(task_id)
-    return stand if stand and stand.job == job else None
+    state = task_states([task_id]).get(task_id)
+    return state if state and state.job == job else None
+
+
+def has_ended(state: TaskState | None, job: str) -> bool:
+    """Whether the job has ended: its task is final, was deleted or belongs to another job."""
+    return state is None or state.job != job or state.is_final

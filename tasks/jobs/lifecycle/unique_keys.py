@@ -1,5 +1,5 @@
 """The keys of unique jobs. A job holds its key until its task is final and another job wants the key. Nothing has
-to free it, so no crash can leave it taken."""
+to release it, so no crash can leave it taken."""
 
 import hashlib
 import json
@@ -25,13 +25,15 @@ def key_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def lock_and_let_go(keys: Iterable[str | None], task_ids: Sequence[int] = ()) -> tuple[list[int], set[str | None]]:
-    """Lock the final tasks among these and among the holders of the keys; free the keys of their jobs.
+def lock_and_release(
+    keys: Iterable[str | None], task_ids: Sequence[int] = ()
+) -> tuple[list[int], set[str | None]]:
+    """Lock the final tasks among these and among the holders of the keys; release the keys of their jobs.
 
     Returns the locked tasks, and the keys that are still held because their jobs are queued or running.
 
     1. One statement locks the tasks, in id order.
-    2. The next statement frees the keys. Its snapshot is newer than the locks, and nothing can run these tasks
+    2. The next statement releases the keys. Its snapshot is newer than the locks, and nothing can run these tasks
        again before the transaction ends.
     3. A last query reads which keys are held. A key that another job has taken meanwhile counts as held.
 
@@ -45,7 +47,7 @@ def lock_and_let_go(keys: Iterable[str | None], task_ids: Sequence[int] = ()) ->
     locked = [pk for (pk,) in run("lock_final_tasks", task_ids=list(task_ids), keys=wanted)]
     if not wanted:
         return locked, set()
-    run("let_go_of_keys", task_ids=locked, keys=wanted)
+    run("release_keys", task_ids=locked, keys=wanted)
     holders = Job.objects.filter(unique_key__in=wanted, holds_key=True)
     return locked, set(holders.values_list("unique_key", flat=True))
 

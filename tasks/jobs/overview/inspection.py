@@ -1,4 +1,4 @@
-"""Look: what jobs are doing at this moment. Changes nothing."""
+"""Inspections: what jobs do at this moment. They change nothing."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,26 +13,26 @@ from tasks.queue import execution_queue
 
 
 @dataclass
-class Look:
-    """Jobs in progress by status, and by the node they run on; and what waits.
+class Inspection:
+    """Counts of jobs in progress, by status and by the node they run on, and of waiting jobs.
 
-    `not_landed`: in progress, and the database does not know their last turn yet. `unsent`: recorded, their turn,
-    and without a message. `in_chains`: wait for the job before them.
+    `undelivered`: jobs in progress whose last report is not delivered yet. `unsent`: recorded jobs that may run
+    and have no message. `in_chains`: jobs that wait for the job before them.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
     nodes: Counter[str] = field(default_factory=Counter)
     live: Sequence[str] = ()
-    not_landed: int = 0
+    undelivered: int = 0
     unreadable: int = 0
     unsent: int = 0
     in_chains: int = 0
 
 
-def look() -> Look:
-    """Reads the records a page at a time and keeps the numbers alone. A record that comes twice, because others
-    come and go meanwhile, is counted twice."""
-    total = Look()
+def inspect() -> Inspection:
+    """Count the jobs, a page of records at a time. A record that comes twice, because records are added and
+    deleted meanwhile, is counted twice."""
+    total = Inspection()
     for page in job_records().all():
         for _, record in page:
             _count(record, total)
@@ -42,29 +42,29 @@ def look() -> Look:
     return total
 
 
-def _count(record: JobRecord | None, total: Look) -> None:
+def _count(record: JobRecord | None, total: Inspection) -> None:
     if record is None:
         total.unreadable += 1
         return
     total.statuses[record.status] += 1
-    total.not_landed += not record.is_delivered
+    total.undelivered += not record.is_delivered
     if record.is_running:
         total.nodes[record.node] += 1
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A job in progress. `ago` is in seconds, and below 0 for one that is to run later."""
+class JobInspection:
+    """A job in progress. `ago` is when it checked in, in seconds; below 0 for a job that runs later."""
 
     record: JobRecord
     is_alive: bool
     ago: float
 
 
-def look_at(job_id: str) -> Seen | None:
-    """What Redis knows of this job now; None if it is not in progress. Raises QueueUnavailable."""
+def inspect_job(job_id: str) -> JobInspection | None:
+    """Return what Redis knows of this job now; None if it is not in progress. Raises QueueUnavailable."""
     record = job_records().of([job_id]).get(job_id)
     if record is None:
         return None
     now = execution_queue().stats().now
-    return Seen(record, job_records().is_alive(record, now), (now - record.checked_in) / 1_000_000)
+    return JobInspection(record, job_records().is_alive(record, now), (now - record.checked_in) / 1_000_000)

@@ -1,6 +1,6 @@
-"""Count: what the passes over the jobs do is added up, from what they say at their end.
+"""Counts of passes: the results of each pass over the jobs are added up, for operators.
 
-The counts are in Redis, for operators. If Redis is away, a count is lost and the pass goes on; the log has it.
+The counts are in Redis. If Redis is away, a count is lost and the pass goes on; the log has it.
 """
 
 from contextlib import suppress
@@ -14,7 +14,7 @@ from tasks.jobs.records.counts import Count, counts
 from tasks.jobs.repair.tally import Tally
 from tasks.queue.clock import at
 
-#: What is counted, by the kind of pass, and what each number means: the fields of Reaped and of Recovered.
+#: The meaning of each count, by the kind of pass: the fields of Reaped and of Recovered.
 MEANINGS = {
     "reaper": {
         "reported": "ahead of what had landed, or nothing had: reported again",
@@ -38,7 +38,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Passes:
-    """What all passes of one kind did, in the order of MEANINGS."""
+    """The counts of all passes of one kind, in the order of MEANINGS."""
 
     passes: int
     last: datetime | None
@@ -53,7 +53,7 @@ class Counted:
 
 
 def counted() -> Counted:
-    """Since when it is counted, and what. Raises QueueUnavailable."""
+    """Return the counts, and since when passes are counted. Raises QueueUnavailable."""
     since, found = counts().all()
     kinds = {kind: _passes(kind, found.get(kind, Count())) for kind in MEANINGS}
     return Counted(at(since) if since else None, **kinds)

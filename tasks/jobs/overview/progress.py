@@ -1,4 +1,4 @@
-"""Progress: how far an execution is, by one indexed query."""
+"""The progress of an execution, by one indexed query."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +10,7 @@ from tasks.database import run
 
 @dataclass(frozen=True)
 class Progress:
-    """`eta` is the time it still takes if it goes on as it has gone; None if nothing has ended yet."""
+    """Counts of the tasks by status. `eta` is the time left at the speed so far; None if no task has ended."""
 
     status: str
     counts: dict[str, int]
@@ -20,7 +20,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """From 0 to 1. An execution without tasks is as far as its own status."""
+        """Return the share of ended tasks, 0 to 1. Without tasks, it is 1 if the execution has ended, else 0."""
         return self.done / self.total if self.total else float(is_final(self.status))
 
 

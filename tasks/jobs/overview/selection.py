@@ -1,4 +1,4 @@
-"""Choose: which of the executions that somebody named have jobs, for those who stop jobs or try them again."""
+"""Selections: the executions that a caller named, by whether their jobs can be stopped or tried again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from tasks.models.job import Job
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Executions that somebody named, by what can be done with their jobs. Each list is in order."""
+class Selection:
+    """The named executions, in four lists. Each list is in order."""
 
     going: Sequence[int]
     ended: Sequence[int]
@@ -21,11 +21,11 @@ class Chosen:
     unknown: Sequence[int]
 
 
-def choose(execution_ids: Sequence[int]) -> Chosen:
+def select(execution_ids: Sequence[int]) -> Selection:
     ids = sorted(set(execution_ids))
     statuses = dict(Execution.objects.filter(pk__in=ids).values_list("pk", "status"))
     with_jobs = set(executions_with_jobs(ids))
-    return Chosen(
+    return Selection(
         [pk for pk in ids if pk in with_jobs and not is_final(statuses[pk])],
         [pk for pk in ids if pk in with_jobs and is_final(statuses[pk])],
         [pk for pk in ids if pk in statuses and pk not in with_jobs],
@@ -34,8 +34,8 @@ def choose(execution_ids: Sequence[int]) -> Chosen:
 
 
 def for_each(execution_ids: Iterable[int], act: Callable[[int], int]) -> Iterator[tuple[int, int]]:
-    """Act on these, one after the other, and tell what that returned. An execution that was deleted since it was
-    chosen is left out."""
+    """Act on these executions, one after the other, and yield what that returned. An execution that was deleted
+    since it was selected is left out."""
     for pk in execution_ids:
         try:
             result = act(pk)
@@ -45,7 +45,7 @@ def for_each(execution_ids: Iterable[int], act: Callable[[int], int]) -> Iterato
 
 
 def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:
-    """One probe each: an execution is asked for one job only."""
+    """Return those of the executions that have a job. The query probes for one job of each."""
     first = Job.objects.filter(task__execution_id=OuterRef("pk"))
     there = Execution.objects.filter(Exists(first), pk__in=execution_ids)
     return list(there.values_list("pk", flat=True))

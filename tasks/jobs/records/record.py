@@ -1,4 +1,4 @@
-"""The record of a job in progress: what Redis knows of it, in one line of text.
+"""The record of a job in progress: one line of text in Redis.
 
 `REVISION|STATUS|RUNS|CHECKED_IN|RENEWED|NODE|TASK|ACKNOWLEDGED|SENT|ASKED|MESSAGE`
 
@@ -105,7 +105,7 @@ class JobRecord:
 
     @property
     def is_delivered(self) -> bool:
-        """Whether this status of this revision was reported. A later check-in is not reported."""
+        """Whether the report of this status in this revision is acknowledged. A later check-in is not reported."""
         last = self.acknowledged
         return last is not None and (last.revision, last.status) == (self.revision, self.status)
 
@@ -117,7 +117,11 @@ class JobRecord:
     def is_running(self) -> bool:
         return bool(self.node) and not self.is_final
 
-    def waiting(self, now: int, revision: int, status: str = "Pending") -> Self:
+    @property
+    def is_waiting(self) -> bool:
+        return not self.is_running and not self.is_final
+
+    def released(self, now: int, revision: int, status: str = "Pending") -> Self:
         """Return the record after its run was released: it waits in this revision, and has no message yet."""
         return replace(
             self,

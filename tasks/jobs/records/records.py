@@ -18,6 +18,7 @@ from tasks.queue.connection import patient, redis_errors_translated, single
 from tasks.queue.sets import pages
 from tasks.queue.verbs import Verbs
 
+#: The most jobs in one command to Redis, and in one statement to the database.
 PAGE = 500
 #: The field that holds the memory of this Redis. It cannot be a job, because no job has an empty id.
 MEMORY = b""

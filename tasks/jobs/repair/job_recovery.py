@@ -13,7 +13,7 @@ from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
-from tasks.jobs.lifecycle.task_state import Stand, stands
+from tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
@@ -36,12 +36,12 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
        revision. A run whose lease is renewed is never touched. If several passes release the same job, one of them
        succeeds. The database is asked first: the record of a job that has ended is deleted, or the job is asked to
        stop if it still runs.
-    2. Report again what has not reached the database for longer than a lease lasts.
-    3. Publish again jobs that wait and were not sent, or should have run by now. Only the pass that has released
+    2. Deliver again each report that is unacknowledged for longer than a lease lasts.
+    3. Publish again jobs that wait, were not sent and should have run by now. Only the pass that has released
        the job, or has updated its check-in, sends it and notes that, so it is sent once. A sent job may wait in a
        backlog for any time.
-    4. Publish jobs that were recorded and never published. In a chain, that is the job whose turn it is; jobs
-       whose turn will never come are ended.
+    4. Publish jobs that were recorded and never published. In a chain, publish the job whose turn it is, and end
+       jobs whose turn will never come.
     5. If Redis was emptied, or came back with older data, compare it with the database as soon as every live
        process has renewed its leases; do not wait for the next pass of the reaper.
 
@@ -73,42 +73,37 @@ def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> 
     total.unreadable += unreadable
     running = [one for one in known if one.is_running]
     overdue = [one for one in known if _is_overdue(one, memory.now)]
-    found = stands([one.task_id for one in (*running, *overdue)])
-    over = {one.job: one for one in (*running, *overdue) if _is_over(one, found)}
+    found = task_states([one.task_id for one in (*running, *overdue)])
+    over = {one.job: one for one in (*running, *overdue) if has_ended(found.get(one.task_id), one.job)}
     _end(over.values(), memory)
     dead = [one for one in running if one.job not in over and _is_dead(one, memory)]
-    returned = _replaced([(one, _given_back(one, found[one.task_id], memory.now)) for one in dead])
-    total.given_back += len(returned)
+    released = _replaced([(one, _released(one, found[one.task_id], memory.now)) for one in dead])
+    total.given_back += len(released)
     others = [one for one in known if one not in dead and one.job not in over]
-    delivered = deliver_and_publish(shuffled(JobReport.of(one) for one in (*returned, *_late(others, memory.now))))
+    delivered = deliver_and_publish(shuffled(JobReport.of(one) for one in (*released, *_late(others, memory.now))))
     total.landed += delivered.count
     total.troubled += len(delivered.refused)
     mine = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])
-    total.sent += _send_again([*returned, *mine], publish)
+    total.sent += _send_again([*released, *mine], publish)
 
 
 def _end(over: Iterable[JobRecord], memory: Memory) -> None:
-    """Treat the records of jobs that have ended: ask a live run to stop, delete all other records."""
+    """Settle the records of jobs that have ended: ask a live run to stop, delete all other records."""
     alive = {one.job for one in over if one.is_running and job_records().is_alive(one, memory.now)}
     job_records().stop([one.job for one in over if one.job in alive and not one.asked])
     job_records().replace([(one, None) for one in over if one.job not in alive])
-
-
-def _is_over(record: JobRecord, found: dict[int, Stand]) -> bool:
-    """Whether its job has ended, or its task was deleted."""
-    stand = found.get(record.task_id)
-    return stand is None or stand.job != record.job or stand.is_over
 
 
 def _is_dead(record: JobRecord, memory: Memory) -> bool:
     return memory.is_settled and not job_records().is_alive(record, memory.now)
 
 
-def _given_back(record: JobRecord, stand: Stand, now: int) -> JobRecord:
-    """Return the record of a released job. It waits in a new revision; if the database is ahead, as that says."""
-    if stand.revision > record.revision and not stand.is_running:
-        return record.waiting(now, stand.revision, stand.status)
-    return record.waiting(now, max(record.revision, stand.revision) + 1)
+def _released(record: JobRecord, state: TaskState, now: int) -> JobRecord:
+    """Return the record of a released job. It waits in a new revision, or in that of the database if that is ahead
+    and waits, too."""
+    if state.revision > record.revision and not state.is_running:
+        return record.released(now, state.revision, state.status)
+    return record.released(now, max(record.revision, state.revision) + 1)
 
 
 def _silent_for_long(record: JobRecord, now: int) -> bool:
@@ -116,15 +111,14 @@ def _silent_for_long(record: JobRecord, now: int) -> bool:
 
 
 def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:
-    """Return the records that their workers should have reported by now, or cannot report."""
+    """Return the records whose workers should have reported them by now, or cannot report them."""
     return [one for one in records if not one.is_delivered and _silent_for_long(one, now)]
 
 
 def _is_overdue(record: JobRecord, now: int) -> bool:
     """Whether its message should have been sent, and the process that had to send it is gone. Updating
     `checked_in` takes the right to publish it again, so only one pass sends it."""
-    waits = not record.is_final and not record.is_running
-    return waits and not record.sent and _silent_for_long(record, now)
+    return record.is_waiting and not record.sent and _silent_for_long(record, now)
 
 
 def _replaced(changes: Sequence[tuple[JobRecord, JobRecord]]) -> list[JobRecord]:

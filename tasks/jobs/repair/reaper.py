@@ -10,24 +10,24 @@ from tasks.conf import refresh_settings
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import LATER
-from tasks.jobs.lifecycle.task_state import stands
+from tasks.jobs.lifecycle.task_state import task_states
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import Memory, job_records
+from tasks.jobs.records.records import PAGE, Memory, job_records
 from tasks.jobs.repair.tally import Tally, guarded
 from tasks.models.job import Job
 from tasks.queue.clock import at
 
-PAGE = 500
 LONGEST_SECONDS = 366 * 24 * 3600
 PATIENCE_TTLS = 30
 
-#: Returns the keys of those of the jobs whose message may still wait in the broker.
+#: Returns the keys of the jobs, among these, whose message may still wait in the broker.
 MayWait = Callable[[Sequence[Job]], Collection[int]]
 
 
 def all_may_wait(jobs: Sequence[Job]) -> Collection[int]:
-    """For a caller that cannot ask the broker: a job that is not served for days is sent no more messages."""
+    """Return all. For a caller that cannot ask the broker: it sends no second message to a queue that no worker
+    serves for days."""
     return [job.pk for job in jobs]
 
 
@@ -57,7 +57,7 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     |                                                           | it replaces the record; otherwise recovery |
     |                                                           | releases the job                           |
     | gone, and its message was sent before Redis was emptied   | the message is sent again (job_recovery.py)|
-    | waits, and its message was sent long ago and waits nowhere| the same                                   |
+    | waits, and its message was sent long ago and is gone      | the same                                   |
 
     "Ahead" and "behind" are by revision, then status code, then check-in. A record is changed only if it is still
     the one that was read, so a job that moves on meanwhile stays as it is.
@@ -97,7 +97,7 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
             changes.append((record, failed))
             ahead.append(failed)
             total.failed += 1
-    unsent = _whose_message_waits_nowhere(known, now, may_wait)
+    unsent = _without_message(known, now, may_wait)
     changes += [(one, replace(one, sent=False, checked_in=now)) for one in unsent]
     total.unsent += len(unsent)
     done = job_records().replace(changes)
@@ -107,25 +107,25 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     total.troubled += len(delivered.refused)
 
 
-def _whose_message_waits_nowhere(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
+def _without_message(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
     """Return jobs that wait for a message that was sent long ago, and whose queue is empty."""
-    waits = [one for one in records if one.is_delivered and not one.is_final and not one.is_running and one.sent]
+    waits = [one for one in records if one.is_delivered and one.is_waiting and one.sent]
     old = {one.task_id: one for one in waits if now - one.checked_in > _patience()}
     if not old:
         return []
-    there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
-    return [one for pk, one in old.items() if pk not in there]
+    still_there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
+    return [one for pk, one in old.items() if pk not in still_there]
 
 
 def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
-    """Look for jobs that must have a record, if they run, or a message, if they wait."""
+    """Inspection for jobs that must have a record, if they run, or a message, if they wait."""
     records = job_records()
     known = records.of([job.task.job_id for job in jobs])
     gone = [job for job in jobs if job.task.job_id not in known]
     running = [job.pk for job in gone if job.task.status == Status.RUNNING]
     # the database is asked after Redis, so a job that has ended since gets no record
-    still_running = [stand for stand in stands(running).values() if stand.is_running]
-    total.lost += sum(records.add([stand.looked_for(memory.now) for stand in still_running]))
+    still_running = [state for state in task_states(running).values() if state.is_running]
+    total.lost += sum(records.add([state.record_on_unknown_node(memory.now) for state in still_running]))
     waiting = [job for job in gone if job.task.status != Status.RUNNING]
     forgotten = {job.pk for job in waiting if _published_at(job) < at(memory.epoch)}
     old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < at(memory.now - _patience())]
@@ -147,12 +147,12 @@ def _due_at(job: Job) -> datetime:
 
 
 def _patience() -> int:
-    """Microseconds that a message may be with a worker that has not begun it. Another message is harmless."""
+    """Return the microseconds that a worker may hold a message before it begins. Another message is harmless."""
     return round(refresh_settings().node_ttl * PATIENCE_TTLS * 1_000_000)
 
 
 def _silence() -> int:
-    """Microseconds that a job in progress may be silent."""
+    """Return the microseconds that a job in progress may be silent."""
     return round(refresh_settings().job_hours * 3600 * 1_000_000)
 
 

@@ -1,4 +1,4 @@
-"""The broker, as far as jobs go: their messages, and which of them may still wait there."""
+"""The messages of jobs in the broker: they are published, and may still wait there."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,12 +11,13 @@ from tasks.jobs import message_header
 from tasks.jobs.lifecycle.message import Message
 from tasks.models.job import Job
 
-#: What a broker that is away raises, besides what its connection names.
+#: The errors of a broker that is away, besides those that its connection names.
 AWAY = (OperationalError, OSError)
 
 
 def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
-    """In one go to the broker. Whatever is raised that does not speak of the broker speaks of the message."""
+    """Publish in one batch. Returns the messages that cannot be made, with the reason: an error that does not come
+    from the broker concerns the message."""
     impossible: list[tuple[Message, str]] = []
     with current_app.producer_or_acquire() as producer, producer.batch():
         for message in messages:
@@ -39,8 +40,8 @@ def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
 
 
 def may_wait(jobs: Sequence[Job]) -> set[int]:
-    """Of these jobs, those whose message may wait in the broker: their queue is not empty. A job whose queue is
-    not served for days is sent no more messages."""
+    """Return those of the jobs whose message may wait in the broker, because their queue is not empty. So a job
+    gets no second message while no worker serves its queue."""
     queues: dict[str, set[int]] = defaultdict(set)
     for job in jobs:
         route = current_app.amqp.router.route(dict(job.options), job.name)

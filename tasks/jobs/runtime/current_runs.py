@@ -6,7 +6,7 @@ from contextlib import suppress
 from django.db import DatabaseError, connection
 
 from executions.errors import DatabaseAway, QueueUnavailable
-from tasks.jobs.lifecycle.task_state import stands
+from tasks.jobs.lifecycle.task_state import has_ended, task_states
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Lease, Run
 
@@ -57,7 +57,7 @@ def record_anew(forgotten: list[Run]) -> None:
     again.
     """
     try:
-        known = stands([run.task_id for run in forgotten])
+        known = task_states([run.task_id for run in forgotten])
     except (DatabaseAway, DatabaseError) as exc:
         log.warning("Cannot ask whether %d runs that Redis has forgotten go on: %s", len(forgotten), exc)
         return
@@ -65,9 +65,8 @@ def record_anew(forgotten: list[Run]) -> None:
         connection.close()  # its thread ends
     standing: list[Run] = []
     for run in forgotten:
-        stand = known.get(run.task_id)
-        goes_on = stand and stand.job == run.job and not stand.is_over and stand.revision <= run.revision
-        if not goes_on:
+        state = known.get(run.task_id)
+        if state is None or has_ended(state, run.job) or state.revision > run.revision:
             _lost.add(run)
         elif _runs.get(run.job) == run:
             standing.append(run)

@@ -1,4 +1,4 @@
-"""Something that a process has one of: made when it is first needed, and again in the child of a fork."""
+"""PerProcess: an object that each process makes when it first needs it, and the child of a fork makes again."""
 
 import os
 import threading
@@ -27,6 +27,6 @@ class PerProcess(Generic[T]):
             return self._one
 
     def stop(self, **_: Any) -> None:
-        """That of this process, if it has one."""
+        """Stop the object of this process, if there is one."""
         if self._one and self._pid == os.getpid():
             self._one.stop()

@@ -19,7 +19,7 @@ from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.lifecycle.task_state import TaskState
 from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
@@ -137,7 +137,7 @@ def test_whatever_keeps_the_database_from_answering_costs_no_attempt(
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(admission, "stand_of", fail)
+        patched.setattr(admission, "task_state_of", fail)
         with pytest.raises(type(error)):
             begin(received, "me")
     assert known(redis)["records"] == {}
@@ -180,15 +180,15 @@ def test_a_database_that_is_away_leaves_the_job_as_it_was(received: ReceivedMess
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """This happens once, right after the database was asked."""
-    ask, left = admission.stand_of, [happens]
+    ask, left = admission.task_state_of, [happens]
 
-    def ask_and_let_it_happen(task_id: int, job: str) -> Stand | None:
+    def ask_and_let_it_happen(task_id: int, job: str) -> TaskState | None:
         stand = ask(task_id, job)
         if left:
             left.pop()()
         return stand
 
-    monkeypatch.setattr(admission, "stand_of", ask_and_let_it_happen)
+    monkeypatch.setattr(admission, "task_state_of", ask_and_let_it_happen)
 
 
 def test_another_copy_that_comes_while_the_database_is_asked_finds_that_the_job_is_taken(
@@ -225,13 +225,13 @@ def test_a_process_that_stands_still_after_it_has_asked_begins_anew(
 def test_a_stop_that_commits_before_the_database_is_asked_lets_nothing_begin(
     received: ReceivedMessage, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = admission.stand_of
+    ask = admission.task_state_of
 
-    def stop_and_ask(task_id: int, job: str) -> Stand | None:
+    def stop_and_ask(task_id: int, job: str) -> TaskState | None:
         stop_jobs(Task.objects.get().execution_id)
         return ask(task_id, job)
 
-    monkeypatch.setattr(admission, "stand_of", stop_and_ask)
+    monkeypatch.setattr(admission, "task_state_of", stop_and_ask)
     assert begin(received, "me").verdict == Verdict.OVER
     assert known(redis)["records"] == {}
 

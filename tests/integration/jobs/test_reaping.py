@@ -14,7 +14,7 @@ from executions.models import Execution, Task
 from executions.reports import Report, report
 from tasks.jobs.lifecycle import task_state
 from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.lifecycle.task_state import TaskState
 from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair import reaper
@@ -140,11 +140,11 @@ def test_a_job_that_ends_while_it_is_about_to_be_looked_for_is_not(
 ) -> None:
     Task.objects.filter(pk=task.pk).update(status="Running", status_code=2)
 
-    def end_and_ask(task_ids: Sequence[int]) -> dict[int, Stand]:
+    def end_and_ask(task_ids: Sequence[int]) -> dict[int, TaskState]:
         report([Report(task.pk, "Success", 0)])
-        return task_state.stands(task_ids)
+        return task_state.task_states(task_ids)
 
-    monkeypatch.setattr(reaper, "stands", end_and_ask)
+    monkeypatch.setattr(reaper, "task_states", end_and_ask)
     assert reap() == Reaped()
     assert job_records().of(["j"]) == {}
 

@@ -374,8 +374,8 @@ def test_a_record_is_replaced_only_if_it_is_what_was_seen(redis: Redis, faked: F
     seen = {job: one for page in records.all() for job, one in page if one}
     given(redis, {"jobs": {"other": record(5)}})
     changes: list[tuple[JobRecord, JobRecord | None]] = [
-        (seen["same"], seen["same"].waiting(NOW, 1)),
-        (seen["other"], seen["other"].waiting(NOW, 1)),
+        (seen["same"], seen["same"].released(NOW, 1)),
+        (seen["other"], seen["other"].released(NOW, 1)),
         (seen["gone over"], None),
     ]
     assert records.replace(changes) == [True, False, True]

@@ -11,7 +11,7 @@ from executions.reports import Report, report
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.lifecycle.task_state import TaskState
 from tasks.jobs.records import pages
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
@@ -43,16 +43,16 @@ def test_a_job_that_ends_while_it_is_being_given_back_has_ended(
     outbox.taken()
     stands("j", "Running")
     write(redis, record(**RUNS, node="dead"))
-    ask = job_recovery.stands
+    ask = job_recovery.task_states
 
-    def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, Stand]:
+    def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, TaskState]:
         found = ask(task_ids)
         run = Run("j", task_ids[0], "dead", 0, 1)
         assert job_records().settle(run, end, "why") == 0
         deliver_and_publish([JobReport("j", run.task_id, 0, end, "why")])
         return found
 
-    monkeypatch.setattr(job_recovery, "stands", ask_and_let_it_end)
+    monkeypatch.setattr(job_recovery, "task_states", ask_and_let_it_end)
     assert recover_jobs(outbox.publish) == Recovered()
     assert known(redis) == state({"j": (end, 0, 0, "why")})
     assert outbox.taken() == []
@@ -66,14 +66,14 @@ def test_a_job_whose_end_lands_while_it_is_being_given_back_has_ended(
     outbox.taken()
     stands("j", "Running")
     write(redis, record(**RUNS, node="dead"))
-    ask = job_recovery.stands
+    ask = job_recovery.task_states
 
-    def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, Stand]:
+    def ask_and_let_it_end(task_ids: Sequence[int]) -> dict[int, TaskState]:
         found = ask(task_ids)
         report([Report(task_ids[0], "Success", 0)])
         return found
 
-    monkeypatch.setattr(job_recovery, "stands", ask_and_let_it_end)
+    monkeypatch.setattr(job_recovery, "task_states", ask_and_let_it_end)
     assert recover_jobs(outbox.publish) == Recovered(given_back=1, landed=1)
     assert known(redis) == state({"j": ("Success", 0, 0, "")})
     assert outbox.taken() == []

@@ -13,7 +13,7 @@ from django.utils import timezone
 from executions.models import Task
 from tasks.jobs.lifecycle import task_state
 from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.task_state import Stand
+from tasks.jobs.lifecycle.task_state import TaskState
 from tasks.jobs.repair import job_recovery
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.jobs.repair.reaper import Reaped, reap
@@ -86,7 +86,7 @@ def test_a_page_that_the_database_refuses_is_left_to_the_next_pass_and_the_other
     write(redis, *(record(job, node="dead", task_id=pks[job]) for job in jobs))
     with monkeypatch.context() as patched:
         fails = chain([True], repeat(False))
-        patched.setattr(job_recovery, "stands", lambda task_ids: ask(task_ids, fails=next(fails)))
+        patched.setattr(job_recovery, "task_states", lambda task_ids: ask(task_ids, fails=next(fails)))
         first = recover_jobs(outbox.publish)
     assert (first.troubled, first.given_back) == (1, first.sent)
     assert 0 < first.sent < 1200
@@ -94,10 +94,10 @@ def test_a_page_that_the_database_refuses_is_left_to_the_next_pass_and_the_other
     assert outbox.taken() == sorted((job, 1, 1) for job in jobs)
 
 
-def ask(task_ids: Sequence[int], *, fails: bool) -> dict[int, Stand]:
+def ask(task_ids: Sequence[int], *, fails: bool) -> dict[int, TaskState]:
     if fails:
         raise DatabaseError("no more")
-    return task_state.stands(task_ids)
+    return task_state.task_states(task_ids)
 
 
 def test_a_task_that_refuses_to_be_scheduled_keeps_no_other_from_being_sent(outbox: Outbox) -> None:

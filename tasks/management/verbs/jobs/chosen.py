@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from tasks.jobs.overview.selection import Chosen
+from tasks.jobs.overview.selection import Selection
 from tasks.management.verbs.numbers import at_least_one, some
 
 
@@ -14,16 +14,16 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument("ids", nargs="+", type=at_least_one, metavar="EXECUTION_ID", help="these executions")
 
 
-def without_the_deleted(chosen: Chosen, meant: Iterable[int], done: Container[int]) -> Chosen:
+def without_the_deleted(chosen: Selection, meant: Iterable[int], done: Container[int]) -> Selection:
     """Those that were deleted before it was their turn are unknown."""
     return replace(chosen, unknown=sorted([*chosen.unknown, *(pk for pk in meant if pk not in done)]))
 
 
-def as_data(chosen: Chosen) -> dict[str, Any]:
+def as_data(chosen: Selection) -> dict[str, Any]:
     return {"without_jobs": list(chosen.without_jobs), "unknown": list(chosen.unknown)}
 
 
-def failure(chosen: Chosen) -> str:
+def failure(chosen: Selection) -> str:
     """The others have been seen to."""
     return "; ".join(
         f"{what} {some(ids)}"

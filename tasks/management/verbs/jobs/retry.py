@@ -4,7 +4,7 @@ from typing import Any
 
 from executions.management.output import Answer, plural
 from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.overview.selection import choose, for_each
+from tasks.jobs.overview.selection import for_each, select
 from tasks.management.verbs.jobs import chosen as these
 
 HELP = "try the failed jobs of executions once more"
@@ -13,7 +13,7 @@ arguments = these.arguments
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    chosen = choose(options["ids"])
+    chosen = select(options["ids"])
     meant = sorted([*chosen.going, *chosen.ended])
     counts = dict(for_each(meant, retry_failed))
     chosen = these.without_the_deleted(chosen, meant, counts)

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from executions.management.output import Answer, plural, table
 from executions.status import Status
-from tasks.jobs.overview.inspection import Look, look
+from tasks.jobs.overview.inspection import Inspection, inspect
 from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
 
 HELP = "how many jobs are in progress, where they run, what waits, and what reaper and recovery did"
@@ -28,11 +28,11 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    seen, counts = look(), counted()
+    seen, counts = inspect(), counted()
     nodes = seen.nodes.most_common()
     data = {
         "in_progress": {status: seen.statuses[status] for status in Status.values},
-        "not_landed": seen.not_landed,
+        "not_landed": seen.undelivered,
         "unreadable": seen.unreadable,
         "unsent": seen.unsent,
         "in_chains": seen.in_chains,
@@ -54,10 +54,10 @@ def answer(options: dict[str, Any]) -> Answer:
     return Answer(data, shown)
 
 
-def _jobs(seen: Look) -> list[tuple[str, int, str]]:
+def _jobs(seen: Inspection) -> list[tuple[str, int, str]]:
     return [
         *((status.lower(), seen.statuses[status], meaning) for status, meaning in STATUSES.items()),
-        ("not landed", seen.not_landed, "of these, the database does not know their last turn"),
+        ("not landed", seen.undelivered, "of these, the database does not know their last turn"),
         ("unsent", seen.unsent, "recorded, and their message is still to be sent"),
         ("in chains", seen.in_chains, "wait for the job before them"),
         ("unreadable", seen.unreadable, "records nobody can read; the reaper drops them"),

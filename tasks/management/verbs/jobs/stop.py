@@ -4,7 +4,7 @@ from typing import Any
 
 from executions.management.output import Answer, plural
 from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.overview.selection import choose, for_each
+from tasks.jobs.overview.selection import for_each, select
 from tasks.management.verbs.jobs import chosen as these
 from tasks.management.verbs.numbers import some
 from tasks.queue.connection import absence_remembered
@@ -15,7 +15,7 @@ arguments = these.arguments
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    chosen = choose(options["ids"])
+    chosen = select(options["ids"])
     with absence_remembered():
         stopped = dict(for_each(chosen.going, stop_jobs))
     asked = sum(stopped.values())

@@ -1,4 +1,4 @@
--- What the database says of these jobs: it alone knows whether one has ended.
+-- Reads the state of these tasks and their jobs. Only the database knows whether a job has ended.
 --
 -- :task_ids bigint[]
 -- returns  task_id, job_id, status, status_revision, run_count, how often it may begin in all, the name of this

@@ -1,4 +1,4 @@
--- Frees the unique keys of these jobs, so that other jobs may hold them.
+-- Releases the unique keys of these jobs, so that other jobs may hold them.
 --
 -- :task_ids bigint[]  of jobs whose tasks are final and locked by this transaction (lock_final_tasks)
 -- :keys text[]
