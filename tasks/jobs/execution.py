@@ -1,4 +1,4 @@
-"""The execution of tracked jobs, as the code that has started it sees it."""
+"""TrackedExecution: an execution with the operations on its jobs."""
 
 import time
 
@@ -11,29 +11,30 @@ from tasks.jobs.lifecycle.uncommitted import is_uncommitted
 from tasks.jobs.overview import progress
 from tasks.jobs.overview.progress import Progress
 
-FIRST_LOOK, LAST_LOOK = 0.05, 2.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
 
 class TrackedExecution(Execution):
-    """The same row, and what can be done with its jobs. Found again by `TrackedExecution.objects.get(pk=…)`."""
+    """The row of an execution, with the operations on its jobs. Get it again by
+    `TrackedExecution.objects.get(pk=…)`."""
 
     class Meta:
         proxy = True
 
     def progress(self) -> Progress:
-        """How far it is: one indexed query."""
+        """Return its progress, by one indexed query."""
         return progress.progress(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
-        """Until it has ended; its status then. StillRunning (a TimeoutError) if it takes longer than that.
+        """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
-        It looks at its row, at first often, then every other second. No message has to come for it to end.
-        NotCommitted, at once, in the transaction that has started its jobs or tries them again.
+        It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
+        at once in the transaction that has started its jobs or tries them again.
         """
         if is_uncommitted(self.pk):
             raise NotCommitted
         deadline = None if timeout is None else time.monotonic() + timeout
-        pause = FIRST_LOOK
+        pause = FIRST_PAUSE
         while True:
             self.refresh_from_db()
             if is_final(self.status):
@@ -42,17 +43,18 @@ class TrackedExecution(Execution):
             if left <= 0:
                 raise StillRunning(f"{self} is {self.status} after {timeout:g} s")
             time.sleep(min(pause, left))
-            pause = min(pause * 1.5, LAST_LOOK)
+            pause = min(pause * 1.5, LONGEST_PAUSE)
 
     def stop(self) -> int:
-        """End what waits, ask what runs to end; it is Stopped when this returns. How many were asked."""
+        """Stop waiting jobs, and ask running jobs to stop. It is Stopped when this returns. Returns how many were
+        asked."""
         running = stop_jobs(self.pk)
         self.refresh_from_db()
         return running
 
     def retry_failed(self) -> int:
-        """Run once more what failed, and what was stopped for it in a chain; it is Running when this returns. How
-        many: if there are none, nothing has changed."""
+        """Run failed jobs once more, and the jobs after them in their chains. It is Running when this returns.
+        Returns how many jobs; if there are none, nothing has changed."""
         again = retries.retry_failed(self.pk)
         self.refresh_from_db()
         return again

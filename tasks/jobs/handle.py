@@ -1,4 +1,4 @@
-"""The job as its own code sees it: the first argument of a tracked job."""
+"""The handle of a job: the first argument of its function."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,28 +25,28 @@ class Handle:
         self.reason = ""
 
     def check_in(self, message: str = "") -> None:
-        """Say that it goes on, and how far it is. A job without a check-in for REFRESH_JOB_HOURS ends as Error."""
-        self._say(made_storable(message))
+        """Check in, with a message about the progress. A job that does not for REFRESH_JOB_HOURS ends as Error."""
+        self._check_in(made_storable(message))
 
     def should_stop(self) -> bool:
-        """Somebody has stopped the execution, or this run was taken for dead and given to another. A job that
-        returns after that was stopped."""
-        self._say()
+        """Return whether the execution was stopped, or the job was given to another run because this one seemed
+        dead. If the job returns after that, it ends as Stopped."""
+        self._check_in()
         return self.was_told_to_stop
 
     def retry(self, **options: Any) -> NoReturn:
-        """Run again later, as `Task.retry`; the execution goes on meanwhile."""
+        """Run again later, as `Task.retry` does. The execution stays Running meanwhile."""
         raise self._task.retry(**options)
 
-    def _say(self, message: str = "") -> None:
-        """A Redis that is away is no reason for a job to fail."""
+    def _check_in(self, message: str = "") -> None:
+        """Send a check-in. It may get lost, because a job must not fail while Redis is away."""
         with suppress(QueueUnavailable):
             should_stop = job_records().check_in(self.run, message)
             self.was_told_to_stop = self.was_told_to_stop or should_stop or current_runs.is_lost(self.run)
 
 
 class Untracked(Handle):
-    """For a job that was called like any function, or sent without an execution: nobody follows it."""
+    """The handle of a job that was called like a function, or sent without an execution. It is not tracked."""
 
     def __init__(self, task: "Task[Any, Any]") -> None:
         super().__init__(task, Run("", 0, "", 0, 0))

@@ -1,5 +1,7 @@
-"""What the options of a job's message take. Celery checks none of them, so they are checked where a job is started
-and where it asks for another try; and by the worker that receives a message, which may come from anywhere.
+"""The options of a job's message, and the values that they take.
+
+Celery checks none of them. So they are checked when a job is started, when it asks for another try, and by the
+worker that receives a message, because any program may have sent it.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,34 +16,34 @@ from executions.text import is_text, is_whole, shown
 from tasks.jobs.lifecycle.job_creation import MAX_ATTEMPTS
 
 LEAST_ATTEMPTS = 5
-#: A year. Far beyond it are moments that no calendar has.
+#: A year. A moment far beyond it is in no calendar.
 MAX_SECONDS = 366 * 24 * 3600
 MAX_QUEUE = 255
-#: A moment within these years can be told in any time zone.
+#: A moment within these years can be converted to any time zone.
 YEARS = range(1971, 9000)
 
 
 @dataclass(frozen=True)
 class Takes:
-    """`what` it takes, as an error says it."""
+    """The values that an option takes. `what` describes them in an error."""
 
     what: str
     accepts: Callable[[Any], bool]
 
 
 def refuse(owner: str, name: str, value: Any, takes: Takes) -> None:
-    """Refused, unless it is None or what it takes."""
+    """Raise Refused unless the value is None or accepted."""
     if value is not None and not takes.accepts(value):
         raise Refused(f"{owner}: {name} takes {takes.what}, and got {shown(value)}")
 
 
 def is_seconds(value: Any) -> bool:
-    """From 0 to MAX_SECONDS. Neither infinity nor NaN is in that range."""
+    """Whether it is a number from 0 to MAX_SECONDS. Infinity and NaN are not in that range."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_SECONDS
 
 
 def is_moment(value: Any) -> bool:
-    """A datetime, or text that Celery reads as one."""
+    """Whether it is a datetime, or text that Celery reads as one."""
     try:
         return isinstance(value, str | datetime) and moment_of(value).year in YEARS
     except (ValueError, TypeError, OverflowError, AttributeError):
@@ -49,7 +51,7 @@ def is_moment(value: Any) -> bool:
 
 
 def moment_of(value: str | datetime) -> datetime:
-    """As Celery reads it: without a time zone it is UTC."""
+    """Return the moment as Celery reads it: without a time zone it is UTC."""
     moment = maybe_make_aware(maybe_iso8601(value))  # type: ignore[arg-type]  # None for empty text, an AttributeError
     return moment.astimezone(UTC)
 
@@ -67,7 +69,8 @@ NAME = Takes(f"text of 1 to {MAX_QUEUE} characters", lambda value: is_text(value
 MOMENT = Takes("a moment, as a datetime or ISO 8601 text", is_moment)
 LATER = Takes("a moment at most a year from now, as a datetime or ISO 8601 text", _is_later)
 
-#: What may be said of a job's message; the rest (links, callbacks) would be nobody's to repeat.
+#: The options that a job's message may have. Others (links, callbacks) are refused, because they would be lost
+#: when the job is sent again.
 OPTIONS = {
     "queue": NAME,
     "priority": Takes("a whole number from 0 to 9", lambda value: is_whole(value, 0, 9)),
@@ -79,33 +82,33 @@ OPTIONS = {
     "soft_time_limit": LIMIT,
     "routing_key": NAME,
 }
-#: What a job may say of its next try, besides.
+#: The options of another try.
 OF_A_RETRY = {**OPTIONS, "eta": LATER}
-#: What may stand on the task, and would break whatever sends or receives its messages.
+#: The options that a task may set, and that break its messages if their value is invalid.
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")
 
 
 def refuse_options(owner: str, options: Mapping[str, Any], known: Mapping[str, Takes] = OPTIONS) -> None:
-    """Refused, if one of them would break its message: names the option, what it takes and what it got."""
+    """Raise Refused if an option would break the message. The error names the option, what it takes and got."""
     for name, takes in known.items():
         if name in options:
             refuse(owner, name, options[name], takes)
 
 
 def refuse_options_of_task(task: Any) -> None:
-    """The same of what stands on the task, where all its messages would break."""
+    """Raise Refused if an option that the task sets would break all its messages."""
     refuse_options(task.name, {name: getattr(task, name, None) for name in ON_THE_TASK})
 
 
 def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
-    """The same of what a job says of its next try, or its task says of all."""
-    is_said = options.get("eta") or options.get("countdown") is not None
-    delay = {} if is_said else {"countdown": task.default_retry_delay}
+    """Raise Refused if an option of another try, or the default delay of its task, would break the message."""
+    has_delay = options.get("eta") or options.get("countdown") is not None
+    delay = {} if has_delay else {"countdown": task.default_retry_delay}
     refuse_options(f"another try of {task.name}", {**options, **delay}, OF_A_RETRY)
 
 
 def attempts_for(max_retries: Any) -> int:
-    """How often a job may begin whose task does not say: as often as its retries need. Without an end of them, the
-    least holds."""
+    """Return how often a job may begin if its task does not set max_attempts: as often as its retries need, but at
+    least LEAST_ATTEMPTS. Without a limit of retries it is LEAST_ATTEMPTS."""
     is_number = isinstance(max_retries, int | float)
     return int(min(max(LEAST_ATTEMPTS, max_retries + 1), MAX_ATTEMPTS)) if is_number else LEAST_ATTEMPTS

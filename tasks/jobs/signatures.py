@@ -1,4 +1,4 @@
-"""Start: signatures of tracked jobs become an execution."""
+"""Signatures of tracked jobs: they are checked, and started as an execution."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task
 from tasks.jobs.tracked import TrackedJob
 
 TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
-#: Of Celery's ways to put signatures together, those that are no chain.
+#: The ways of Celery to combine signatures, except for chains.
 TOGETHER = ("celery.group", "celery.chord", "celery.map", "celery.starmap", "celery.chunks")
 
 
@@ -32,8 +32,8 @@ def start(
 ) -> TrackedExecution:
     """Start an execution of these jobs: signatures, chains of them, or a group.
 
-    Jobs and execution are recorded in one transaction, and published after its commit. Refused, and nothing is
-    written, if something of it could not be stored, sent or run.
+    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
+    stored, sent or run, it raises Refused and writes nothing.
     """
     chains = list(_chains_of(jobs))
     attributes = {} if extra_attrs is None else extra_attrs
@@ -57,7 +57,7 @@ def _chain_of(signature: Any, checked: set[str]) -> Sequence[NewJob]:
 
 
 def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
-    """`checked` are the names of tasks that have been looked at."""
+    """Return the job of this signature. `checked` are the names of tasks that are checked already."""
     if not isinstance(signature, Signature):
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
     if signature.task in TOGETHER:
@@ -92,7 +92,7 @@ def _task_of(signature: "Signature[Any]") -> TrackedJob:
 
 
 def _options_of(signature: "Signature[Any]", task: TrackedJob) -> dict[str, Any]:
-    """As JSON. A countdown of None is none."""
+    """Return the options as JSON. A countdown of None is left out."""
     if others := signature.options.keys() - {*OPTIONS, "task_id"}:
         raise Refused(f"{task.name}: takes the options {', '.join(OPTIONS)}; got {', '.join(sorted(others))}")
     options = {
@@ -110,7 +110,7 @@ def _options_of(signature: "Signature[Any]", task: TrackedJob) -> dict[str, Any]
 
 
 def _without_options(several: Any) -> Any:
-    """What is said of a chain or a group would be said of none of its jobs."""
+    """Return the chain or group. Raises Refused if it has options, because none of its jobs would get them."""
     if options := several.options.keys() - {"task_id"}:
         raise Refused(f"{several}: takes options on each of its jobs; got {', '.join(sorted(options))} on all")
     return several

@@ -6,19 +6,19 @@ from django.db.models import F, Q
 
 from executions.models.task import Task
 
-#: The index of waiting jobs has so many parts: a prime number, so that no regular pattern of keys fills only one.
+#: The parts of the index of waiting jobs: a prime number, so that no regular pattern of keys fills only one part.
 PARTS = 1009
 
 
 class Job(models.Model):
-    """What a worker has to do for a task: enough to publish its message, and to publish it again.
+    """The work of a task: all that its message needs, to publish it at any time.
 
-    Written with its task, before any message. Whether it runs, and how it ended, is in its task. It may begin
-    `max_attempts` times, and as often again when it is tried again by hand: what it had begun until then is
-    `runs_before`. A unique job keeps its key for ever, and holds it as long as no other of its like may run.
+    A job is written with its task, before any message. Its status is that of its task. It may begin `max_attempts`
+    times, and as often again when it is tried again by hand; `runs_before` counts the runs before that. A unique
+    job keeps its key, and holds it while no other job with that key may run.
 
-    A job of a chain `follows` another. What a successful run of that one returned is `handed_on` to it, with the
-    revision of the run. A job that takes no result gets the revision alone.
+    A job of a chain `follows` another job. The result of a successful run of that job is written to `handed_on`,
+    with the revision of the run. A job that takes no result gets only the revision.
     """
 
     # both constraints are in sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -44,14 +44,14 @@ class Job(models.Model):
     class Meta:
         db_table = "execution_job"
         indexes = (
-            # the publisher: what has no message, and may have its turn
+            # publication: jobs that have no message and may have their turn
             models.Index(
                 fields=["task"],
                 name="job_unpublished",
                 condition=Q(published_at__isnull=True)
                 & (Q(follows__isnull=True) | Q(handed_on_revision__isnull=False)),
             ),
-            # find_waiting_behind_ended.sql: of chains, what has no message
+            # find_waiting_behind_ended.sql: jobs of chains that have no message
             models.Index(
                 F("task_id") % PARTS,
                 "task_id",
@@ -59,7 +59,7 @@ class Job(models.Model):
                 name="job_waits",
                 condition=Q(published_at__isnull=True, follows__isnull=False),
             ),
-            # the end of a job: who comes after it in its chain
+            # the end of a job: the job after it in its chain
             models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),
         )
         constraints = (
@@ -78,11 +78,11 @@ class Job(models.Model):
 
     @property
     def may_begin(self) -> int:
-        """How often in all, counted as `run_count` of its task is."""
+        """Return how often it may begin in all, in the count of its task's `run_count`."""
         return self.runs_before + self.max_attempts
 
     @property
     def arguments(self) -> Sequence[Any]:
-        """Those of its function. What was handed on comes first."""
-        was_handed_on = self.takes_result and self.handed_on_revision is not None
-        return [self.handed_on, *self.args] if was_handed_on else self.args
+        """Return the arguments of its function. The result of the job before it comes first."""
+        has_result = self.takes_result and self.handed_on_revision is not None
+        return [self.handed_on, *self.args] if has_result else self.args

@@ -1,8 +1,8 @@
--- Finds what another try of an execution would run: its jobs that failed, and those behind them in their chains,
--- which were stopped for it.
+-- Finds the jobs that another try of an execution runs: those that failed, and those after them in their chains, which
+-- were stopped with them.
 --
 -- :execution_id bigint
--- :among bigint[]  these jobs only, and nothing behind others; NULL: all
+-- :among bigint[]  only these jobs, and no job after another job; NULL: all
 -- returns  task_id of each
 WITH RECURSIVE again AS (
     SELECT j.task_id

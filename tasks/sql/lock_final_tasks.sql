@@ -3,8 +3,8 @@
 -- :task_ids bigint[]  :keys text[]
 -- returns  id of each task that is final, locked until the transaction ends
 --
--- Whatever runs a final task again locks its row, so under this lock a final task stays final. The lock re-reads the
--- task and not its job: what the job holds is read by the next statement.
+-- To run a final task again, a transaction locks its row, so under this lock a final task stays final. The lock
+-- re-reads the task and not its job: the next statement reads whether the job holds its key.
 SELECT t.id
 FROM task t
 WHERE

@@ -1,4 +1,4 @@
--- How far an execution is: its tasks by status, counted from the index task_rollup alone.
+-- Counts the tasks of an execution by status, from the index task_rollup alone.
 --
 -- :execution_id bigint
 -- returns  status of the execution, seconds since its start, status of tasks, how many; one row for each status

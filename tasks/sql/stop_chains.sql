@@ -5,7 +5,7 @@
 -- returns execution_id, vendor_type of each that ended, to be marked
 --
 -- 1. The task before it is final and did not succeed: the job is Stopped.
--- 2. That task succeeded, the job takes a result, and no result was handed on by the current run of that task or a
+-- 2. That task succeeded, the job takes a result, and no result was written by the current run of that task or a
 --    later one. If results are lost, the job is Error.
 -- Jobs that follow such a job are Stopped. A job that has a message, or is being published, stays as it is.
 --
