@@ -54,7 +54,7 @@ class TrackedExecution(Execution):
 
     def retry_failed(self) -> int:
         """Run failed jobs once more, and the jobs after them in their chains. It is Running when this returns.
-        Returns how many jobs; if there are none, nothing has changed."""
+        Returns how many jobs; 0 if no job had failed, and then the execution is unchanged."""
         again = retries.retry_failed(self.pk)
         self.refresh_from_db()
         return again

@@ -56,7 +56,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     #: Checks a message in the worker before Celery reads it.
     Strategy = "tasks.jobs.runtime.message_check:strategy"
     Request = "tasks.jobs.runtime.request:TrackedRequest"
-    # Fixed, whatever the app's settings are: a message that is acknowledged before its job has ended may be lost.
+    # Fixed for every setting of the app: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
     reject_on_worker_lost = True
 
@@ -87,7 +87,7 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             result = checked_result(self.run(job, *args, **kwargs))
             self._end_well(job, result)
         except (SystemExit, KeyboardInterrupt):
-            # the process was told to end, so recovery must release what it was running
+            # the process was told to end, so recovery must release its run
             current_runs.end(job.run)
             this_node.renew()
             raise

@@ -46,7 +46,7 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
 
     What if the process dies before 2: the report is delivered again, which changes nothing. If the target applies
     a report after it has answered: recovery publishes or stops the jobs that follow, by what the database says.
-    Raises DatabaseAway, and then nothing is acknowledged.
+    If it raises DatabaseAway, no report is acknowledged.
     """
     if refresh_settings().report_url:
         return _deliver_over_the_hook(reports)

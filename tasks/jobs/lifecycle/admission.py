@@ -30,7 +30,7 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
     stands still so long that the job was given to another process: the time is measured, and it begins anew. What
     if the database is away: the run is undone, and DatabaseAway is raised.
     """
-    records, told = job_records(), received.revision
+    records, message_revision = job_records(), received.revision
     for _ in range(TRIES):
         since = time.monotonic()
         begun = records.begin(received, node)
@@ -38,8 +38,8 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
             return begun
         try:
             state = task_state_of(received.task_id, received.job)
-            begun = _with_later_arguments(begun, state, told)
-        except BaseException:  # the job's code was not called, whatever kept the database from answering
+            begun = _with_later_arguments(begun, state, message_revision)
+        except BaseException:  # the job's code was not called, so any error undoes the run
             records.undo(begun)
             raise
         if state is None or state.is_final:
@@ -76,15 +76,16 @@ def _counted(begun: Begun, state: TaskState) -> Begun:
     return replace(begun, run=replace(run, runs=runs + 1))
 
 
-def _with_later_arguments(begun: Begun, state: TaskState | None, told: int) -> Begun:
+def _with_later_arguments(begun: Begun, state: TaskState | None, message_revision: int) -> Begun:
     """Add the arguments of a later message: from the latest try that the database knows of, or from a later one
     that only Redis knows yet."""
     if state is None:
         return begun
     before = JobRecord.read(begun.run.job, begun.before)
-    if before and before.revision > max(told, state.revision) and (arguments := contents_of(before).arguments):
+    is_ahead = before is not None and before.revision > max(message_revision, state.revision)
+    if before and is_ahead and (arguments := contents_of(before).arguments):
         return replace(begun, arguments=arguments, are_unreported=True)
-    if state.revision <= told:
+    if state.revision <= message_revision:
         return begun
     with absence_translated():
         job = Job.objects.get(pk=state.task_id)

@@ -59,7 +59,7 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
 
     1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
-       nothing has to release the key, so no crash can leave it taken.
+       no code has to release the key, so no crash can leave it taken.
     2. Write execution, tasks and jobs in one transaction.
     3. After the commit, publish the jobs. An execution without jobs has succeeded at once.
 

@@ -44,6 +44,6 @@ class Message:
         )
 
 
-#: Sends messages. Returns those that cannot be made, with the reason; all others are sent. Raises if the broker is
+#: Sends messages. Returns those that cannot be made, with the reason; the rest is sent. Raises if the broker is
 #: away.
 Publish = Callable[[Sequence[Message]], Sequence[tuple[Message, str]]]

@@ -40,7 +40,7 @@ def publish_after_commit(*, execution_id: int | None = None, after: Sequence[int
         publish_recorded(execution_id=execution_id, after=after)
     except RefreshError as exc:
         log.warning("Could not publish jobs, they will be a few seconds later: %s", exc)
-    except Exception as exc:  # whatever the broker's client raises
+    except Exception as exc:  # any error of the broker's client
         log.warning("Could not publish jobs, they will be a few seconds later: %s: %s", type(exc).__name__, exc)
 
 

@@ -59,10 +59,10 @@ def _retry_failed(execution_id: int) -> int:
 
 def _locked_for_another_try(execution_id: int) -> list[Job]:
     """Find the jobs twice: first to know what to lock, then again under the locks."""
-    seen = _find(execution_id)
-    unique = Job.objects.filter(pk__in=seen, unique_key__isnull=False)
+    wanted = _find(execution_id)
+    unique = Job.objects.filter(pk__in=wanted, unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
-    locked, held = lock_and_release(keys.values(), seen)
+    locked, held = lock_and_release(keys.values(), wanted)
     free = [pk for pk in locked if keys.get(pk) not in held]
     found = _find(execution_id, free)
     return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))

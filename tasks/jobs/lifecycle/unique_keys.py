@@ -1,5 +1,5 @@
-"""The keys of unique jobs. A job holds its key until its task is final and another job wants the key. Nothing has
-to release it, so no crash can leave it taken."""
+"""The keys of unique jobs. A job holds its key until its task is final and another job wants the key. The end of
+the job releases nothing, so no crash can leave a key taken."""
 
 import hashlib
 import json

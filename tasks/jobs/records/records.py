@@ -1,7 +1,7 @@
 """JobRecords: the operations on the records of jobs in progress. Each is one Lua script, so each is atomic.
 
 Owns the rules of a run: a job runs once at a time, under a lease that its process renews; only that run can end
-it; a run whose job was given to another node can change nothing. Knows nothing of the database.
+it; a run whose job was given to another node changes no record. This module does not know the database.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -79,12 +79,12 @@ def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> 
     dead = [one for one in running if one.job not in over and _is_dead(one, memory)]
     released = _replaced([(one, _released(one, found[one.task_id], memory.now)) for one in dead])
     total.given_back += len(released)
-    others = [one for one in known if one not in dead and one.job not in over]
-    delivered = deliver_and_publish(shuffled(JobReport.of(one) for one in (*released, *_late(others, memory.now))))
+    late = _late([one for one in known if one not in dead and one.job not in over], memory.now)
+    delivered = deliver_and_publish(shuffled(JobReport.of(one) for one in (*released, *late)))
     total.landed += delivered.count
     total.troubled += len(delivered.refused)
-    mine = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])
-    total.sent += _send_again([*released, *mine], publish)
+    taken = _replaced([(one, replace(one, checked_in=memory.now)) for one in overdue if one.job not in over])
+    total.sent += _send_again([*released, *taken], publish)
 
 
 def _end(over: Iterable[JobRecord], memory: Memory) -> None:

@@ -53,7 +53,7 @@ def record_anew(forgotten: list[Run]) -> None:
     """Ask the database about runs that Redis has forgotten.
 
     If its job goes on, the record of a run is written again. If the job has ended, or is in a later revision, the
-    run is lost, and learns it when it asks. What if a server is away: the next heartbeat finds them forgotten
+    run is lost, and `is_lost` says so. What if a server is away: the next heartbeat finds the runs forgotten
     again.
     """
     try:
