@@ -21,7 +21,7 @@ def history() -> list[tuple[str, str]]:
     return list(StatusChange.objects.order_by("execution", "revision").values_list("from_status", "to_status"))
 
 
-def test_a_mirror_of_twenty_artifacts_succeeds_and_shows_how_far_it_is(cluster: Cluster, redis: Redis) -> None:
+def test_a_mirror_of_twenty_artifacts_succeeds_and_shows_its_progress(cluster: Cluster, redis: Redis) -> None:
     worker = cluster.worker(include=["examples.mirror"])
     done = subprocess.run(
         [sys.executable, "-m", "examples.mirror", "library/alpine", "20"],
@@ -63,7 +63,9 @@ def end(member: Member) -> None:
     assert time.monotonic() - asked < 2
 
 
-def test_a_mirror_that_the_traffic_has_started_comes_to_its_end_without_it(cluster: Cluster, redis: Redis) -> None:
+def test_a_mirror_that_the_traffic_started_ends_after_the_traffic_has_stopped(
+    cluster: Cluster, redis: Redis
+) -> None:
     worker, mirrors = begin(cluster, "jobs"), begin(cluster, "mirrors")
     cluster.worker()
     wait_for(lambda: Task.objects.filter(status="Success").exists(), "a job to succeed", log=worker.log)

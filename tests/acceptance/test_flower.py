@@ -11,7 +11,7 @@ from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
 
-def test_the_subtask_of_a_backlog_of_one_names_its_one_execution(cluster: Cluster) -> None:
+def test_the_subtask_of_a_backlog_of_one_names_its_execution(cluster: Cluster) -> None:
     port = choose_port()
     flower = cluster.start(
         "flower",

@@ -68,7 +68,7 @@ def bindings(redis: Redis) -> set[bytes]:
     return set(redis.smembers("_kombu.binding.harbor_refresh.cycles"))
 
 
-def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_number_that_is_taken_does_not_start(
+def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_duplicate_number_does_not_start(
     hashing: Cluster, redis: Redis
 ) -> None:
     workers = [hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number)) for number in range(3)]
@@ -92,7 +92,7 @@ def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_number_that_is_t
     assert leftovers(redis) == []
 
 
-def test_a_killed_instance_is_missed_and_its_successor_takes_its_number_and_its_work(hashing: Cluster) -> None:
+def test_a_killed_instance_is_reported_and_its_successor_takes_its_number_and_its_work(hashing: Cluster) -> None:
     first = hashing.worker("w0", CORE_INSTANCE_ID="0")
     second = hashing.worker("w1", CORE_INSTANCE_ID="1")
     third = hashing.worker("w2", CORE_INSTANCE_ID="2")
@@ -107,7 +107,7 @@ def test_a_killed_instance_is_missed_and_its_successor_takes_its_number_and_its_
     wait_for(ticked_until_true(ids), "the last third to be true")
 
 
-def test_a_worker_that_is_told_to_end_gives_its_number_back_at_once(hashing: Cluster, settings: Settings) -> None:
+def test_a_worker_that_ends_releases_its_number_at_once(hashing: Cluster, settings: Settings) -> None:
     hashing.env["REFRESH_NODE_TTL_SECONDS"] = "60"
     settings.REFRESH_NODE_TTL_SECONDS = 60
     worker = hashing.worker("w0", CORE_INSTANCE_ID="0")
@@ -137,7 +137,7 @@ def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages
     assert leftovers(redis) == []
 
 
-def test_a_cycle_longer_than_the_visibility_timeout_is_run_once_and_ticks_meanwhile_are_dropped(
+def test_a_cycle_longer_than_the_visibility_timeout_runs_once_and_drops_ticks_meanwhile(
     cluster: Cluster, settings: Settings, redis: Redis
 ) -> None:
     settings.REFRESH_STRATEGY = "lock"
@@ -158,7 +158,7 @@ def test_a_cycle_longer_than_the_visibility_timeout_is_run_once_and_ticks_meanwh
     assert leftovers(redis) == []
 
 
-def test_a_worker_of_the_claiming_design_does_not_listen_for_cycles(cluster: Cluster, redis: Redis) -> None:
+def test_a_worker_of_the_strategy_claim_does_not_listen_for_cycles(cluster: Cluster, redis: Redis) -> None:
     worker = cluster.worker()
     broadcast()
     ids = many(3)
@@ -168,9 +168,7 @@ def test_a_worker_of_the_claiming_design_does_not_listen_for_cycles(cluster: Clu
     assert redis.publish(CHANNEL, "nobody hears this") == 0
 
 
-def test_a_worker_hears_of_cycles_again_after_redis_dropped_its_connections(
-    hashing: Cluster, redis: Redis
-) -> None:
+def test_a_worker_gets_cycles_again_after_redis_dropped_its_connections(hashing: Cluster, redis: Redis) -> None:
     worker = hashing.worker("w0", CORE_INSTANCE_ID="0", CORE_INSTANCE_TOTAL="1")
     wait_for(lambda: redis.client_kill_filter(_type="pubsub"), "a connection to drop")
     ids = many(3)

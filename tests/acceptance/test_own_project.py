@@ -137,9 +137,7 @@ def run(cluster: Cluster, *words: str, **env: str) -> str:
     return done.stdout
 
 
-def test_a_project_that_follows_the_page_has_executions_that_end(
-    shop: Path, cluster: Cluster, redis: Redis
-) -> None:
+def test_executions_end_in_a_project_that_follows_the_page(shop: Path, cluster: Cluster, redis: Redis) -> None:
     migrate, *commands = blocks(READY, "sh")[0].splitlines()
     manage, program = str(shop / "manage.py"), shop / "program.py"
     run(cluster, manage, "makemigrations", "images")

@@ -64,7 +64,7 @@ def rows(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.usefixtures("worker")
-def test_runners_with_every_trouble_leave_every_status_true(environment: dict[str, str]) -> None:
+def test_runners_with_every_fault_leave_every_status_right(environment: dict[str, str]) -> None:
     words = ("--executions", "200", "--seed", "7", "--errors", "0.2", "--retries", "0.2")
     more = ("--stops", "0.1", "--duplicates", "0.2", "--late", "0.2", "--reordered", "0.2")
     done = simulate(environment, *words, *more, "--json")
@@ -91,7 +91,7 @@ def test_the_output_names_the_seed_and_each_invariant(environment: dict[str, str
     assert all(line.rstrip().endswith("holds") for line in lines)
 
 
-def test_without_a_worker_it_fails_and_says_what_to_type(environment: dict[str, str]) -> None:
+def test_without_a_worker_it_fails_and_says_which_command_to_run(environment: dict[str, str]) -> None:
     done = simulate(environment, "--executions", "5", "--timeout", "1")
     assert done.returncode == 1
     assert "did not drain in 1 s" in done.stderr

@@ -38,7 +38,7 @@ def test_sigkill_of_the_whole_group_loses_nothing(
     assert "stale executions from crashed instances" in cluster.logs()
 
 
-def test_a_pool_child_that_is_killed_costs_one_attempt_and_no_execution(
+def test_a_killed_pool_child_counts_one_attempt_and_loses_no_execution(
     cluster: Cluster, holds: Callable[..., None], tmp_path: Path
 ) -> None:
     worker = cluster.worker(sabotage={"point": "deciding", "act": "kill_process", "once": str(tmp_path / "acted")})
@@ -81,7 +81,7 @@ def test_a_worker_stopped_past_the_stale_limit_is_fenced_when_it_goes_on(
     assert StatusChange.objects.count() == 1
 
 
-def test_a_worker_stopped_with_its_rows_locked_does_not_hold_the_others_up(
+def test_a_worker_stopped_with_its_rows_locked_does_not_delay_other_workers(
     cluster: Cluster, holds: Callable[..., None], tmp_path: Path
 ) -> None:
     sleeper = cluster.worker(
@@ -134,7 +134,7 @@ def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_o
     assert f"Quarantined execution {poison}" in worker.text()
 
 
-def test_messages_that_a_killed_worker_had_taken_and_not_begun_do_not_wait_for_the_broker(
+def test_claims_whose_message_a_killed_worker_had_fetched_do_not_wait_for_the_broker(
     cluster: Cluster, redis: Redis
 ) -> None:
     """The node that claimed them lives, so its silence tells nothing; and the broker would deliver them again

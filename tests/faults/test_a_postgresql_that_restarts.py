@@ -52,9 +52,7 @@ def test_an_immediate_restart_with_ten_thousand_queued_makes_no_hot_loop(
     assert away < 2 * at_rest, f"{away} Redis commands while the database was away, {at_rest} with nothing to do"
 
 
-def test_a_restart_in_the_middle_of_the_work_costs_nobody_an_attempt(
-    cluster: Cluster, holds: Callable[..., None]
-) -> None:
+def test_a_restart_during_the_work_counts_no_attempt(cluster: Cluster, holds: Callable[..., None]) -> None:
     ids = many(10_000)
     worker = cluster.worker(REFRESH_CHUNK="50", REFRESH_MAX_ATTEMPTS="1")
     cluster.beat()

@@ -35,9 +35,7 @@ def test_flushall_with_ten_thousand_marked_heals_itself(
     assert "Reconcile found" in cluster.logs()
 
 
-def test_flushall_in_the_middle_of_the_work_heals_itself(
-    cluster: Cluster, holds: Callable[..., None], redis: Redis
-) -> None:
+def test_flushall_during_the_work_heals_itself(cluster: Cluster, holds: Callable[..., None], redis: Redis) -> None:
     """The claims, the messages and the heartbeats are gone as well."""
     ids = many(10_000)
     cluster.worker()
@@ -49,7 +47,7 @@ def test_flushall_in_the_middle_of_the_work_heals_itself(
     assert statuses() == {"Success": 10_000}
 
 
-def test_redis_stopped_between_the_commit_and_the_mark_costs_the_reporter_nothing(
+def test_redis_stopped_between_the_commit_and_the_mark_fails_no_report(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(50)
@@ -66,7 +64,7 @@ def test_redis_stopped_between_the_commit_and_the_mark_costs_the_reporter_nothin
     assert "Reconcile found 50 drifted executions and marked them" in cluster.logs()
 
 
-def test_redis_restarted_five_times_in_ten_seconds_stops_nobody_for_long(
+def test_redis_restarted_five_times_in_ten_seconds_stops_no_worker_for_long(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(4_000)

@@ -109,7 +109,7 @@ def delete(admin: Client, execution: Execution) -> None:
 
 
 @pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, stop_by_command, release, report, mark, delete])
-def test_who_asks_a_redis_that_hangs_waits_for_two_attempts(
+def test_a_call_to_a_redis_that_hangs_waits_for_two_attempts(
     execution: Execution, hanging: Callable[[], int], ask: Callable[[Client, Execution], None]
 ) -> None:
     ask(signed_in(superuser=True), execution)

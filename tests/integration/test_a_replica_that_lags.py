@@ -50,13 +50,13 @@ def replica(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def test_our_tables_are_read_where_they_are_written_and_the_projects_where_it_says() -> None:
+def test_our_tables_are_read_from_the_primary_and_the_projects_tables_where_its_router_says() -> None:
     asked = [Execution, Task, Quarantine, TrackedExecution, User]
     assert [router.db_for_read(one) for one in asked] == ["default"] * 4 + ["replica"]
     assert {router.db_for_write(one) for one in asked} == {"default"}
 
 
-def test_what_changed_a_moment_ago_is_reported_refreshed_stopped_and_set() -> None:
+def test_reports_refreshes_stops_and_hand_set_statuses_see_changes_of_a_moment_ago() -> None:
     execution, tasks = made(2)
     report([Report(tasks[0], "Success")])
     assert stop(execution.pk) == 1
@@ -69,7 +69,7 @@ def test_what_changed_a_moment_ago_is_reported_refreshed_stopped_and_set() -> No
     assert delete([alone.pk]) == 1
 
 
-def test_reconcile_and_release_see_what_changed_a_moment_ago(redis: Redis) -> None:
+def test_reconcile_and_release_see_changes_of_a_moment_ago(redis: Redis) -> None:
     lost, held, free = drifted(), drifted(), drifted()
     quarantine([held.pk, free.pk], 5)
     Quarantine.objects.filter(pk=free.pk).update(at=AGES_AGO)

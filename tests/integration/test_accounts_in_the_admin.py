@@ -63,7 +63,7 @@ for model in (User, Group, PeriodicTask, CrontabSchedule):
 
 
 @pytest.mark.parametrize("last", ["host.schedule", "executions", "tasks"])
-def test_in_a_project_of_its_own_the_host_has_its_own_pages_of_what_is_not_ours(tmp_path: Path, last: str) -> None:
+def test_in_a_host_project_the_host_keeps_its_own_pages_of_other_models(tmp_path: Path, last: str) -> None:
     """Whichever app is the last to say what it shows."""
     for package, text in (("host", USER_ADMIN), ("host/schedule", SCHEDULE_ADMIN)):
         (tmp_path / package).mkdir()
@@ -107,7 +107,7 @@ def a_group() -> Group:
 
 
 @pytest.mark.usefixtures("database")
-def test_staff_with_every_right_over_users_and_groups_can_raise_neither_themselves_nor_others(
+def test_staff_with_all_permissions_on_users_and_groups_can_give_no_account_more_permissions(
     staff: Client,
 ) -> None:
     me, root = User.objects.get(), User.objects.create_superuser("root", password="secret")

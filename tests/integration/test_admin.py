@@ -285,7 +285,7 @@ def test_a_filter_with_a_value_that_no_row_can_have_is_answered_as_a_bad_lookup(
 
 
 @pytest.mark.parametrize("value", ODD)
-def test_an_object_that_cannot_be_there_is_not_found(admin: Client, value: str) -> None:
+def test_an_object_with_an_impossible_id_is_not_found(admin: Client, value: str) -> None:
     """Pages of an object lead to the index, as Django does; what acts on it says 404."""
     name = quote(value, safe="")
     pages = {admin.get(f"{address}{name}/change/").status_code for address in LISTS}
@@ -296,7 +296,7 @@ def test_an_object_that_cannot_be_there_is_not_found(admin: Client, value: str) 
 
 
 @pytest.mark.parametrize("page", [*ODD, "0", "00", "99"])
-def test_a_page_of_the_history_that_is_not_there_shows_the_first(admin: Client, page: str) -> None:
+def test_a_page_number_beyond_the_history_shows_the_first_page(admin: Client, page: str) -> None:
     execution = made_wrong()
     refresh([execution.pk])
     answer = admin.get(f"{LIST}{execution.pk}/change/", {"history-page": page})
@@ -311,7 +311,7 @@ def test_a_page_of_the_history_that_is_not_there_shows_the_first(admin: Client, 
         (QUARANTINE, "release"),
     ],
 )
-def test_an_action_on_rows_that_cannot_be_there_does_nothing(
+def test_an_action_on_rows_with_impossible_ids_does_nothing(
     admin: Client, address: str, action: str, value: Any
 ) -> None:
     wrong = made_wrong()
@@ -322,7 +322,7 @@ def test_an_action_on_rows_that_cannot_be_there_does_nothing(
 
 
 @pytest.mark.parametrize("term", ["\x00", "a\x00b"])
-def test_a_host_that_completes_executions_by_what_is_typed_finds_none_for_nul(admin: Client, term: str) -> None:
+def test_autocomplete_in_a_host_project_finds_no_execution_for_nul(admin: Client, term: str) -> None:
     made()
     words = {"app_label": "harbor_executions", "model_name": "task", "field_name": "execution", "term": term}
     assert admin.get("/admin/autocomplete/", words).json()["results"] == []
@@ -364,7 +364,7 @@ def test_refresh_now_leaves_quarantine_alone_and_says_so(admin: Client) -> None:
     assert state(held, wrong) == [("Running", 0), ("Success", 1)]
 
 
-def test_refresh_now_names_what_could_not_be_refreshed(admin: Client) -> None:
+def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Client) -> None:
     wrong, poisoned = made_wrong(), made_wrong()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -415,7 +415,7 @@ def test_refresh_now_marks_when_the_database_goes_away(
     assert redis.smembers(queue.keys.queue) == {f"{wrong.pk}:SCAN_ALL".encode()}
 
 
-def test_release_lets_out_and_marks(admin: Client, queue: ExecutionQueue, redis: Any) -> None:
+def test_release_ends_the_quarantine_and_marks(admin: Client, queue: ExecutionQueue, redis: Any) -> None:
     held, kept = made_wrong(), made_wrong()
     quarantine([held.pk, kept.pk], 5)
     redis.flushall()
@@ -439,7 +439,7 @@ def test_release_lets_out_and_marks(admin: Client, queue: ExecutionQueue, redis:
         ),
     ],
 )
-def test_looking_takes_the_view_permission_and_acting_the_change_permission(
+def test_viewing_needs_the_view_permission_and_actions_need_the_change_permission(
     permissions: tuple[str, ...], may_look: bool, may_act: bool
 ) -> None:
     client = signed_in(*permissions)
@@ -459,7 +459,7 @@ def test_looking_takes_the_view_permission_and_acting_the_change_permission(
     assert Quarantine.objects.exists() is not may_act
 
 
-def test_refreshing_one_from_its_page_takes_the_change_permission() -> None:
+def test_refreshing_an_execution_from_its_page_needs_the_change_permission() -> None:
     client = signed_in("view_execution")
     wrong = made_wrong()
 

@@ -123,7 +123,7 @@ def with_a_crash(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def test_a_crash_strands_the_share_of_a_hash_node_and_costs_the_claims_nothing(
+def test_a_crash_strands_the_share_of_a_hash_node_and_loses_no_claim(
     given: psycopg.Connection, own: Redis, rows: dict[str, dict[str, Any]]
 ) -> None:
     crashed = {name: with_a_crash(rows[name]) for name in ("scan", "hash", "upstream", "claim", "claim+celery")}

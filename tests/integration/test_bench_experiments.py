@@ -61,7 +61,7 @@ def run(bench_servers: Servers) -> Run:
     return measure
 
 
-def test_a_report_is_true_sooner_with_the_wake_up_than_by_the_schedule(
+def test_a_report_is_visible_sooner_with_the_wake_up_than_by_the_schedule(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "WARM_UP_SECONDS", 0.2)
@@ -116,7 +116,7 @@ def test_bulk_reports_are_all_applied_and_mark_each_execution_once(run: Run) -> 
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
-def test_progress_is_one_statement_for_us_and_a_command_a_task_for_celery(run: Run) -> None:
+def test_progress_takes_us_one_statement_and_celery_a_command_for_each_task(run: Run) -> None:
     rows = run(progress, tasks=60)
     assert [(row["way"], row["done"]) for row in rows] == [
         (way, done) for way in (progress.COUNTED, progress.CELERY) for done in (0, 0.5, 1)
@@ -169,7 +169,7 @@ def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> No
 
 
 @pytest.mark.usefixtures("database")
-def test_a_prepared_execution_is_true_and_one_report_changes_its_status() -> None:
+def test_a_prepared_execution_is_up_to_date_and_one_report_changes_its_status() -> None:
     pairs = prepare(3, 4, done=3)
     assert [execution for execution, _ in pairs] == list(
         Execution.objects.order_by("pk").values_list("pk", flat=True)

@@ -76,7 +76,7 @@ def send(url: str, *bodies: str) -> None:
             queue.put(body)
 
 
-def test_a_message_that_was_taken_and_could_not_be_recorded_is_put_back_when_redis_takes_writes_again(
+def test_a_taken_message_that_could_not_be_recorded_is_put_back_when_redis_takes_writes_again(
     server: EmbeddedRedis, operator: Redis, reader: Reader
 ) -> None:
     reader.begin()
@@ -96,7 +96,7 @@ def test_a_message_that_was_taken_and_could_not_be_recorded_is_put_back_when_red
     assert (operator.llen(QUEUE), operator.hlen("unacked"), len(broker._taken)) == (0, 0, 0)
 
 
-def test_what_a_process_took_is_not_put_back_by_its_children() -> None:
+def test_children_do_not_put_back_messages_that_their_parent_took() -> None:
     broker._taken.append((QUEUE, {}))
     if (child := os.fork()) == 0:
         os._exit(len(broker._taken))
@@ -104,7 +104,7 @@ def test_what_a_process_took_is_not_put_back_by_its_children() -> None:
     assert len(broker._taken) == 1
 
 
-def test_messages_that_cannot_be_put_back_as_the_connection_closes_come_back_later(
+def test_messages_that_cannot_be_put_back_when_the_connection_closes_come_back_later(
     server: EmbeddedRedis, operator: Redis, reader: Reader
 ) -> None:
     reader._take = lambda body, message: None  # type: ignore[method-assign]
@@ -118,7 +118,7 @@ def test_messages_that_cannot_be_put_back_as_the_connection_closes_come_back_lat
 
 
 @pytest.mark.parametrize("settle", ["ack", "reject", "requeue"])
-def test_a_message_whose_acknowledgement_is_refused_keeps_no_other_from_being_taken(
+def test_a_message_whose_acknowledgement_is_refused_does_not_block_other_messages(
     server: EmbeddedRedis, operator: Redis, reader: Reader, settle: str
 ) -> None:
     def take(body: Any, message: Any) -> None:
@@ -137,7 +137,7 @@ def test_a_message_whose_acknowledgement_is_refused_keeps_no_other_from_being_ta
     assert operator.hlen("unacked") == 2, "they come again after the visibility timeout"
 
 
-def test_no_connection_is_made_to_a_server_that_takes_no_writes_and_the_question_leaves_nothing(
+def test_no_connection_is_made_to_a_server_that_takes_no_writes_and_the_check_leaves_no_key(
     server: EmbeddedRedis, operator: Redis, reader: Reader
 ) -> None:
     operator.config_set("min-replicas-to-write", 1)
@@ -150,7 +150,7 @@ def test_no_connection_is_made_to_a_server_that_takes_no_writes_and_the_question
     assert operator.keys("*") == []
 
 
-def test_a_reader_whose_server_is_demoted_connects_to_the_one_that_took_its_place(
+def test_a_reader_whose_server_is_demoted_connects_to_the_new_primary(
     server: EmbeddedRedis, operator: Redis, tmp_path: Path
 ) -> None:
     with EmbeddedRedis(tmp_path / "standby") as standby, Redis.from_url(standby.url) as other:

@@ -118,7 +118,7 @@ def members(*executions: Execution) -> list[str]:
     return sorted(f"{one.pk}:{one.vendor_type}" for one in executions)
 
 
-def test_stats_tells_what_waits_what_is_in_flight_and_who_lives(queue: ExecutionQueue) -> None:
+def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: ExecutionQueue) -> None:
     queue.mark([f"{number}:SCAN_ALL" for number in range(1, 1_235)])
     queue.heartbeat("node-1")
     queue.claim("node-1", 3)
@@ -152,7 +152,7 @@ def made_held(queue: ExecutionQueue) -> int:
     return execution.pk
 
 
-def test_stats_says_when_nobody_claims_and_when_the_queue_is_not_used(
+def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
     queue: ExecutionQueue, settings: Any
 ) -> None:
     queue.pause()
@@ -165,7 +165,7 @@ def test_stats_says_when_nobody_claims_and_when_the_queue_is_not_used(
     assert unused == "The interval is 0 or less: whoever reports refreshes, the queue is not used."
 
 
-def test_claims_tells_who_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
+def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
     queue.heartbeat("node-1")
     queue.mark(["1:SCAN_ALL"])
     queue.claim("node-1", 1)
@@ -222,7 +222,7 @@ def test_mark_puts_executions_on_the_queue_by_id(redis: Redis) -> None:
         (["--all-unfinished", "--vendor", "NOBODY"], []),
     ],
 )
-def test_mark_puts_executions_on_the_queue_by_what_they_are(
+def test_mark_puts_executions_on_the_queue_by_vendor_and_status(
     redis: Redis, options: list[str], expected: list[str]
 ) -> None:
     names = {
@@ -235,7 +235,7 @@ def test_mark_puts_executions_on_the_queue_by_what_they_are(
     assert sorted(names[member] for member in on_the_queue(redis)) == expected
 
 
-def test_mark_tells_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
+def test_mark_names_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
     known = made()
 
     printed, failure = failing("refresh_queue", "mark", 99_998, known.pk, 99_999)
@@ -246,7 +246,7 @@ def test_mark_tells_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["1", "--vendor", "SCAN_ALL"], ["1", "--all-unfinished"]])
-def test_mark_takes_ids_or_a_kind(redis: Redis, words: list[str]) -> None:
+def test_mark_takes_ids_or_filters(redis: Redis, words: list[str]) -> None:
     with pytest.raises(Misused) as misuse:
         call_command("refresh_queue", "mark", *words)
 
@@ -264,7 +264,7 @@ def test_a_vendor_with_nul_is_misuse_also_for_a_program_that_calls_the_command(r
     assert redis.keys() == []
 
 
-def test_mark_refreshes_at_once_where_no_queue_is_used(redis: Redis, settings: Any) -> None:
+def test_mark_refreshes_at_once_if_no_queue_is_used(redis: Redis, settings: Any) -> None:
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
     wrong = made_wrong()
 
@@ -274,7 +274,7 @@ def test_mark_refreshes_at_once_where_no_queue_is_used(redis: Redis, settings: A
     assert redis.keys() == []
 
 
-def test_recover_gives_back_what_dead_nodes_had(queue: ExecutionQueue, redis: Redis) -> None:
+def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis: Redis) -> None:
     queue.mark(["1:SCAN_ALL", "2:SCAN_ALL"])
     queue.claim("dead", 2)
     redis.zrem(queue.keys.nodes, "dead")
@@ -284,7 +284,7 @@ def test_recover_gives_back_what_dead_nodes_had(queue: ExecutionQueue, redis: Re
     assert said("refresh_queue", "recover") == "Recovered 0 executions."
 
 
-def test_quarantine_lists_who_is_in_and_why(queue: ExecutionQueue) -> None:
+def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
     assert said("refresh_queue", "quarantine") == "Nobody is in quarantine."
     assert data("refresh_queue", "quarantine") == {"quarantined": []}
 
@@ -309,7 +309,9 @@ def test_quarantine_lists_who_is_in_and_why(queue: ExecutionQueue) -> None:
     ]
 
 
-def test_quarantine_releases_by_id_and_tells_who_was_not_in(queue: ExecutionQueue, redis: Redis) -> None:
+def test_quarantine_releases_by_id_and_names_ids_that_were_not_in_quarantine(
+    queue: ExecutionQueue, redis: Redis
+) -> None:
     held, kept = made_held(queue), made_held(queue)
 
     printed, failure = failing("refresh_queue", "quarantine", "--release", held, 99_999)
@@ -320,7 +322,7 @@ def test_quarantine_releases_by_id_and_tells_who_was_not_in(queue: ExecutionQueu
     assert on_the_queue(redis) == [f"{held}:RETENTION"]
 
 
-def test_quarantine_releases_everybody(queue: ExecutionQueue, redis: Redis) -> None:
+def test_quarantine_releases_all_executions(queue: ExecutionQueue, redis: Redis) -> None:
     held = sorted([made_held(queue), made_held(queue)])
 
     assert data("refresh_queue", "quarantine", "--release-all") == {
@@ -363,7 +365,7 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
     ]
 
 
-def test_reconcile_looks_at_what_changed_lately(redis: Redis, settings: Any) -> None:
+def test_reconcile_reads_recent_changes(redis: Redis, settings: Any) -> None:
     settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
     wrong = made_wrong()
 
@@ -390,7 +392,7 @@ def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
     assert redis.keys() == []
 
 
-def test_reconcile_says_when_another_one_is_running(database: str) -> None:
+def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
     other = Lease()
     other.take()
     printed, failure = failing("reconcile")
@@ -404,7 +406,7 @@ def test_reconcile_says_when_another_one_is_running(database: str) -> None:
     )
 
 
-def test_reconcile_says_when_another_one_overtook_it(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reconcile_says_when_another_pass_took_its_lease(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.pipeline.reconciliation._look", Mock(side_effect=Overtaken))
 
     assert failing("reconcile") == (
@@ -434,7 +436,7 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
         ["reconcile", "--full"],
     ],
 )
-def test_redis_being_away_is_one_clear_line(words: list[str]) -> None:
+def test_an_absent_redis_is_one_clear_line(words: list[str]) -> None:
     made_wrong()
 
     printed, failure = failing(*words)
@@ -496,5 +498,5 @@ def test_a_misused_command_ends_with_2(words: list[str], line: str) -> None:
     assert line in done.stderr
 
 
-def test_what_a_terminal_would_obey_is_printed_escaped() -> None:
+def test_control_characters_are_printed_escaped() -> None:
     assert printable("a\x1b[2J\nü") == "a\\x1b[2J\\nü"

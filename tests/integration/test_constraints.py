@@ -41,7 +41,7 @@ EXECUTIONS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("constraint", "values"), EXECUTIONS)
-def test_an_execution_that_cannot_be(constraint: str, values: dict[str, Any]) -> None:
+def test_an_impossible_execution_is_refused(constraint: str, values: dict[str, Any]) -> None:
     refused_by(constraint, Execution, **({"vendor_type": "TEST"} | values))
 
 
@@ -57,12 +57,12 @@ TASKS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("constraint", "values"), TASKS)
-def test_a_task_that_cannot_be(constraint: str, values: dict[str, Any], execution: Execution) -> None:
+def test_an_impossible_task_is_refused(constraint: str, values: dict[str, Any], execution: Execution) -> None:
     refused_by(constraint, Task, execution=execution, vendor_type="TEST", **values)
 
 
 @pytest.mark.parametrize("status", CODES)
-def test_every_status_of_ours_can_be_stored(status: str, execution: Execution) -> None:
+def test_every_known_status_can_be_stored(status: str, execution: Execution) -> None:
     end = NOW if status in FINAL else None
     Execution.objects.create(vendor_type="A", status=status, end_time=end)
     Task.objects.create(execution=execution, status=status, status_code=CODES[status], end_time=end)
@@ -73,7 +73,7 @@ def test_a_task_of_no_execution_is_refused(database: str) -> None:
         Task.objects.create(execution_id=10**9, vendor_type="TEST")
 
 
-def test_an_execution_with_tasks_cannot_vanish_beneath_them(execution: Execution) -> None:
+def test_an_execution_with_tasks_cannot_be_deleted_alone(execution: Execution) -> None:
     Task.objects.create(execution=execution, vendor_type="TEST")
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("DELETE FROM execution")
@@ -96,7 +96,7 @@ def test_an_execution_is_in_quarantine_once(execution: Execution) -> None:
     refused_by("execution_quarantine_pkey", Quarantine, execution=execution, reason="y", attempts=1)
 
 
-def test_a_vendor_longer_than_a_member_may_be_is_refused(database: str) -> None:
+def test_a_vendor_that_is_too_long_for_a_member_is_refused(database: str) -> None:
     Execution.objects.create(vendor_type="V" * 64)
     with pytest.raises(DataError), transaction.atomic():
         Execution.objects.create(vendor_type="V" * 65)
@@ -112,7 +112,7 @@ def test_plain_inserts_of_harbors_columns_get_their_times(database: str) -> None
         assert cursor.fetchone()[0] is not None
 
 
-def test_the_columns_are_harbors(database: str) -> None:
+def test_the_columns_are_those_of_harbor(database: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name, array_agg(column_name::text ORDER BY column_name) "

@@ -59,7 +59,7 @@ def waiting(redis: Redis) -> set[str]:
         (60.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60, 60]),
     ],
 )
-def test_while_many_marks_come_each_rest_is_twice_the_one_before_up_to_the_longest(
+def test_while_many_marks_come_rests_double_up_to_the_longest(
     longest: float, rests: list[float], redis: Redis
 ) -> None:
     queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=longest)
@@ -98,7 +98,7 @@ def test_a_rest_grows_with_many_marks_and_shrinks_to_the_first_with_few(
     assert "marks" not in whole_redis(redis), "each claim begins to count anew"
 
 
-def test_marks_are_counted_through_a_rest_and_each_member_by_itself(redis: Redis, warm: Warm) -> None:
+def test_marks_are_counted_during_a_rest_and_for_each_member_separately(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     queue.mark(["1:A", "2:A", "3:A"])
     claim(queue, redis)
@@ -116,7 +116,7 @@ def test_marks_are_counted_through_a_rest_and_each_member_by_itself(redis: Redis
     assert "marks" not in whole_redis(redis)
 
 
-def test_the_step_stops_growing_where_no_rest_is_longer(redis: Redis) -> None:
+def test_the_step_stops_growing_at_the_longest_rest(redis: Redis) -> None:
     queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
     redis.hset(HEAT, "1:A", f"20:{clock.now}")
     clock.move(LONGEST)
@@ -125,7 +125,7 @@ def test_the_step_stops_growing_where_no_rest_is_longer(redis: Redis) -> None:
     assert heat(redis) == {"1:A": f"20:{clock.now}"}
 
 
-def test_what_rests_is_nowhere_but_on_the_queue(redis: Redis, warm: Warm) -> None:
+def test_a_resting_member_is_only_on_the_queue(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     queue.mark(["1:A"])
     claim(queue, redis)
@@ -138,7 +138,7 @@ def test_what_rests_is_nowhere_but_on_the_queue(redis: Redis, warm: Warm) -> Non
     assert before["heat"] == {"1:A": f"1:{clock.now}"}
 
 
-def test_after_a_quiet_time_a_member_goes_at_once_however_hot_it_was(redis: Redis, warm: Warm) -> None:
+def test_after_a_quiet_time_a_hot_member_is_claimed_at_once(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     for _ in range(6):
         press(queue, "1:A")
@@ -154,7 +154,7 @@ def test_after_a_quiet_time_a_member_goes_at_once_however_hot_it_was(redis: Redi
     assert heat(redis) == {"1:A": f"1:{clock.now}"}
 
 
-def test_nobody_is_held_up_by_a_hot_one(redis: Redis, warm: Warm) -> None:
+def test_a_hot_member_delays_no_other_member(redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     queue.mark(["1:A"])
     claim(queue, redis)
@@ -168,7 +168,7 @@ def test_nobody_is_held_up_by_a_hot_one(redis: Redis, warm: Warm) -> None:
     assert waiting(redis) == {"1:A", "2:B"}
 
 
-def test_hot_ones_at_the_hand_of_the_clock_do_not_hide_the_others(redis: Redis, warm: Warm) -> None:
+def test_hot_members_at_the_cursor_do_not_hide_other_members(redis: Redis, warm: Warm) -> None:
     """Where less is asked for than waits, each claim goes on from where the last one stopped."""
     queue, clock = warm
     hot = {f"{number}:A" for number in range(1, SMALL // 2 + 1)}
@@ -188,7 +188,7 @@ def test_hot_ones_at_the_hand_of_the_clock_do_not_hide_the_others(redis: Redis, 
     assert waiting(redis) == hot
 
 
-def test_a_long_queue_knows_no_heat(redis: Redis, warm: Warm) -> None:
+def test_a_long_queue_has_no_rests(redis: Redis, warm: Warm) -> None:
     queue, _ = warm
     names = {f"{number}:A" for number in range(1, SMALL + 2)}
     for _ in range(3):
@@ -202,7 +202,7 @@ def test_a_long_queue_knows_no_heat(redis: Redis, warm: Warm) -> None:
     assert set(heat(redis)) == names
 
 
-def test_without_a_rest_nobody_is_ever_hot(redis: Redis) -> None:
+def test_with_rests_switched_off_no_member_is_hot(redis: Redis) -> None:
     queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
     for _ in range(20):
         queue.mark(["1:A"])
@@ -214,9 +214,7 @@ def test_without_a_rest_nobody_is_ever_hot(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("back", [US, 0.04, LONGEST, 1.5 * LONGEST, 2 * LONGEST, 3600.0])
-def test_a_clock_that_goes_back_holds_nobody_longer_than_a_longest_rest(
-    back: float, redis: Redis, warm: Warm
-) -> None:
+def test_after_a_clock_step_back_no_rest_exceeds_the_longest(back: float, redis: Redis, warm: Warm) -> None:
     queue, clock = warm
     for _ in range(6):
         press(queue, "1:A")
@@ -233,7 +231,7 @@ def test_a_clock_that_goes_back_holds_nobody_longer_than_a_longest_rest(
     assert waiting(redis) == set()
 
 
-def test_what_is_remembered_is_bounded_and_expires(redis: Redis, warm: Warm) -> None:
+def test_heat_and_marks_are_bounded_and_expire(redis: Redis, warm: Warm) -> None:
     queue, _ = warm
     largest = 0
     for turn in range(2000 // SMALL):
@@ -247,7 +245,7 @@ def test_what_is_remembered_is_bounded_and_expires(redis: Redis, warm: Warm) -> 
     assert 0 < left <= 2 * LONGEST * 1000
 
 
-def test_a_last_short_page_of_a_long_claim_waits_for_nobody(
+def test_the_short_last_page_of_a_long_claim_takes_or_rests_every_member(
     redis: Redis, warm: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue, _ = warm
@@ -263,9 +261,7 @@ def test_a_last_short_page_of_a_long_claim_waits_for_nobody(
     assert bool(rest) == bool(batch.wait)
 
 
-def test_a_hot_one_that_is_alone_is_refreshed_a_few_times_and_not_for_each_report(
-    redis: Redis, warm: Warm
-) -> None:
+def test_a_single_hot_execution_is_refreshed_a_few_times_and_not_for_each_report(redis: Redis, warm: Warm) -> None:
     """A report every millisecond for ten seconds; a tick for each that asks for one, and for each look, a moment
     later or when the rest is over, that finds one is needed."""
     queue, clock = warm

@@ -46,7 +46,7 @@ def names() -> list[str]:
     return [one.name for one in violations()]
 
 
-def test_nothing_is_wrong_with_what_the_use_cases_made(rerun: Execution) -> None:
+def test_the_checks_find_nothing_wrong_after_the_use_cases(rerun: Execution) -> None:
     mark_done(create(NewExecution("SLACK")).pk)
     assert violations() == []
     assert set_aside() == []
@@ -82,7 +82,7 @@ def test_k1_sees_a_wrong_status(rerun: Execution, status: str, ended: bool) -> N
         (("Success", "Success"), "Success"),
     ],
 )
-def test_k1_holds_for_the_right_status_alone(queue: ExecutionQueue, words: tuple[str, str], right: str) -> None:
+def test_k1_holds_only_for_the_right_status(queue: ExecutionQueue, words: tuple[str, str], right: str) -> None:
     execution = create(NewExecution("IMAGE_SCAN", tasks=[NewTask(), NewTask()]))
     report(Report(task.pk, word) for task, word in zip(execution.tasks.all(), words, strict=True))
     refresh([execution.pk])
@@ -98,7 +98,7 @@ def test_k1_sees_a_wrong_end(rerun: Execution) -> None:
     assert names() == ["K1"]
 
 
-def test_k1_does_not_rest_on_the_view(rerun: Execution) -> None:
+def test_k1_does_not_depend_on_the_view(rerun: Execution) -> None:
     """The view is wrong, and so is the stored status, which agrees with it."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -122,14 +122,14 @@ def test_k1_sees_a_view_that_disagrees_with_a_right_status(rerun: Execution) -> 
     assert names() == ["K1"]
 
 
-def test_quarantined_executions_are_listed_apart(rerun: Execution) -> None:
+def test_quarantined_executions_are_listed_separately(rerun: Execution) -> None:
     Quarantine.objects.create(execution=rerun, reason="a test", attempts=5)
     Execution.objects.filter(pk=rerun.pk).update(end_time=datetime(2020, 1, 1, tzinfo=UTC))
     assert violations() == []
     assert [(one.name, one.execution_id) for one in set_aside()] == [("K1", rerun.pk)]
 
 
-def test_k2_sees_what_waits_what_is_in_flight_and_what_the_broker_holds(
+def test_k2_sees_the_backlog_the_work_in_flight_and_the_messages_of_the_broker(
     queue: ExecutionQueue,
 ) -> None:
     queue.mark(["1:IMAGE_SCAN", "2:IMAGE_SCAN", "3:SLACK"])
@@ -141,7 +141,7 @@ def test_k2_sees_what_waits_what_is_in_flight_and_what_the_broker_holds(
     ]
 
 
-def test_k2_asks_nothing_where_nothing_is_queued(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_k2_asks_no_server_if_no_queue_is_used(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
     queue.mark(["1:IMAGE_SCAN"])
     monkeypatch.setattr(invariants, "refresh_settings", lambda: SimpleNamespace(in_process=True))
     assert violations() == []
@@ -203,23 +203,21 @@ def forget_a_revision(execution: Execution) -> None:
         (forget_a_revision, "revision 2 and 3 history rows"),
     ],
 )
-def test_k3_sees_a_history_that_is_not_whole(
-    rerun: Execution, spoil: Callable[[Execution], None], what: str
-) -> None:
+def test_k3_sees_an_incomplete_history(rerun: Execution, spoil: Callable[[Execution], None], what: str) -> None:
     spoil(rerun)
     found = [one for one in violations() if one.name == "K3"]
     assert [one.execution_id for one in found] == [rerun.pk] * len(found)
     assert any(what in one.what for one in found), found
 
 
-def test_k4_sees_a_final_status_that_was_left_without_a_rerun(rerun: Execution) -> None:
+def test_k4_sees_a_final_status_that_reverted_without_a_rerun(rerun: Execution) -> None:
     Task.objects.update(run_count=0)
     assert violations() == [
         Violation("K4", rerun.pk, "left a final status 1 times, but its tasks ran again 0 times")
     ]
 
 
-def test_k4_does_not_mind_an_end_that_moved(rerun: Execution) -> None:
+def test_k4_accepts_a_changed_end(rerun: Execution) -> None:
     """A history row whose two statuses are equal left nothing."""
     StatusChange.objects.create(
         execution=rerun,

@@ -67,14 +67,14 @@ def test_every_member_of_a_long_queue_is_claimed_exactly_once(count: int, redis:
     assert set(state) <= {"processing", "nodes", "stamp", "cursor", "wake"}
 
 
-def test_a_claim_goes_on_through_its_pages_until_it_has_what_it_asked_for(redis: Redis, roomy: Roomy) -> None:
+def test_a_claim_reads_pages_until_it_has_the_requested_number(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     queue.mark(members(1000))
     batch = queue.claim("me", 6 * PAGE)
     assert (len(batch.claim), batch.backlog, batch.more) == (6 * PAGE, 1000, True)
 
 
-def test_claimers_who_take_turns_share_everything_out(redis: Redis, roomy: Roomy) -> None:
+def test_claims_in_turns_share_all_members(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     everybody = members(1000)
     queue.mark(everybody)
@@ -82,9 +82,7 @@ def test_claimers_who_take_turns_share_everything_out(redis: Redis, roomy: Roomy
     assert sorted(taken) == sorted(everybody)
 
 
-def test_what_is_added_in_the_middle_of_a_round_is_claimed_too_and_nothing_twice(
-    redis: Redis, roomy: Roomy
-) -> None:
+def test_members_added_during_a_round_are_claimed_and_none_is_claimed_twice(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     queue.mark(members(400))
     taken: list[str] = []
@@ -95,7 +93,7 @@ def test_what_is_added_in_the_middle_of_a_round_is_claimed_too_and_nothing_twice
     assert sorted(taken) == sorted(members(400) | members(200, start=1000))
 
 
-def test_nobody_starves_while_others_come_back_again_and_again(redis: Redis, roomy: Roomy) -> None:
+def test_no_member_starves_while_other_members_are_released_repeatedly(redis: Redis, roomy: Roomy) -> None:
     """Whoever waits is claimed within a few rounds, though half of what is claimed is given back at once."""
     queue, clock = roomy
     everybody = members(300)
@@ -114,9 +112,7 @@ def test_nobody_starves_while_others_come_back_again_and_again(redis: Redis, roo
 
 
 @pytest.mark.parametrize("count", [1, 2, PAGE])
-def test_nobody_starves_while_all_the_others_are_marked_again_as_soon_as_they_are_claimed(
-    count: int, redis: Redis
-) -> None:
+def test_no_member_starves_while_all_other_members_are_marked_again_at_once(count: int, redis: Redis) -> None:
     """Such a queue does not change, so the pages of one round are those of the round before: whom the cut of
     a page hits must not be the same every time. Chance decides, by the real clock."""
     queue = queue_with(redis, fanout=10_000, depth=1, rest=0.0)
@@ -134,7 +130,7 @@ def test_nobody_starves_while_all_the_others_are_marked_again_as_soon_as_they_ar
 
 
 @pytest.mark.parametrize("cursor", ["0", "5", "123456789", str(2**63), str(2**64 - 1), "9" * 30, "-1", "x", ""])
-def test_a_cursor_of_another_life_does_no_harm(cursor: str, redis: Redis, roomy: Roomy) -> None:
+def test_a_foreign_cursor_does_no_harm(cursor: str, redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     everybody = members(300)
     queue.mark(everybody)
@@ -143,7 +139,7 @@ def test_a_cursor_of_another_life_does_no_harm(cursor: str, redis: Redis, roomy:
     assert whole_redis(redis)["cursor"].isdecimal()
 
 
-def test_the_cursor_of_a_queue_that_was_emptied_does_for_the_next(redis: Redis, roomy: Roomy) -> None:
+def test_the_cursor_of_an_emptied_queue_works_for_the_next_queue(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     for turn in range(5):
         everybody = members(20 + 300 * (turn % 2), start=1 + 1000 * turn)
@@ -151,9 +147,7 @@ def test_the_cursor_of_a_queue_that_was_emptied_does_for_the_next(redis: Redis, 
         assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everybody)
 
 
-def test_a_claim_is_found_though_almost_nothing_is_left_of_a_queue_that_was_long(
-    redis: Redis, roomy: Roomy
-) -> None:
+def test_the_last_members_of_a_formerly_long_queue_are_claimed(redis: Redis, roomy: Roomy) -> None:
     """A scan of an empty part of the table may find nobody; then they are popped."""
     queue, _ = roomy
     queue.mark(members(5000))
@@ -162,7 +156,7 @@ def test_a_claim_is_found_though_almost_nothing_is_left_of_a_queue_that_was_long
     assert sorted(taken) == sorted((member,) for member in members(10, start=4991))
 
 
-def test_a_list_is_cut_to_what_was_asked_and_loses_nobody(redis: Redis, roomy: Roomy) -> None:
+def test_a_page_is_cut_to_the_requested_number_and_no_member_is_lost(redis: Redis, roomy: Roomy) -> None:
     """A short set is a list, which SSCAN answers whole."""
     queue, _ = roomy
     redis.config_set("set-max-listpack-entries", 128)

@@ -162,7 +162,7 @@ one_report = st.tuples(st.integers(0, 2), st.sampled_from(sorted(CODE)), st.inte
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_any_batch_split_in_any_way_is_its_reports_one_by_one_and_what_the_oracle_says(
+def test_any_batch_split_in_any_way_gives_the_result_of_single_reports_and_of_the_oracle(
     said: list[Any], before: list[Any], data: st.DataObject
 ) -> None:
     splits = data.draw(st.lists(st.integers(0, len(said)), max_size=4))
@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def test_a_report_may_tell_of_runs_whose_reports_were_overtaken() -> None:
+def test_a_report_may_count_runs_whose_own_reports_were_overtaken() -> None:
     (pk,) = new_tasks(1)
     for status, revision, earlier_runs, run_count in [
         ("Scheduled", 3, 3, 3),
@@ -223,7 +223,7 @@ def test_a_report_may_tell_of_runs_whose_reports_were_overtaken() -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_report_that_cannot_be_used_is_refused_by_name_and_the_rest_lands(name: str) -> None:
+def test_an_unusable_report_is_refused_by_name_and_the_rest_is_applied(name: str) -> None:
     changed, reason = REFUSED[name]
     first, second, third = new_tasks(3)
     bad = Report(**({"task_id": second, "status": "Running", "revision": 0} | changed))
@@ -243,7 +243,7 @@ def test_a_report_that_cannot_be_used_is_refused_by_name_and_the_rest_lands(name
     assert status == {first: "Running", second: "Pending", third: "Error"}
 
 
-def test_a_long_bad_value_is_told_short() -> None:
+def test_a_long_invalid_value_is_shown_shortened() -> None:
     outcome = report([Report(1, "x" * 10_000)])
     assert len(outcome.refused[0].reason) < 160
 
@@ -264,12 +264,12 @@ def test_refusals_come_in_the_order_of_the_batch_and_every_report_is_counted_onc
     assert (outcome.applied, outcome.unchanged) == (1, 1)
 
 
-def test_nothing_but_refused_reports_touches_no_database() -> None:
+def test_refused_reports_alone_do_not_touch_the_database() -> None:
     outcome = report([Report(1, "Nope")])
     assert (outcome.applied, outcome.unchanged, len(outcome.refused)) == (0, 0, 1)
 
 
-def test_no_reports_are_no_work(redis: Redis) -> None:
+def test_an_empty_batch_does_not_touch_the_database(redis: Redis) -> None:
     assert report([]) == Outcome()
     assert whole_redis(redis) == {}
 

@@ -116,7 +116,7 @@ stored_values = st.tuples(statuses, st.integers(0, 3))
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_any_mix_of_tasks_is_rolled_up_as_the_oracle_says_and_nothing_else_is_written(
+def test_any_mix_of_tasks_is_rolled_up_as_the_oracle_says_and_no_other_row_is_written(
     executions: list[Any], asked: list[int]
 ) -> None:
     made = [make(*one) for one in executions]
@@ -151,7 +151,7 @@ def test_the_end_of_an_execution_is_the_latest_end_of_its_tasks() -> None:
     assert execution.end_time == moment(5)
 
 
-def test_a_retried_task_opens_its_execution_again_and_history_tells_the_way() -> None:
+def test_a_retried_task_reopens_its_execution_and_the_history_records_it() -> None:
     execution = make(("Running", 0), [("Success", 1), ("Error", 2)])
     failed = execution.tasks.get(status="Error").pk
     refresh_and_compare()
@@ -169,7 +169,7 @@ def test_a_retried_task_opens_its_execution_again_and_history_tells_the_way() ->
     ]
 
 
-def test_what_is_true_already_is_not_written() -> None:
+def test_an_execution_that_is_right_is_not_written() -> None:
     make(("Success", 1), [("Success", 1), ("Success", 0)])
     make(("Running", 0), [("Pending", 0)])
     before = row_versions()
@@ -198,14 +198,14 @@ def test_a_status_of_an_old_release_counts_as_success() -> None:
     ]
 
 
-def test_ids_that_are_gone_are_ignored_and_not_counted() -> None:
+def test_deleted_ids_are_ignored_and_not_counted() -> None:
     execution = make(("Running", 0), [("Success", 1)])
     assert refresh_and_compare([10**9, execution.pk, 10**9 + 1]) == Refreshed(1, 1)
     assert refresh([10**9]) == Refreshed()
     assert refresh([]) == Refreshed()
 
 
-def test_what_is_in_quarantine_is_left_alone_and_not_counted() -> None:
+def test_quarantined_executions_are_not_refreshed_and_not_counted() -> None:
     held, free = (make(("Running", 0), [("Success", 1)]) for _ in range(2))
     Quarantine.objects.create(execution=held, reason="x", attempts=5)
     before = rows(Execution, pk=held.pk)
@@ -243,7 +243,7 @@ def test_a_history_that_cannot_be_written_leaves_the_execution_as_it_was() -> No
     assert rows(Execution) == before
 
 
-def test_a_database_that_goes_away_is_no_failure_of_any_row(database: str) -> None:
+def test_a_database_that_goes_away_fails_no_row(database: str) -> None:
     execution = make(("Running", 0), [("Success", 1)])
 
     def is_ended() -> None:
@@ -259,7 +259,7 @@ def test_a_database_that_goes_away_is_no_failure_of_any_row(database: str) -> No
     assert refresh([execution.pk]) == Refreshed(1, 1)
 
 
-def test_a_database_that_became_read_only_is_no_failure_of_any_row() -> None:
+def test_a_database_that_became_read_only_fails_no_row() -> None:
     """After a failover the old server may answer for a moment, and take no writes."""
     execution = make(("Running", 0), [("Success", 1)])
     with connection.cursor() as cursor:
@@ -318,13 +318,13 @@ def two_refreshes_at_the_same_moment(database: str, late: Any) -> Execution:
     return execution
 
 
-def test_two_refreshes_at_the_same_moment_never_leave_the_older_answer(database: str) -> None:
+def test_two_refreshes_at_the_same_moment_never_leave_the_older_result(database: str) -> None:
     execution = two_refreshes_at_the_same_moment(database, both_in_two_statements)
     assert (execution.status, execution.revision) == ("Success", 1)
 
 
 @pytest.mark.parametrize("variant", [both_in_one_statement, locked_then_in_the_same_statement])
-def test_in_a_single_statement_they_would_leave_it(database: str, variant: Any) -> None:
+def test_a_single_statement_would_leave_the_older_result(database: str, variant: Any) -> None:
     """So the test above can fail."""
     execution = two_refreshes_at_the_same_moment(database, variant)
     assert (execution.status, execution.end_time) == ("Running", None)
@@ -343,7 +343,7 @@ def test_many_refreshes_of_overlapping_executions_never_deadlock_and_write_each_
     assert sorted(StatusChange.objects.values_list("execution_id", "revision")) == [(pk, 1) for pk in made]
 
 
-def test_the_error_of_a_row_does_not_come_out_of_a_refresh_in_an_outer_transaction() -> None:
+def test_a_refresh_in_an_outer_transaction_does_not_raise_the_error_of_a_row() -> None:
     """stop() refreshes inside its own transaction, which must go on."""
     execution = make(("Running", 0), [("Success", 1)])
     with connection.cursor() as cursor:

@@ -51,14 +51,14 @@ def test_every_row_names_a_task_that_a_worker_knows() -> None:
         assert task in celery_app.tasks
 
 
-def test_beat_that_starts_changes_nothing_the_environment_does_not_name(settings: Settings) -> None:
+def test_beat_changes_at_its_start_only_rows_that_the_environment_names(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset()
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
     follow_environment()
     assert schedule() == OURS
 
 
-def test_the_environment_is_the_master_of_what_it_names(settings: Settings) -> None:
+def test_intervals_in_the_environment_override_their_rows(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
     settings.REFRESH_RECOVER_INTERVAL_SECONDS = 8
@@ -85,7 +85,7 @@ def test_an_interval_of_zero_has_no_ticks_and_leaves_the_row(settings: Settings,
     assert schedule() == OURS
 
 
-def test_what_an_administrator_edited_survives_a_migration_and_a_start_of_beat(
+def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
     settings: Settings,
 ) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECOVER_INTERVAL_SECONDS"])
@@ -113,7 +113,7 @@ def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(
     assert schedule()["Reconcile"] == ("tasks.reconcile", "every 90 seconds", False)
 
 
-def test_an_environment_that_names_an_interval_rules_a_crontab_too(settings: Settings) -> None:
+def test_an_interval_in_the_environment_overrides_a_crontab(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
     row = PeriodicTask.objects.get(name="Reconcile")
     row.interval, row.crontab = None, CrontabSchedule.objects.create(minute="5")
@@ -122,7 +122,7 @@ def test_an_environment_that_names_an_interval_rules_a_crontab_too(settings: Set
     assert schedule()["Reconcile"] == ("tasks.reconcile", "every 60 seconds", True)
 
 
-def test_intervals_that_were_made_twice_by_hand_stop_nobody(settings: Settings) -> None:
+def test_duplicate_intervals_made_by_hand_do_not_stop_beat(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
     settings.REFRESH_RECONCILE_INTERVAL_SECONDS = 90
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_intervals_that_were_made_twice_by_hand_stop_nobody(settings: Settings) 
 
 
 @pytest.mark.parametrize("tick", TICK_TASKS, ids=lambda task: task.name)
-def test_ticks_do_not_pile_up_when_nobody_takes_them(tick: Any, redis: Redis) -> None:
+def test_ticks_do_not_pile_up_if_no_worker_takes_them(tick: Any, redis: Redis) -> None:
     sent = [tick.apply_async() for _ in range(20)]
     assert sum(one is not None for one in sent) == waiting(TICKS) == redis.llen(TICKS) == 4
     assert redis.exists(WORK) == 0
@@ -148,7 +148,7 @@ def test_ticks_of_many_beats_at_once_stay_bounded(redis: Redis) -> None:
     assert redis.llen(TICKS) <= 8
 
 
-def test_a_tick_is_a_hint_that_expires_but_not_because_a_clock_is_minutes_off(redis: Redis) -> None:
+def test_a_tick_expires_but_not_because_a_clock_is_minutes_off(redis: Redis) -> None:
     before = datetime.now(UTC)
     claim_batch.apply_async()
     after = datetime.now(UTC)
@@ -160,7 +160,7 @@ def test_a_tick_is_a_hint_that_expires_but_not_because_a_clock_is_minutes_off(re
     assert before + timedelta(hours=1) <= expires <= after + timedelta(hours=1)
 
 
-def test_a_refresh_subtask_shows_a_person_what_it_is_about(redis: Redis) -> None:
+def test_a_refresh_subtask_shows_which_executions_it_refreshes(redis: Redis) -> None:
     from tasks.claim_batch import publish
     from tasks.queue.claim import Claim
 

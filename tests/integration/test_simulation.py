@@ -42,7 +42,7 @@ def test_the_reports_of_the_runners_give_what_the_plan_predicts() -> None:
     assert {stored[pk].vendor_type for pk in created.executions} <= set(MIX.vendors)
 
 
-def test_an_execution_that_was_changed_from_outside_is_a_surprise() -> None:
+def test_an_execution_that_was_changed_from_outside_is_reported_as_unexpected() -> None:
     todo = plan(Mix(executions=3, errors=0, retries=0, stops=0))
     created = create_executions(todo)
     stop(created.executions[1])
@@ -53,7 +53,7 @@ def test_an_execution_that_was_changed_from_outside_is_a_surprise() -> None:
     ]
 
 
-def test_every_move_is_counted_once() -> None:
+def test_every_step_is_counted_once() -> None:
     todo = plan(MIX)
     created = create_executions(todo)
     seen: list[int] = []
@@ -141,7 +141,7 @@ def refresh_all() -> None:
     refresh(list(Execution.objects.unfinished().values_list("pk", flat=True)))
 
 
-def test_the_demo_brings_its_executions_to_an_end() -> None:
+def test_the_demo_ends_its_executions() -> None:
     def enough() -> bool:
         refresh_all()
         return Execution.objects.filter(end_time__isnull=False).count() >= 10

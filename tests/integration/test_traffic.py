@@ -43,7 +43,7 @@ def test_a_mirror_is_a_replication_whose_jobs_go_to_their_own_queue() -> None:
     assert not jobs.filter(published_at=None).exists()
 
 
-def test_the_oldest_that_have_ended_are_deleted_with_their_jobs_and_no_other_executions(
+def test_the_oldest_ended_mirrors_are_deleted_with_their_jobs_and_no_other_executions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(traffic, "KEEP", 2)
@@ -58,7 +58,7 @@ def test_the_oldest_that_have_ended_are_deleted_with_their_jobs_and_no_other_exe
     assert Job.objects.count() == Task.objects.count()
 
 
-def test_none_is_started_while_three_are_unfinished() -> None:
+def test_no_mirror_is_started_while_three_are_unfinished() -> None:
     for _ in range(traffic.UNFINISHED):
         traffic.start_mirror()
     traffic.make_traffic()

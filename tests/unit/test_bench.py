@@ -25,7 +25,7 @@ def test_ranges_are_even_and_complete(count: int, parts: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_the_rate_is_that_of_what_was_done_and_not_of_what_was_asked() -> None:
+def test_the_rate_counts_finished_executions_and_not_requested_ones() -> None:
     row = Row("scan", 2, 1_000, seconds=4.0)
     rate(row, 200)
     assert row.executions_per_second == 50.0
@@ -52,7 +52,7 @@ def test_nothing_done_gives_a_rate_of_zero() -> None:
     assert (row.executions_per_second, row.extra["duplicates_share"]) == (0.0, 0.0)
 
 
-def test_commands_are_counted_between_two_answers_of_info_without_those_of_the_meter() -> None:
+def test_commands_are_counted_between_two_answers_of_info_without_the_commands_of_the_counter() -> None:
     before = {"cmdstat_sadd": {"calls": 10}, "cmdstat_info": {"calls": 3}, "used_cpu_user": 1.0}
     now = {
         "cmdstat_sadd": {"calls": 15},
@@ -85,7 +85,7 @@ def test_the_session_parameters_are_replaced_and_the_rest_of_the_url_stays() -> 
     }
 
 
-def test_the_callers_tunables_do_not_reach_the_measured_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_callers_settings_do_not_reach_the_measured_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REFRESH_CHUNK", "CELERY_BROKER_URL", "CORE_INSTANCE_ID", "LOG_LEVEL", "DATABASE_URL_FILE"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("MINE", "stays")
@@ -97,7 +97,7 @@ def test_the_callers_tunables_do_not_reach_the_measured_processes(monkeypatch: p
     )
 
 
-def test_the_file_holds_every_row_as_soon_as_it_is_there(tmp_path: Path) -> None:
+def test_the_file_holds_every_row_as_soon_as_it_is_measured(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text("of an earlier run")
     file = RowFile(path)

@@ -105,7 +105,7 @@ def test_a_summary_is_rounded_and_empty_when_nothing_was_seen() -> None:
     assert set(summary([]).values()) == {None}
 
 
-def test_tasks_are_dealt_out_to_all_reporters() -> None:
+def test_tasks_are_split_among_all_reporters() -> None:
     tasks = list(range(10))
     assert deal(tasks, 3) == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
     assert split(tasks, 3) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
@@ -124,7 +124,9 @@ def test_an_option_of_the_caller_wins_over_the_default_of_the_experiment() -> No
     assert options.with_defaults("hot", given) == Namespace(processes=8, batches=[7], budget=3)
 
 
-def test_a_strategy_that_was_cut_is_not_tried_with_a_larger_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strategy_that_exceeded_the_budget_is_not_tried_with_a_larger_backlog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def measure(name: str, _: Any, given: Namespace, __: Any) -> Row:
         cut = name == "scan" and given.executions >= 100
         return Row(name, 2, given.executions, seconds=1.0, executions_per_second=50.0, cut=cut)
@@ -173,7 +175,7 @@ def test_the_same_rows_make_the_same_file(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_a_picture_that_is_too_large_is_a_png_and_the_old_one_goes(
+def test_a_picture_that_is_too_large_becomes_a_png_and_the_old_file_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (svg,) = plots.draw([row for row in ROWS if row["experiment"] == "workers"], tmp_path)
@@ -186,7 +188,7 @@ def test_a_picture_that_is_too_large_is_a_png_and_the_old_one_goes(
     assert not png.exists()
 
 
-def test_rows_of_an_experiment_of_which_nothing_was_measured_can_be_drawn(tmp_path: Path) -> None:
+def test_an_experiment_without_measured_values_can_be_drawn(tmp_path: Path) -> None:
     empty: list[dict[str, Any]] = [
         strategy("scan", 0) | {"executions_per_second": None},
         waiting("scan", 10, None),
@@ -199,11 +201,11 @@ def test_rows_of_an_experiment_of_which_nothing_was_measured_can_be_drawn(tmp_pa
 @pytest.mark.parametrize(
     ("value", "text"), [(1_200_000, "1,200,000"), (0.25, "0.25"), (31.6, "31.6"), (2.0, "2"), (1234.5, "1,234")]
 )
-def test_numbers_are_written_as_people_write_them(value: float, text: str) -> None:
+def test_numbers_are_formatted_for_people(value: float, text: str) -> None:
     assert canvas.number(value) == text
 
 
-def test_the_small_line_tells_where_and_when() -> None:
+def test_the_caption_says_where_and_when() -> None:
     line = "2 cores of Some, 8 GB · PostgreSQL 18.6, Valkey 9.1.2, Celery 5.7.0 · 3 November 2026"
     assert plots.about_line(ROWS) == line
 
@@ -236,7 +238,7 @@ def test_a_file_without_rows_is_refused(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["plot"], ["plot", "a.json"], ["hot", "a.json"], ["strategies", "--markdown"]])
-def test_a_plot_without_a_file_or_a_place_is_misuse_and_so_is_a_file_for_a_measure(words: list[str]) -> None:
+def test_a_plot_without_a_file_or_a_folder_is_misuse_and_so_is_a_file_for_a_measurement(words: list[str]) -> None:
     with pytest.raises(CommandError) as told:
         call_command(Command(), *words)
     assert told.value.returncode == 2

@@ -42,24 +42,24 @@ def sizes(one: Batch, fanout: int | None = None, chunk: int = CHUNK) -> list[int
         (0, 0, 1, []),
     ],
 )
-def test_the_size_follows_the_backlog_and_the_hands(
+def test_the_size_follows_the_backlog_and_the_number_of_nodes(
     count: int, backlog: int, nodes: int, expected: list[int]
 ) -> None:
     assert sizes(batch(count, backlog, nodes), chunk=6000) == expected
 
 
-def test_a_chunk_is_never_larger_than_was_set_though_the_least_is_more() -> None:
+def test_a_chunk_never_exceeds_the_setting_even_if_the_least_size_is_larger() -> None:
     assert LEAST_CHUNK > 70
     assert sizes(batch(100), chunk=70) == [70, 30]
 
 
 @pytest.mark.parametrize(("fanout", "expected"), [(1, [1] * 10), (4, [4, 4, 2]), (2000, [10])])
-def test_a_number_that_was_set_is_the_size(fanout: int, expected: list[int]) -> None:
+def test_a_fixed_fanout_is_the_size(fanout: int, expected: list[int]) -> None:
     assert sizes(batch(10), fanout) == expected
     assert sizes(batch(10, backlog=1_000_000), fanout) == expected
 
 
-def test_members_that_failed_before_go_apart_in_chunks_that_shrink_with_each_failure() -> None:
+def test_members_that_failed_before_go_into_separate_chunks_that_shrink_with_each_failure() -> None:
     attempts = {f"{number}:A": number % 4 for number in range(1, 1001) if number % 4}
     parts = chunked(batch(1000, backlog=1_000_000, attempts=attempts), None, CHUNK)
     found = Counter()
@@ -70,7 +70,7 @@ def test_members_that_failed_before_go_apart_in_chunks_that_shrink_with_each_fai
     assert found == {(0, 250): 1, (1, 50): 5, (2, 2): 125, (3, 1): 250}
 
 
-def test_with_the_largest_chunk_of_all_settings_by_default_three_failures_leave_a_member_alone() -> None:
+def test_with_the_default_chunk_size_a_member_is_alone_after_three_failures() -> None:
     largest = [
         max(sizes(batch(6000, backlog=10**6, attempts=dict.fromkeys(names, failed)), chunk=6000))
         for failed in range(4)
@@ -79,7 +79,7 @@ def test_with_the_largest_chunk_of_all_settings_by_default_three_failures_leave_
     assert largest == [6000, 300, 15, 1]
 
 
-def test_a_chunk_has_neighbours_though_a_claim_has_no_order() -> None:
+def test_the_members_of_a_chunk_are_neighbours_although_a_claim_has_no_order() -> None:
     names = [f"{number}:A" for number in range(1000, 4000)]
     Random(1).shuffle(names)
     parts = chunked(Batch(Claim("n1", "7", tuple(names)), {}, 10**6, 1), None, CHUNK)

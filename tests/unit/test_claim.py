@@ -14,7 +14,7 @@ def test_a_claim_cannot_be_changed() -> None:
         CLAIM.holder = "n2"  # type: ignore[misc]
 
 
-def test_a_claim_survives_the_way_through_the_broker() -> None:
+def test_a_claim_survives_the_broker() -> None:
     assert Claim.from_message(json.loads(json.dumps(CLAIM.to_message()))) == CLAIM
 
 
@@ -22,13 +22,13 @@ def test_a_claim_survives_the_way_through_the_broker() -> None:
     "members",
     [("1:A",), ("1:-", "2: ", "3:a\nb", "4:é✓"), tuple(f"{number}:A" for number in range(1, 6001))],
 )
-def test_its_members_travel_as_one_text_and_arrive_as_they_were(members: tuple[str, ...]) -> None:
+def test_members_are_sent_as_one_text_and_arrive_unchanged(members: tuple[str, ...]) -> None:
     message = json.loads(json.dumps(CLAIM.only(members).to_message()))
     assert message == {"holder": "n1", "stamp": "1700000000000000", "members": "::".join(members)}
     assert Claim.from_message(message).members == members
 
 
-def test_a_claim_is_parted_by_the_ids_of_its_members() -> None:
+def test_a_claim_is_split_by_the_ids_of_its_members() -> None:
     assert CLAIM.among({1, 3, 9}) == CLAIM.only(("3:A", "1:B b"))
     assert CLAIM.without({1, 3, 9}) == CLAIM.only(("2:A",))
     assert CLAIM.among(set()) == CLAIM.without({1, 2, 3}) == CLAIM.only(())
@@ -53,14 +53,14 @@ def test_a_part_of_a_claim_keeps_its_node_and_stamp() -> None:
     ("size", "parts"),
     [(1, [1, 1, 1]), (2, [2, 1]), (3, [3]), (10, [3])],
 )
-def test_split_loses_and_doubles_nothing(size: int, parts: list[int]) -> None:
+def test_a_split_neither_loses_nor_doubles_a_member(size: int, parts: list[int]) -> None:
     split = list(CLAIM.split(size))
     assert [len(part) for part in split] == parts
     assert [member for part in split for member in part.members] == list(CLAIM.members)
     assert {part.suffix for part in split} == {CLAIM.suffix}
 
 
-def test_nothing_is_split_into_nothing() -> None:
+def test_an_empty_claim_is_split_into_no_parts() -> None:
     assert list(CLAIM.only(()).split(5)) == []
 
 

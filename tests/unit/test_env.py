@@ -137,14 +137,14 @@ URL = "redis://[:password@]host:port/number"
         ("redis_url", "redis://h:1/zero", URL),
     ],
 )
-def test_a_bad_value_is_told_in_one_line_with_its_name_what_it_is_and_what_is_taken(
+def test_a_bad_value_gives_one_line_with_its_name_the_value_and_what_is_accepted(
     reader: str, raw: str, takes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NAME, raw)
     assert refused(READERS[reader]) == (f"{NAME}: got {raw!r}, takes {takes}. Correct it and start again.")
 
 
-def test_a_value_of_many_lines_is_told_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_of_many_lines_is_shown_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, "a\nb\r\nc")
     assert r"got 'a\nb\r\nc'" in refused(READERS["integer"])
 
@@ -152,12 +152,12 @@ def test_a_value_of_many_lines_is_told_in_one(monkeypatch: pytest.MonkeyPatch) -
 # secrets
 
 
-def test_a_secret_without_a_default_must_be_there() -> None:
+def test_a_secret_without_a_default_is_required() -> None:
     message = refused(lambda: env.secret(NAME))
     assert message == f"{NAME}: got nothing, takes a secret. Set {NAME} or {NAME}_FILE."
 
 
-def test_a_secret_may_lie_in_a_file_which_goes_before_the_variable(
+def test_a_secret_may_be_in_a_file_which_takes_precedence_over_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "secret"
@@ -170,7 +170,7 @@ def test_a_secret_may_lie_in_a_file_which_goes_before_the_variable(
 
 
 @pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff\xfe\x00", "directory"])
-def test_a_file_that_holds_no_secret_is_told_in_one_line(
+def test_a_file_without_a_secret_gives_one_line(
     content: bytes | str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "secret"
@@ -206,7 +206,7 @@ def test_the_password_of_a_bad_redis_url_is_never_shown(url: str, monkeypatch: p
     assert "cret" not in message
 
 
-def test_the_first_of_several_names_that_is_set_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_name_that_is_set_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     read = lambda: env.redis_url(NAME, f"{NAME}_2", default="redis://d")  # noqa: E731
     monkeypatch.setenv(f"{NAME}_2", "redis://second")
     assert read() == "redis://second"
@@ -214,7 +214,7 @@ def test_the_first_of_several_names_that_is_set_is_taken(monkeypatch: pytest.Mon
     assert read() == "redis://first"
 
 
-def test_a_bad_address_is_told_under_the_name_it_came_from(
+def test_a_bad_address_is_reported_under_the_name_it_came_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(f"{NAME}_2", "x")
@@ -242,7 +242,7 @@ def test_a_database_is_read_from_its_url(
     assert tuple(found[k] for k in ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")) == parts
 
 
-def test_a_database_that_is_not_set_is_the_default() -> None:
+def test_a_database_url_that_is_not_set_has_its_default() -> None:
     assert env.database(NAME, "postgresql://h/n")["HOST"] == "h"
 
 
@@ -262,9 +262,7 @@ def test_a_database_that_is_not_set_is_the_default() -> None:
         "postgresql://u:s3cret@h:5432/",
     ],
 )
-def test_a_bad_database_is_told_in_one_line_without_its_password(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_database_url_gives_one_line_without_its_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, url)
     message = refused(lambda: env.database(NAME, "postgresql://h/n"))
     assert message.startswith(f"{NAME}: got ")

@@ -26,7 +26,7 @@ def test_every_test_that_is_named_exists(path: str, name: str, case: str) -> Non
     assert not case or re.search(rf'"{re.escape(case)}"|\b{re.escape(case)}\b', there[name]), case
 
 
-def test_every_way_has_a_test_and_nothing_is_quoted_but_tests() -> None:
+def test_every_row_has_a_test_and_only_tests_are_quoted() -> None:
     ways = [row for row in ROWS if not row.startswith("| what went wrong")]
     assert len(ways) >= 20
     for row in ways:

@@ -70,7 +70,7 @@ def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Heartbeat
     return queue
 
 
-def test_whoever_finds_a_node_silent_asks_for_recovery_once(
+def test_a_heartbeat_that_finds_a_silent_node_asks_for_recovery_once(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
     queue = beaten(monkeypatch, told, sign(), sign(dead=3), sign(), sign(dead=1), sign())
@@ -79,7 +79,7 @@ def test_whoever_finds_a_node_silent_asks_for_recovery_once(
     assert told == [0, 1, 2, 3, 4], "before each sign of life"
 
 
-def test_a_redis_that_is_away_is_told_once_for_each_time(
+def test_a_redis_that_is_away_is_logged_once_for_each_outage(
     monkeypatch: pytest.MonkeyPatch,
     asked: list[dict[str, Any]],
     told: list[int],
@@ -93,7 +93,7 @@ def test_a_redis_that_is_away_is_told_once_for_each_time(
     )
 
 
-def test_a_process_that_has_begun_a_new_life_is_alive_in_both_while_it_runs_what_the_old_one_began(
+def test_a_renewed_node_sends_heartbeats_under_its_old_name_while_runs_of_that_name_go_on(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
     for number, node in enumerate(["former", "former", this_node.name]):
@@ -107,7 +107,7 @@ def test_a_process_that_has_begun_a_new_life_is_alive_in_both_while_it_runs_what
     assert current_runs.nodes() == set()
 
 
-def test_leases_that_cannot_be_renewed_are_with_the_next_beat_and_no_sign_of_life_outlives_them(
+def test_no_sign_of_life_is_sent_until_the_leases_are_renewed(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]], told: list[int]
 ) -> None:
     queue = Queue(sign(), sign())
@@ -123,7 +123,7 @@ def test_leases_that_cannot_be_renewed_are_with_the_next_beat_and_no_sign_of_lif
     assert told == [0, 0, 1]
 
 
-def test_a_broker_that_fails_is_told_and_ends_no_heartbeat(
+def test_a_broker_that_fails_is_logged_and_ends_no_heartbeat(
     monkeypatch: pytest.MonkeyPatch, told: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(**_: Any) -> None:

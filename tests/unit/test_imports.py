@@ -144,22 +144,22 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles(graph_of(modules(*APPS, "benchmarks", "examples"))) == []
 
 
-def test_executions_is_on_postgresql_alone() -> None:
+def test_executions_imports_neither_redis_nor_celery() -> None:
     above = ("tasks", "harbor_refresh", "benchmarks", "examples")
     assert forbidden(modules("executions"), "redis", "celery", "kombu", "billiard", "httpx", *above) == []
 
 
-def test_tasks_imports_no_service_and_nothing_that_is_only_measured_or_shown() -> None:
+def test_tasks_imports_neither_the_service_nor_benchmarks_nor_examples() -> None:
     assert forbidden(modules("tasks"), "harbor_refresh", "benchmarks", "examples") == []
 
 
-def test_the_service_imports_nothing_that_is_only_measured_or_shown() -> None:
+def test_the_service_imports_neither_benchmarks_nor_examples() -> None:
     """`make up` starts the traffic, as a program of its own."""
     assert forbidden(modules("harbor_refresh"), "benchmarks", "examples", found=statements) == []
 
 
 @pytest.mark.parametrize("package", ["executions", "tasks"])
-def test_every_module_of_the_apps_is_used_by_what_runs(package: str) -> None:
+def test_every_module_of_the_apps_is_used_by_a_program(package: str) -> None:
     """What only tests, benchmarks or examples import stands with them."""
     called_by_projects = {"executions.deletion"}
     django_finds = re.compile(r"\.(apps|models|admin|migrations|commands)(\.|$)|^tasks\.actors$")
@@ -169,7 +169,7 @@ def test_every_module_of_the_apps_is_used_by_what_runs(package: str) -> None:
     assert {module for module in unused if not django_finds.search(module)} <= called_by_projects
 
 
-def test_settings_are_imported_by_nothing_but_launchers() -> None:
+def test_only_launchers_import_settings() -> None:
     """`make up` and the bench borrow the readers, before there are any settings."""
     importers = {line.split()[0] for line in forbidden(modules(*PACKAGES), "settings", found=statements)}
     assert {one for one in importers if not one.startswith("settings")} == {
@@ -178,13 +178,13 @@ def test_settings_are_imported_by_nothing_but_launchers() -> None:
     }
 
 
-def test_settings_import_what_the_apps_declare_and_nothing_else_of_ours() -> None:
+def test_settings_import_only_the_declarations_of_the_apps() -> None:
     ours = (package for package in PACKAGES if package != "settings")
     assert forbidden(modules("settings"), *ours, found=statements) == ["settings.base imports tasks.conf"]
     assert not any(is_in(module, PACKAGES) for module in statements(ROOT / "tasks/conf.py"))
 
 
-def test_the_examples_import_what_a_project_of_its_own_would() -> None:
+def test_the_examples_import_what_a_host_project_would() -> None:
     public = ("django", "harbor_refresh.celery", "tasks.jobs", "examples", *sys.stdlib_module_names)
     paths = [path for path in modules("examples") if "simulation" not in path.parts]
     imported = {module for path in paths for module in imports(path)}
@@ -192,22 +192,22 @@ def test_the_examples_import_what_a_project_of_its_own_would() -> None:
     assert not {module for module in imported if module.startswith("tasks.jobs.")}
 
 
-def test_redis_is_imported_by_its_stores_alone() -> None:
+def test_only_the_stores_import_redis() -> None:
     stores = ("tasks.queue", "tasks.strategies.lock.hold", "tasks.strategies.hash.announcements")
     others = [path for path in modules("tasks") if not is_in(name_of(path), stores)]
     assert forbidden(others, "redis") == []
 
 
-def test_the_queue_knows_nothing_of_the_database_nor_of_what_stands_on_it() -> None:
+def test_the_queue_imports_neither_the_database_nor_the_layers_above_it() -> None:
     above = ("tasks.pipeline", "tasks.jobs", "tasks.strategies", "tasks.database", "tasks.models")
     below = ("django.db", "psycopg", "executions.models", "executions.sql", "executions.database")
     assert forbidden(modules("tasks/queue"), *above, *below) == []
 
 
-def test_the_pipeline_knows_nothing_of_jobs() -> None:
+def test_the_pipeline_imports_no_jobs() -> None:
     assert forbidden(modules("tasks/pipeline"), "tasks.jobs") == []
 
 
-def test_models_and_statements_know_nothing_of_what_is_done_with_them() -> None:
+def test_models_and_statements_import_no_use_cases() -> None:
     assert forbidden(modules("executions/models"), "executions.sql", "executions.database") == []
     assert forbidden(modules("executions/sql"), "executions") == []

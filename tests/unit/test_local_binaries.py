@@ -61,14 +61,14 @@ def test_pg_config_leads_to_binaries_that_are_not_on_path(only_on_path: Path) ->
     assert find_postgres() == hidden
 
 
-def test_a_postgres_without_initdb_is_of_no_use(only_on_path: Path) -> None:
+def test_a_postgres_without_initdb_is_not_used(only_on_path: Path) -> None:
     program(only_on_path, "postgres", "postgres (PostgreSQL) 15.18")
 
     with pytest.raises(LocalError, match="No PostgreSQL 14 or newer was found"):
         find_postgres()
 
 
-def test_only_root_needs_another_account_and_it_cannot_enter_what_is_closed(
+def test_only_root_needs_another_account_which_cannot_enter_closed_folders(
     tmp_path: Path,
 ) -> None:
     account = server_account(tmp_path / "no data yet")

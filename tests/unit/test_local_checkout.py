@@ -25,7 +25,7 @@ def test_an_empty_secret_key_file_is_filled_again(tmp_path: Path) -> None:
     assert checkout.secret_key() == checkout.secret_key() != ""
 
 
-def test_the_local_directory_is_closed_to_others(tmp_path: Path) -> None:
+def test_only_its_owner_can_enter_the_local_directory(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     checkout.prepare()
 
@@ -42,7 +42,7 @@ def test_a_fresh_log_keeps_the_previous_one_beside_it(tmp_path: Path) -> None:
     assert (tmp_path / "web.log.1").read_text() == "first run"
 
 
-def test_a_log_that_grew_too_large_is_begun_anew_under_its_writer(tmp_path: Path) -> None:
+def test_a_log_that_is_too_large_is_truncated_while_its_writer_goes_on(tmp_path: Path) -> None:
     log = tmp_path / "worker1.log"
     with log.open("ab", buffering=0) as writer:
         writer.write(b"x" * (logs.LARGEST_BYTES + 1))

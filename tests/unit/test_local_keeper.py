@@ -60,7 +60,7 @@ def test_a_child_that_obeys_is_ended_at_once(child: Callable[[str], Child], tmp_
     assert living_in(tmp_path) == []
 
 
-def test_what_a_child_left_behind_is_ended_with_it(child: Callable[[str], Child], tmp_path: Path) -> None:
+def test_processes_that_a_child_left_behind_end_with_it(child: Callable[[str], Child], tmp_path: Path) -> None:
     parent = child(LEAVES_ONE_BEHIND).start()
     assert wait_until(lambda: len(living_in(tmp_path)) == 2)
 
@@ -92,7 +92,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_stubborn_child(child: Callable[[str
     assert stubborn.exit_code == -signal.SIGKILL
 
 
-def test_a_child_that_dies_is_told_with_the_end_of_its_log_and_started_again(
+def test_a_child_that_dies_is_reported_with_the_end_of_its_log_and_restarted(
     child: Callable[[str], Child], tmp_path: Path
 ) -> None:
     dying = child("import sys; sys.exit('no such broker')").start()
@@ -111,7 +111,7 @@ def test_a_child_that_dies_is_told_with_the_end_of_its_log_and_started_again(
     assert dying.log.read_text().count("no such broker") >= 2
 
 
-def test_the_pauses_grow_and_then_it_is_given_up(child: Callable[[str], Child]) -> None:
+def test_the_pauses_grow_until_restarts_stop(child: Callable[[str], Child]) -> None:
     patience = Patience(child(SLEEP), tries=7)
     now = time.monotonic()
 
@@ -119,7 +119,7 @@ def test_the_pauses_grow_and_then_it_is_given_up(child: Callable[[str], Child]) 
     assert patience.given_up
 
 
-def test_a_process_that_ran_well_for_a_minute_starts_with_a_clean_sheet(
+def test_a_process_that_ran_for_a_minute_has_its_restarts_forgotten(
     child: Callable[[str], Child],
 ) -> None:
     patience = Patience(child(SLEEP))
@@ -143,5 +143,5 @@ def test_a_password_in_an_address_is_not_shown(url: str, shown: str) -> None:
     assert without_password(url) == shown
 
 
-def test_services_run_under_this_python() -> None:
+def test_services_run_with_the_current_python() -> None:
     assert Service("x", ("-V",)).argv == [sys.executable, "-V"]

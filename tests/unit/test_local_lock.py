@@ -13,7 +13,7 @@ from harbor_refresh.local.lock import held, holder
 ADDRESS = "http://127.0.0.1:8001/admin/"
 
 
-def test_a_second_holder_is_told_where_the_first_runs(tmp_path: Path) -> None:
+def test_a_second_holder_learns_where_the_first_runs(tmp_path: Path) -> None:
     path = tmp_path / "up.lock"
     with held(path) as lock:
         lock.announce(admin=ADDRESS, database_url="postgresql://db")
@@ -21,7 +21,7 @@ def test_a_second_holder_is_told_where_the_first_runs(tmp_path: Path) -> None:
             pass
 
 
-def test_a_second_holder_hears_that_the_first_is_still_starting(tmp_path: Path) -> None:
+def test_a_second_holder_learns_that_the_first_is_still_starting(tmp_path: Path) -> None:
     path = tmp_path / "up.lock"
     with held(path), pytest.raises(LocalError, match="still starting"), held(path):
         pass
@@ -57,6 +57,6 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
         pass
 
 
-def test_only_its_owner_can_read_what_the_lock_tells(tmp_path: Path) -> None:
+def test_only_its_owner_can_read_the_lock_file(tmp_path: Path) -> None:
     with held(tmp_path / "up.lock"):
         assert (tmp_path / "up.lock").stat().st_mode & 0o077 == 0

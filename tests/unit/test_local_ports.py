@@ -16,19 +16,19 @@ def taken_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_a_port_that_somebody_listens_on_is_not_free(taken_port: int) -> None:
+def test_a_port_with_a_listener_is_not_free(taken_port: int) -> None:
     assert not is_free(taken_port)
 
 
-def test_the_wished_port_is_chosen_if_it_is_free() -> None:
+def test_the_preferred_port_is_chosen_if_it_is_free() -> None:
     wished = choose_port()
 
     assert choose_port(wished) == wished
 
 
-def test_a_taken_port_gives_way_to_one_of_its_neighbours(taken_port: int) -> None:
+def test_if_the_port_is_taken_a_neighbouring_port_is_chosen(taken_port: int) -> None:
     assert taken_port < choose_port(taken_port) < taken_port + 20
 
 
-def test_without_a_wish_the_port_lies_below_the_range_of_outgoing_connections() -> None:
+def test_without_a_preference_the_port_is_below_the_range_of_outgoing_connections() -> None:
     assert choose_port() < 32_768

@@ -90,7 +90,7 @@ def test_data_of_another_major_version_are_refused_with_a_reason(
         postgres.start()
 
 
-def test_a_setting_that_postgres_refuses_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
+def test_a_setting_that_postgres_refuses_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
     server = EmbeddedPostgres(tmp_path / "postgres", parameters={"max_connections": "many"})
     try:
         with pytest.raises(LocalError, match="invalid value for parameter"):
@@ -112,14 +112,14 @@ def test_redis_finds_its_data_on_the_same_port_after_a_restart(redis: EmbeddedRe
         assert client.get("kept") == b"7"
 
 
-def test_redis_never_evicts_and_writes_everything_down(redis: EmbeddedRedis) -> None:
+def test_redis_never_evicts_and_persists_everything(redis: EmbeddedRedis) -> None:
     with Redis.from_url(redis.url) as client:
         told = client.config_get("maxmemory-policy", "appendonly", "save")
 
     assert told == {"maxmemory-policy": "noeviction", "appendonly": "yes", "save": ""}
 
 
-def test_a_taken_port_is_left_to_its_owner_and_said(tmp_path: Path) -> None:
+def test_a_taken_port_is_left_to_its_owner_and_reported(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind((LOOPBACK, 0))
         other.listen(1)

@@ -25,12 +25,12 @@ def nothing_given(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"{name}_FILE", raising=False)
 
 
-def test_without_variables_no_server_is_given() -> None:
+def test_without_variables_no_server_counts_as_given() -> None:
     assert startup.given_database() == ""
     assert startup.given_redis() == ""
 
 
-def test_a_given_database_that_does_not_answer_is_told_in_one_line(
+def test_a_given_database_that_does_not_answer_gives_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgresql://me:secret@127.0.0.1:{choose_port()}/db")
@@ -43,9 +43,7 @@ def test_a_given_database_that_does_not_answer_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("variable", ["REDIS_URL", "_REDIS_URL_CORE"])
-def test_a_given_redis_that_does_not_answer_is_told_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_a_given_redis_that_does_not_answer_gives_one_line(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, f"redis://:secret@127.0.0.1:{choose_port()}/0")
 
     with pytest.raises(LocalError, match="REDIS_URL is set, but no Redis") as told:
@@ -54,7 +52,7 @@ def test_a_given_redis_that_does_not_answer_is_told_in_one_line(
     assert "secret" not in str(told.value)
 
 
-def test_the_processes_get_the_addresses_and_nothing_of_make(
+def test_the_processes_get_the_addresses_and_no_variable_of_make(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MAKEFLAGS", "-j4")
@@ -74,14 +72,14 @@ def test_a_given_secret_key_is_kept(checkout: Checkout, monkeypatch: pytest.Monk
     assert startup.environment(checkout, "", "")["SECRET_KEY"] == "mine"
 
 
-def test_a_step_that_fails_is_told_with_the_end_of_its_log(checkout: Checkout) -> None:
+def test_a_step_that_fails_is_reported_with_the_end_of_its_log(checkout: Checkout) -> None:
     steps = startup.Steps(checkout, {}, stopping=lambda: False)
 
     with pytest.raises(LocalError, match=r"manage\.py migrate"):
         steps.migrate()  # there is no manage.py in this directory
 
 
-def test_a_wish_to_stop_ends_a_step(checkout: Checkout) -> None:
+def test_a_stop_ends_the_running_step(checkout: Checkout) -> None:
     (checkout.root / "manage.py").write_text("import time; time.sleep(60)")
     steps = startup.Steps(checkout, {}, stopping=lambda: True)
 

@@ -27,13 +27,13 @@ def test_what_is_written_can_be_read(number: int, vendor: str) -> None:
 
 @given(number=numbers, vendor=vendors, node=nodes, stamp=st.integers(0, 10**18))
 @few
-def test_a_token_is_its_member_its_node_and_its_stamp(number: int, vendor: str, node: str, stamp: int) -> None:
+def test_a_token_consists_of_member_node_and_stamp(number: int, vendor: str, node: str, stamp: int) -> None:
     text = f"{member(number, vendor)}:{node}:{stamp}"
     assert Token.read(text.encode()) == Token(member(number, vendor), node, stamp)
 
 
 @pytest.mark.parametrize(("holder", "is_waiting"), [("n1", False), ("waiting@n1", True)])
-def test_the_holder_of_a_token_tells_its_node_and_whether_it_waits_for_a_worker(
+def test_the_holder_of_a_token_gives_its_node_and_whether_it_waits_for_a_worker(
     holder: str, is_waiting: bool
 ) -> None:
     token = Token("1:A", holder, 7)
@@ -42,7 +42,7 @@ def test_the_holder_of_a_token_tells_its_node_and_whether_it_waits_for_a_worker(
 
 @given(raw=st.binary(max_size=60))
 @few
-def test_no_bytes_at_all_make_reading_fail(raw: bytes) -> None:
+def test_any_bytes_can_be_read_without_an_error(raw: bytes) -> None:
     text = readable(raw)
     assert text is None or text.encode() == raw
     token = Token.read(raw)
@@ -113,7 +113,7 @@ def test_a_token_that_cannot_be_read(raw: bytes) -> None:
 
 @given(raws=st.lists(st.builds("{}:{}".format, numbers, vendors).map(str.encode) | st.binary(max_size=60)))
 @few
-def test_many_that_are_read_in_one_look_are_read_as_each_would_be(raws: list[bytes]) -> None:
+def test_members_parsed_together_give_the_same_as_parsed_one_by_one(raws: list[bytes]) -> None:
     texts = all_readable(raws)
     assert texts is None or texts == [readable(raw) for raw in raws]
 
@@ -132,11 +132,13 @@ def test_many_that_are_read_in_one_look_are_read_as_each_would_be(raws: list[byt
         ([b"1:A", b""], None),
     ],
 )
-def test_one_that_might_be_two_is_looked_at_by_itself(raws: list[bytes], texts: list[str] | None) -> None:
+def test_members_with_a_newline_or_that_cannot_be_read_are_parsed_one_by_one(
+    raws: list[bytes], texts: list[str] | None
+) -> None:
     assert all_readable(raws) == texts
 
 
-def test_six_thousand_are_read_in_one_look() -> None:
+def test_six_thousand_members_are_parsed_together() -> None:
     texts = [f"{number}:SCAN ALL" for number in range(1, 6001)]
     assert all_readable([text.encode() for text in texts]) == texts
 

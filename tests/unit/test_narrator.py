@@ -42,7 +42,7 @@ def test_the_table_of_signals_lists_every_signal() -> None:
             assert f"| `{name}`" in pages
 
 
-def test_to_begin_twice_tells_everything_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_connecting_twice_logs_everything_once(caplog: pytest.LogCaptureFixture) -> None:
     narrator.begin()
     narrator.begin()
     assert len(lines(caplog, signals.claimed, count=1)) == 1
@@ -60,7 +60,7 @@ def test_the_three_lines_operators_grep_for_are_word_for_word(
     ]
 
 
-def test_what_failed_is_told_with_its_reason_but_not_a_thousand_times(
+def test_failures_are_logged_with_their_reason_but_not_a_thousand_times(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     outcome = Refreshed(succeeded=1, failed=dict.fromkeys(range(1, 1001), "cursed"))
@@ -92,7 +92,7 @@ def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_members_and_reports_that_cannot_be_used_are_told_a_few_at_a_time(
+def test_unusable_members_and_reports_are_logged_a_few_at_a_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     told = lines(caplog, signals.discarded, members=[b"\xff"] + [b"x" * 1000] * 9)
@@ -106,7 +106,7 @@ def test_members_and_reports_that_cannot_be_used_are_told_a_few_at_a_time(
     assert told[-1] == ("WARNING", "Refused 2 more reports of that batch")
 
 
-def test_a_reconcile_that_found_nothing_is_not_worth_a_line(
+def test_a_reconcile_that_found_nothing_logs_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert lines(caplog, signals.reconciled, outcome=Reconciled(looked_at=5)) == []
@@ -116,7 +116,7 @@ def test_a_reconcile_that_found_nothing_is_not_worth_a_line(
     ]
 
 
-def test_a_pass_over_the_jobs_that_found_nothing_is_not_worth_a_line(
+def test_a_pass_over_the_jobs_that_found_nothing_logs_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert lines(caplog, signals.reaped, outcome=Reaped()) == []
@@ -133,7 +133,7 @@ def test_a_pass_over_the_jobs_that_found_nothing_is_not_worth_a_line(
     ]
 
 
-def test_a_reconcile_that_did_not_look_says_why(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reconcile_that_did_not_run_says_why(caplog: pytest.LogCaptureFixture) -> None:
     held = Held("n1", datetime(2026, 1, 1, tzinfo=UTC))
     assert lines(caplog, signals.reconciled, outcome=Reconciled(held=held)) == [
         (

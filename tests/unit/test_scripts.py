@@ -40,7 +40,7 @@ def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> No
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_the_header_of_a_script_tells_its_purpose_keys_arguments_and_answer(path: Path) -> None:
+def test_the_header_of_a_script_states_its_purpose_keys_arguments_and_answer(path: Path) -> None:
     name, count = path.stem.rsplit("-", 1)
     text = path.read_text(encoding="utf-8")
     top = header(text)

@@ -59,14 +59,14 @@ def test_a_bad_value_ends_the_program_with_exactly_one_line(command: list[str], 
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_every_kind_of_variable_is_told_by_its_name(name: str) -> None:
+def test_every_kind_of_variable_is_reported_by_its_name(name: str) -> None:
     got, takes = BAD[name]
     ran = run([sys.executable, "-c", "import settings.base"], **{name: got})
     assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
     assert ran.stderr.startswith(f"{name}: got {got!r}, takes {takes}")
 
 
-def test_good_values_have_nothing_to_say() -> None:
+def test_good_values_give_no_message() -> None:
     ran = run(CHECK)
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -78,7 +78,7 @@ def test_good_values_have_nothing_to_say() -> None:
         ("REFRESH_STALE_SECONDS", "5", "executions.E003"),
     ],
 )
-def test_values_that_do_not_go_together_are_told_by_a_check_with_a_hint(name: str, value: str, check: str) -> None:
+def test_a_check_with_a_hint_reports_values_that_do_not_fit_together(name: str, value: str, check: str) -> None:
     ran = run(CHECK, **{name: value})
     assert ran.returncode == 1
     assert check in ran.stderr
@@ -87,7 +87,7 @@ def test_values_that_do_not_go_together_are_told_by_a_check_with_a_hint(name: st
     assert "Traceback" not in ran.stderr
 
 
-def test_a_prefix_where_operators_will_not_look_is_warned_of() -> None:
+def test_an_unusual_prefix_gives_a_warning() -> None:
     ran = run(CHECK, REFRESH_KEY_PREFIX="mine:")
     assert ran.returncode == 0
     assert "executions.W001" in ran.stderr
@@ -155,7 +155,7 @@ def test_the_broker_is_redis_unless_told_otherwise() -> None:
     assert setting("settings.CELERY_BROKER_URL", CELERY_BROKER_URL=other) == other
 
 
-def test_what_an_operator_adds_to_the_database_url_reaches_the_server_beside_ours() -> None:
+def test_options_in_the_database_url_reach_the_server_beside_ours() -> None:
     url = f"{DATABASE}?sslmode=require&application_name=refresh"
     options = setting("settings.DATABASES['default']['OPTIONS']", DATABASE_URL=url)
     assert "'sslmode': 'require'" in options
@@ -179,7 +179,7 @@ PRODUCTION = {
 }
 
 
-def test_production_with_all_it_needs_has_nothing_to_say() -> None:
+def test_production_with_all_variables_gives_no_message() -> None:
     ran = run([*CHECK, "--deploy", "--fail-level", "WARNING"], **PRODUCTION)
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -192,7 +192,7 @@ def test_production_without_one_of_its_secrets_says_which_in_one_line(name: str)
     assert ran.stderr.startswith(f"{name}: got nothing, takes ")
 
 
-def test_production_is_content_with_harbors_own_redis_variable_and_with_secrets_in_files(
+def test_production_accepts_harbors_own_redis_variable_and_secrets_in_files(
     tmp_path: Path,
 ) -> None:
     files = {}
@@ -212,6 +212,6 @@ def test_debug_pages_are_for_developers_only() -> None:
     assert setting("settings.DEBUG", DJANGO_SETTINGS_MODULE="settings.dev") == "True"
 
 
-def test_the_key_of_development_does_not_reach_production() -> None:
+def test_production_does_not_use_the_key_of_development() -> None:
     base = setting("repr(settings.SECRET_KEY)")
     assert base == "''"

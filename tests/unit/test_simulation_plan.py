@@ -31,7 +31,7 @@ def test_another_seed_gives_another_plan() -> None:
     assert plan(WILD).scripts != plan(replace(WILD, seed=1)).scripts
 
 
-def test_a_calm_plan_takes_each_task_once_through_its_life_in_order() -> None:
+def test_a_plan_without_faults_reports_each_task_once_and_in_order() -> None:
     made = plan(CALM)
     lives: dict[tuple[int, int], list[Status]] = {}
     for move in moves(made):

@@ -290,13 +290,13 @@ ALLOWED: dict[str, Evidence] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_must_not_be_is_found_once_and_by_its_name(case: str) -> None:
+def test_each_violation_is_found_once_and_by_its_name(case: str) -> None:
     given, names = BAD[case]
     assert [one.name for one in judge(given, node_ttl=NODE_TTL).violations] == names
 
 
 @pytest.mark.parametrize("case", ALLOWED)
-def test_what_is_allowed_is_no_violation(case: str) -> None:
+def test_allowed_evidence_is_no_violation(case: str) -> None:
     assert judge(ALLOWED[case], node_ttl=NODE_TTL).violations == []
 
 
@@ -306,7 +306,7 @@ def test_runs_at_the_same_time_are_explained_by_a_worker_that_stood_still_for_lo
     assert (verdict.violations, verdict.explained) == ([], 1)
 
 
-def test_evidence_that_is_not_complete_contradicts_itself() -> None:
+def test_incomplete_evidence_contradicts_itself() -> None:
     assert evidence([GOOD], LIFE).contradictions() == []
     given = evidence([GOOD, run(1, 2, job="k", task=2)], LIFE, [row("Error"), row(job="l", task=3)])
     assert given.contradictions() == [
@@ -345,7 +345,7 @@ def test_a_run_that_redis_lost_before_it_had_landed_is_not_counted(
 
 
 @pytest.mark.parametrize(("loss", "names"), [((5, 6), []), ((1.5, 1.6), ["too many runs"])])
-def test_nor_are_several_in_a_row_but_each_must_have_been_lost(
+def test_several_lost_runs_in_a_row_are_not_counted_if_each_was_lost(
     loss: tuple[float, float], names: list[str]
 ) -> None:
     in_a_row = [run(1, 1.1), run(2, 2.1, revision=1), *LOST_BEFORE_IT_LANDED[1:]]
@@ -372,7 +372,7 @@ def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has
     ]
 
 
-def test_what_is_seen_in_each_look_lasts_and_a_tick_at_work_does_not() -> None:
+def test_a_problem_counts_only_if_every_look_shows_it() -> None:
     looks = [["3 jobs wait", "K5: a key is left"], ["4 jobs wait"], ["2 jobs wait", "K5: a key is left"]]
     assert lasting(looks) == ["2 jobs wait"]
     assert lasting([*looks, []]) == []

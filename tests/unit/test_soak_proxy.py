@@ -63,7 +63,7 @@ def test_new_connections_go_to_the_new_server_and_open_ones_stay(proxy: Proxy, p
             assert (asked(first), asked(second)) == (b"old", b"new")
 
 
-def test_what_is_held_comes_when_it_is_released(proxy: Proxy, ports: list[int]) -> None:
+def test_held_data_arrives_when_it_is_released(proxy: Proxy, ports: list[int]) -> None:
     proxy.lead("name", ports[0])
     with connected(proxy) as connection:
         assert asked(connection) == b"old"

@@ -47,7 +47,7 @@ def test_as_many_levels_and_bytes_as_may_be_are_taken() -> None:
     ],
     ids=["101", "50000", "itself", "itself twice", "million", "endless", "bytes"],
 )
-def test_what_has_no_end_is_refused_soon(value: Any, why: str) -> None:
+def test_too_deep_and_endless_values_are_refused_soon(value: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         json_text(value)
 
@@ -60,5 +60,5 @@ class Unspeakable:
 @pytest.mark.parametrize(
     "value", [10**5_000, Unspeakable(), "x" * 10**6, ["x" * 10**6] * 1_000, deep(50_000)], ids=range(5)
 )
-def test_whatever_is_shown_is_short(value: Any) -> None:
+def test_every_shown_value_is_short(value: Any) -> None:
     assert 0 < len(shown(value)) <= 80

@@ -38,7 +38,7 @@ def test_a_tick_without_a_delay_is_sent_at_once(sent: list[float], looks: list[f
     assert (len(sent), looks, timers()) == (2, [], [])
 
 
-def test_with_a_delay_the_process_looks_after_it_and_not_before(sent: list[float], looks: list[float]) -> None:
+def test_with_a_delay_the_process_checks_after_it_and_not_before(sent: list[float], looks: list[float]) -> None:
     began = monotonic()
     wakeup.check_later(0.1)
     assert looks == []
@@ -59,20 +59,20 @@ def planned() -> list[tuple[float, bool]]:
 
 
 @pytest.mark.usefixtures("frozen")
-def test_looks_that_are_due_close_together_are_one_and_all_others_are_planned(looks: list[float]) -> None:
+def test_checks_that_are_due_close_together_are_merged_and_all_others_are_planned(looks: list[float]) -> None:
     for delay in (50, 60, 20, 50, 20.005, 60, 50, 35):
         wakeup.check_later(delay)
     assert planned() == [(20, False), (35, False), (50, False), (60, False)]
 
 
 @pytest.mark.usefixtures("frozen")
-def test_a_look_for_whatever_waits_is_not_the_look_for_new_marks(looks: list[float]) -> None:
+def test_a_check_that_ignores_a_pending_wake_is_not_merged_with_a_check_that_does_not(looks: list[float]) -> None:
     for anyway in (False, True, True, False):
         wakeup.check_later(60, ignore_pending_wake=anyway)
     assert planned() == [(60, False), (60, True)]
 
 
-def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_planned_check_runs_at_its_time_and_with_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[bool, float]] = []
     monkeypatch.setattr(wakeup, "_due", set())
     monkeypatch.setattr(
@@ -87,14 +87,14 @@ def test_every_look_that_is_planned_is_made_at_its_time_and_in_its_way(monkeypat
     assert all(at - began >= min(delay for how, delay in plan if how == anyway) for anyway, at in made)
 
 
-def test_after_a_look_another_may_come(looks: list[float]) -> None:
+def test_after_a_check_another_may_be_planned(looks: list[float]) -> None:
     for number in (1, 2, 3):
         wakeup.check_later(0.01)
         wait_for(lambda number=number: len(looks) == number, "the look")
         wait_for(lambda: not timers(), "its timer to end")
 
 
-def test_a_look_to_come_keeps_no_tick_from_being_sent_at_once(sent: list[float]) -> None:
+def test_a_planned_check_does_not_prevent_a_tick_at_once(sent: list[float]) -> None:
     wakeup.check_later(60)
     wakeup.send_tick()
     assert len(sent) == 1
@@ -106,7 +106,7 @@ def test_a_process_does_not_wait_for_its_timers_to_end(looks: list[float]) -> No
     assert [timer.daemon for timer in timers()] == [True, True]
 
 
-def test_a_broker_that_fails_raises_nothing_and_is_told(
+def test_a_broker_that_fails_is_logged_and_raises_no_error(
     sent: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(**_: object) -> None:
@@ -120,7 +120,7 @@ def test_a_broker_that_fails_raises_nothing_and_is_told(
     assert len(sent) == 1
 
 
-def test_a_look_that_finds_no_redis_raises_nothing_and_is_told(
+def test_a_check_that_finds_no_redis_is_logged_and_raises_no_error(
     looks: list[float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(**_: object) -> None:

@@ -52,7 +52,7 @@ def test_many_executions_keep_their_own_tasks_in_their_order() -> None:
         assert jobs == [f"{n}-{i}" for i in range(n)]
 
 
-def test_a_new_execution_is_true_already() -> None:
+def test_a_new_execution_needs_no_refresh() -> None:
     made(3)
     assert reconcile(full=True).drifted == 0
 
@@ -94,7 +94,7 @@ def cyclic() -> dict[str, Any]:
         ({"tasks": [NewTask("x", None)]}, "task x: extra_attrs takes a dict that is JSON"),  # type: ignore[arg-type]
     ],
 )
-def test_what_the_database_could_not_store_is_refused_in_plain_words_and_nothing_is_written(
+def test_values_that_the_database_cannot_store_are_refused_in_plain_words_and_nothing_is_written(
     told: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(Refused, match=why):
@@ -102,7 +102,7 @@ def test_what_the_database_could_not_store_is_refused_in_plain_words_and_nothing
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 
-def test_what_is_at_a_bound_is_written() -> None:
+def test_values_at_a_bound_are_written() -> None:
     told: dict[str, Any] = {"vendor_id": -(2**63), "trigger": "x" * 16, "extra_attrs": {"a": "x" * 1_999_991}}
     execution = create(NewExecution("V" * 64, **told, tasks=(NewTask("x" * 64) for _ in range(2))))  # type: ignore[arg-type]
     execution.refresh_from_db()

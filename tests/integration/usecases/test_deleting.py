@@ -59,7 +59,7 @@ def test_a_delete_and_a_report_at_the_same_moment_do_not_deadlock(database: str)
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 
-def test_a_report_that_was_first_is_waited_for_by_the_delete(database: str) -> None:
+def test_a_delete_waits_for_a_report_that_came_first(database: str) -> None:
     execution, tasks = made(3)
     in_another_order_on_disk(tasks[0])
     with psycopg.connect(servers.postgres.url_for(database)) as other:
@@ -91,7 +91,7 @@ def test_a_stop_that_comes_while_its_execution_is_deleted_finds_nothing(database
     assert (rows(Execution), rows(Task)) == ({}, {})
 
 
-def test_deleting_takes_tasks_history_and_quarantine_along_and_nothing_else() -> None:
+def test_deleting_removes_tasks_history_and_quarantine_and_nothing_else() -> None:
     doomed, kept = [made(2)[0] for _ in range(2)]
     for one in (doomed, kept):
         stop(one.pk)
@@ -110,7 +110,7 @@ def test_deleting_takes_tasks_history_and_quarantine_along_and_nothing_else() ->
     assert delete([]) == 0
 
 
-def test_what_is_left_of_a_deleted_execution_in_redis_is_completed_silently(redis: Redis, told: list[Any]) -> None:
+def test_members_of_a_deleted_execution_are_completed_without_a_log_line(redis: Redis, told: list[Any]) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     claim = execution_queue().claim("me", 10).claim

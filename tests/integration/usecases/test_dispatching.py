@@ -30,7 +30,7 @@ def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
     assert "wake" not in whole_redis(redis), "who completes the last of them must be able to send a tick"
 
 
-def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
+def test_a_tick_that_finds_only_resting_members_returns_how_long_they_rest(
     redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()
@@ -52,7 +52,7 @@ def test_a_tick_that_finds_only_hot_ones_tells_how_long_they_rest(
 
 
 @pytest.mark.parametrize("rest", [0.01, 0.06, 0.08, 0.1, 0.12, 0.14, 0.2])
-def test_the_look_at_the_end_of_a_rest_is_not_that_of_the_moment_over_again(
+def test_the_check_at_the_end_of_a_rest_is_not_merged_with_the_check_after_the_tick(
     rest: float, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One look for both would find that nobody marked, and those that rest would wait for recovery."""
@@ -67,7 +67,7 @@ def test_the_look_at_the_end_of_a_rest_is_not_that_of_the_moment_over_again(
     assert abs(first - second) > 2 * MERGED_SECONDS - 0.001
 
 
-def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed_out(
+def test_the_key_wake_of_a_long_queue_is_deleted_before_the_last_chunks_are_handed_out(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever completes one of them must be able to wake the next tick; who completes one of the others must not.
@@ -93,7 +93,7 @@ def test_the_wake_of_a_long_queue_is_forgotten_before_its_last_chunks_are_handed
         assert ids == sorted(ids)
 
 
-def test_a_claim_that_cannot_be_published_goes_back_uncounted(redis: Redis) -> None:
+def test_a_claim_that_cannot_be_published_is_released_without_an_attempt(redis: Redis) -> None:
     execution_queue().mark(["1:A", "2:A"])
 
     def refuse(claims: Any) -> None:
@@ -106,7 +106,7 @@ def test_a_claim_that_cannot_be_published_goes_back_uncounted(redis: Redis) -> N
     }
 
 
-def test_a_claim_that_can_be_neither_published_nor_given_back_ends_the_life_of_its_node(
+def test_a_claim_that_can_be_neither_published_nor_released_renews_its_node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Redis went away in between: the claim stays under the old name, whose silence will be noticed."""
@@ -140,7 +140,7 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
     assert dispatch(published.extend, 0) == 1
 
 
-def test_with_redis_away_dispatch_and_work_say_so_and_the_node_begins_a_new_life(
+def test_with_redis_away_dispatch_and_refresh_say_so_and_the_node_is_renewed(
     redis_away: None,
 ) -> None:
     from tasks.queue.claim import Claim

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
 @pytest.mark.parametrize(("at_once", "total"), [(10, SLOTS), (30, 30 * SLOTS)])
-def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
+def test_messages_that_no_worker_takes_do_not_pile_up_however_many_ticks_come(
     at_once: int, total: int, redis: Redis
 ) -> None:
     queue = execution_queue()
@@ -39,7 +39,7 @@ def test_messages_that_nobody_takes_do_not_pile_up_however_often_the_tick_comes(
 
 
 @pytest.mark.parametrize("waiting", [32, 33, 1000])
-def test_with_messages_enough_nothing_is_claimed(waiting: int, redis: Redis, told: list[Any]) -> None:
+def test_with_enough_messages_waiting_nothing_is_claimed(waiting: int, redis: Redis, told: list[Any]) -> None:
     execution_queue().mark(["1:A", "2:A"])
     published: list[Any] = []
     assert dispatch(published.extend, waiting) == 0
@@ -47,7 +47,9 @@ def test_with_messages_enough_nothing_is_claimed(waiting: int, redis: Redis, tol
     assert whole_redis(redis) == {"queue:v2": {"1:A", "2:A"}}
 
 
-def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, told: list[Any]) -> None:
+def test_members_claimed_beyond_the_last_slot_are_released_without_an_attempt(
+    redis: Redis, told: list[Any]
+) -> None:
     execution_queue().mark(f"{number}:A" for number in range(1, 11))
     redis.hset(execution_queue().keys.attempts, "1:A", 2)
     published: list[Any] = []
@@ -61,7 +63,7 @@ def test_what_is_claimed_beyond_the_last_slot_goes_back_uncounted(redis: Redis, 
     assert state["attempts"] == {"1:A": "2"}
 
 
-def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
+def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
     settings.REFRESH_DEPTH = 20
     queue = execution_queue()
     for node in (this_node.name, "a", "b"):
@@ -72,7 +74,7 @@ def test_every_live_node_makes_slots(settings: Settings, redis: Redis) -> None:
     assert len(published) == 10
 
 
-def test_a_tick_that_found_no_slot_does_not_keep_others_from_asking_for_the_next(redis: Redis) -> None:
+def test_a_tick_that_found_no_slot_does_not_block_the_next_tick(redis: Redis) -> None:
     """The tick that was asked for has come; who empties the broker must be able to ask for another."""
     execution_queue().mark(["1:A"])
     assert redis.exists(execution_queue().keys.wake)
@@ -81,7 +83,7 @@ def test_a_tick_that_found_no_slot_does_not_keep_others_from_asking_for_the_next
 
 
 @pytest.mark.parametrize("way", ["silent", "waits"])
-def test_work_that_nobody_takes_quarantines_nobody(
+def test_messages_that_no_worker_takes_cause_no_quarantine(
     way: str, redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()

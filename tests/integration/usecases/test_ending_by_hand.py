@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
 @pytest.mark.parametrize(("verb", "status"), [(mark_done, "Success"), (mark_error, "Error")])
-def test_an_execution_without_tasks_ends_by_hand_once_and_history_tells(verb: Any, status: str) -> None:
+def test_an_execution_without_tasks_ends_by_hand_once_and_the_history_records_it(verb: Any, status: str) -> None:
     execution = create(NewExecution("TEST"))
     verb(execution.pk, "because")
     execution.refresh_from_db()

@@ -19,7 +19,7 @@ from tests.integration.usecases.situations import fails_with, made, marked, memb
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_with_the_database_away_a_claim_goes_back_uncounted_and_nobody_claims_for_a_moment(
+def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claiming_pauses(
     redis: Redis, told: list[Any], settings: Settings
 ) -> None:
     execution, tasks = made(1)
@@ -49,7 +49,7 @@ def test_an_error_of_one_row_fails_that_row_alone(sqlstate: str) -> None:
 
 
 @pytest.mark.parametrize("sqlstate", ["08006", "53100", "53300", "57P01", "57P02", "57P03", "25006", "25P03"])
-def test_an_error_of_the_server_fails_nobody(sqlstate: str) -> None:
+def test_an_error_of_the_server_fails_no_execution(sqlstate: str) -> None:
     (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
     report([Report(good_task, "Success"), Report(bad_task, "Success")])
     fails_with(sqlstate, bad)

@@ -50,7 +50,7 @@ def test_reports_that_change_nothing_mark_nothing(redis: Redis) -> None:
     assert whole_redis(redis) == {}
 
 
-def test_with_redis_away_a_report_lands_and_says_what_it_could_not_do(
+def test_with_redis_away_a_report_is_applied_and_logs_the_lost_marks(
     redis_away: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, tasks = made(1)
@@ -69,7 +69,7 @@ def test_a_report_that_stops_a_task_refreshes_at_once_and_marks_too(redis: Redis
     assert marked(redis) == {member(execution)}
 
 
-def test_a_report_that_ends_a_task_otherwise_waits_for_the_queue(redis: Redis) -> None:
+def test_a_report_that_ends_a_task_without_stopping_it_waits_for_the_queue(redis: Redis) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     assert status_of(execution) == "Running"

@@ -21,7 +21,7 @@ from tests.integration.usecases.situations import AGES_AGO, cursed, drifted, mad
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
+def test_an_execution_that_fails_too_often_is_quarantined_with_its_reason_and_blocks_no_other(
     redis: Redis, told: list[Any]
 ) -> None:
     (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
@@ -42,7 +42,7 @@ def test_what_fails_too_often_is_quarantined_with_its_reason_and_blocks_nobody(
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
 
 
-def test_a_quarantine_of_what_is_deleted_meanwhile_leaves_nothing() -> None:
+def test_a_quarantine_of_an_execution_that_is_deleted_meanwhile_leaves_nothing() -> None:
     quarantine([99], 5)
     assert rows(Quarantine) == {}
 
@@ -60,7 +60,7 @@ def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(datab
     assert set(rows(Quarantine)) == {kept.pk}
 
 
-def test_what_is_in_quarantine_is_not_marked_again_and_again(redis: Redis) -> None:
+def test_quarantined_executions_are_not_marked_repeatedly(redis: Redis) -> None:
     execution = drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     outcome = reconcile()
@@ -68,7 +68,7 @@ def test_what_is_in_quarantine_is_not_marked_again_and_again(redis: Redis) -> No
     assert marked(redis) == set()
 
 
-def test_whose_time_is_up_is_let_out_and_marked_for_another_try(
+def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
     redis: Redis, settings: Settings, told: list[Any]
 ) -> None:
     settings.REFRESH_QUARANTINE_SECONDS = 60
@@ -83,7 +83,7 @@ def test_whose_time_is_up_is_let_out_and_marked_for_another_try(
 
 
 @pytest.mark.parametrize("way", ["parole", "release"])
-def test_who_was_let_out_and_whose_mark_redis_forgot_is_found_by_reconcile(
+def test_reconcile_finds_released_executions_whose_mark_redis_forgot(
     way: str, redis: Redis, settings: Settings
 ) -> None:
     """The watermark passed by while it was in quarantine."""
@@ -100,7 +100,7 @@ def test_who_was_let_out_and_whose_mark_redis_forgot_is_found_by_reconcile(
     assert marked(redis) == {member(execution)}
 
 
-def test_who_is_let_out_while_a_reconcile_runs_is_found_by_the_next(redis: Redis) -> None:
+def test_the_next_reconcile_finds_executions_that_were_released_during_a_pass(redis: Redis) -> None:
     execution = drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     reconcile()
@@ -113,7 +113,7 @@ def test_who_is_let_out_while_a_reconcile_runs_is_found_by_the_next(redis: Redis
     assert marked(redis) == {member(execution)}
 
 
-def test_releasing_tells_who_was_in_and_marks_them(redis: Redis) -> None:
+def test_a_release_returns_the_executions_that_were_in_quarantine_and_marks_them(redis: Redis) -> None:
     execution, other = drifted(), drifted()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     assert release([execution.pk, other.pk, 10**9]) == [execution.pk]

@@ -52,7 +52,7 @@ def test_a_drift_of_the_end_alone_is_found(redis: Redis) -> None:
     assert reconcile(full=True).marked == 1
 
 
-def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) -> None:
+def test_a_drifted_execution_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) -> None:
     waits, flies, lost = drifted(), drifted(), drifted()
     execution_queue().mark([member(flies)])
     execution_queue().claim("me", 10)
@@ -63,7 +63,7 @@ def test_a_drift_that_waits_or_is_in_flight_is_not_marked_again(redis: Redis) ->
     assert watermark() == outcome.oldest
 
 
-def test_a_reconcile_of_the_schedule_is_postponed_while_the_queue_is_long(
+def test_a_scheduled_reconcile_is_postponed_while_the_queue_is_long(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("tasks.pipeline.reconciliation.BUSY", 3)
@@ -83,7 +83,7 @@ def test_a_reconcile_of_the_schedule_is_postponed_while_the_queue_is_long(
     assert reconcile(yielding=True).marked == 1
 
 
-def test_what_changed_within_the_grace_is_left_to_the_queue(settings: Settings, redis: Redis) -> None:
+def test_changes_within_the_grace_are_left_to_the_queue(settings: Settings, redis: Redis) -> None:
     settings.REFRESH_RECONCILE_GRACE_SECONDS = 3600
     drifted(minutes=30)
     late = drifted(minutes=90)
@@ -92,7 +92,7 @@ def test_what_changed_within_the_grace_is_left_to_the_queue(settings: Settings, 
     assert marked(redis) == {member(late)}
 
 
-def test_pages_are_gone_through_to_the_end_without_a_repeat(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
+def test_all_pages_are_read_without_a_repeat(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
     monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 3)
     lost = [drifted() for _ in range(10)]
     with connection.cursor() as cursor:
@@ -105,7 +105,7 @@ def test_pages_are_gone_through_to_the_end_without_a_repeat(monkeypatch: pytest.
     assert reconcile(full=True).looked_at == 10
 
 
-def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
+def test_a_dry_run_reports_and_changes_nothing(redis: Redis) -> None:
     drifted()
     held = drifted()
     Quarantine.objects.create(execution=held, reason="x", attempts=1, at=AGES_AGO)
@@ -116,7 +116,7 @@ def test_a_dry_run_tells_and_changes_nothing(redis: Redis) -> None:
     assert whole_redis(redis) == {}
 
 
-def test_a_drift_that_is_healed_between_the_looks_at_database_and_queue_is_no_drift(
+def test_a_drift_that_is_repaired_between_the_queries_of_database_and_queue_is_no_drift(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its claim was completed in between, so it is on no queue, and rightly so."""

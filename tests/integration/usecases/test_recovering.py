@@ -18,7 +18,7 @@ from tests.integration.usecases.situations import made, marked, member, names
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_recovery_gives_back_what_a_dead_node_claimed_and_asks_for_a_tick(
+def test_recovery_releases_the_claims_of_a_dead_node_and_sends_a_tick(
     redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     execution, tasks = made(1)
@@ -34,7 +34,7 @@ def test_recovery_gives_back_what_a_dead_node_claimed_and_asks_for_a_tick(
     assert marked(redis) == {member(execution)}
 
 
-def test_recovery_asks_though_a_tick_seems_to_be_on_its_way(redis: Redis, told: list[Any]) -> None:
+def test_recovery_sends_a_tick_even_if_one_seems_to_be_on_its_way(redis: Redis, told: list[Any]) -> None:
     """It may have died with its worker."""
     queue = execution_queue()
     queue.mark(["1:A"])
@@ -51,7 +51,7 @@ def test_recovery_asks_though_a_tick_seems_to_be_on_its_way(redis: Redis, told: 
 
 
 @pytest.mark.parametrize("name", ["claim", "scan", "lock", "hash", "upstream"])
-def test_to_check_is_for_the_strategy_that_wakes(name: str, settings: Settings, told: list[Any]) -> None:
+def test_only_the_strategy_claim_checks_for_waiting_work(name: str, settings: Settings, told: list[Any]) -> None:
     settings.REFRESH_STRATEGY = name
     execution_queue().mark(["1:A"])
     execution_queue().forget_wake()
@@ -59,7 +59,7 @@ def test_to_check_is_for_the_strategy_that_wakes(name: str, settings: Settings, 
     assert told == ([("woken", {})] if name == "claim" else [])
 
 
-def test_who_kills_its_process_every_time_is_quarantined_by_recovery(redis: Redis) -> None:
+def test_recovery_quarantines_an_execution_that_kills_its_process_every_time(redis: Redis) -> None:
     _, tasks = made(1)
     report([Report(tasks[0], "Success")])
     signs_of_life_come(redis, since=1, heard=execution_queue().stats().now)

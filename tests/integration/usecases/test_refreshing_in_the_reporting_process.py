@@ -37,7 +37,7 @@ def test_with_an_interval_of_zero_reconcile_heals_without_redis(
     assert redis.keys("*") == []
 
 
-def test_what_fails_in_the_reporting_process_is_told(
+def test_a_failure_in_the_reporting_process_is_logged(
     settings: Settings, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0

@@ -17,7 +17,7 @@ from tests.integration.usecases.situations import made, marked, member, rows_com
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_stopping_stops_what_is_not_final_and_its_execution_at_once(redis: Redis) -> None:
+def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(redis: Redis) -> None:
     execution, tasks = made(3)
     other, _ = made(1)
     report([Report(tasks[0], "Success")])
@@ -64,7 +64,7 @@ def test_a_stop_whose_refresh_fails_stops_the_tasks_and_marks(redis: Redis) -> N
     assert marked(redis) == {member(execution)}
 
 
-def test_stopping_lets_an_execution_out_of_quarantine_and_it_is_stopped_at_once(redis: Redis) -> None:
+def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once(redis: Redis) -> None:
     execution, _ = made(2)
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     assert stop(execution.pk) == 2

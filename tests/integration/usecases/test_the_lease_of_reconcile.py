@@ -70,7 +70,7 @@ def test_a_lease_that_has_expired_is_taken_over_with_a_warning(
     )
 
 
-def test_a_lease_that_ends_later_than_a_lease_can_counts_as_expired() -> None:
+def test_a_lease_that_ends_later_than_possible_counts_as_expired() -> None:
     """The clock that gave it was put back. One that is no longer than two leases may be of this clock."""
     held_for(2 * LEASE.total_seconds() + 5)
     assert Lease().take() is None
@@ -78,7 +78,7 @@ def test_a_lease_that_ends_later_than_a_lease_can_counts_as_expired() -> None:
     assert Lease().take() is not None
 
 
-def test_of_many_that_take_the_lease_at_once_one_has_it() -> None:
+def test_if_many_passes_take_the_lease_at_once_only_one_gets_it() -> None:
     for _ in range(5):
         Watermark.objects.all().delete()
         mine = [Lease() for _ in range(6)]
@@ -89,7 +89,7 @@ def test_of_many_that_take_the_lease_at_once_one_has_it() -> None:
         assert {one.holder for one in taken if one} <= {winner.holder, "another"}
 
 
-def test_a_row_that_is_locked_is_not_waited_for(database: str) -> None:
+def test_a_pass_does_not_wait_for_a_locked_row(database: str) -> None:
     held_for(-1)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution_watermark FOR UPDATE")
@@ -98,12 +98,12 @@ def test_a_row_that_is_locked_is_not_waited_for(database: str) -> None:
     assert held.holder == "other"
 
 
-def test_a_lease_is_given_back_at_the_end() -> None:
+def test_a_lease_is_released_at_the_end() -> None:
     reconcile()
     assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
 
 
-def test_a_lease_is_given_back_after_an_error(redis_away: None) -> None:
+def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
     drifted()
     with pytest.raises(QueueUnavailable):
         reconcile()
@@ -123,9 +123,7 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
     assert (outcome.looked_at, outcome.marked, outcome.overtaken) == (3, 3, False)
 
 
-def test_a_pass_does_not_need_one_connection_from_its_beginning_to_its_end(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a pooler each statement may go over another connection."""
     monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
     for _ in range(2):
@@ -134,7 +132,7 @@ def test_a_pass_does_not_need_one_connection_from_its_beginning_to_its_end(
     assert Watermark.objects.get().holder is None
 
 
-def test_a_pass_that_stands_still_is_overtaken_and_changes_nothing_when_it_wakes(
+def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
@@ -199,7 +197,7 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
     assert state() == after
 
 
-def test_an_overtaken_lease_writes_nothing() -> None:
+def test_a_pass_without_its_lease_writes_nothing() -> None:
     lease = Lease()
     assert lease.take() is None
     Watermark.objects.update(holder="other")

@@ -27,7 +27,7 @@ from tests.integration.usecases.situations import AGES_AGO, drifted, made, marke
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_a_drift_stays_in_sight_until_it_is_healed_and_then_the_watermark_moves_on(
+def test_the_watermark_waits_at_a_drift_until_it_is_repaired(
     redis: Redis,
 ) -> None:
     execution = drifted(minutes=60)
@@ -58,7 +58,7 @@ def test_a_transaction_that_is_still_open_holds_the_watermark_back(database: str
     assert reconcile().marked == 1
 
 
-def test_an_old_reader_holds_the_watermark_back_and_not_the_look(database: str, redis: Redis) -> None:
+def test_an_old_reader_holds_only_the_watermark_back(database: str, redis: Redis) -> None:
     reconcile()
     with psycopg.connect(servers.postgres.url_for(database)) as reader:
         reader.read_only = True
@@ -78,7 +78,7 @@ def test_an_old_reader_holds_the_watermark_back_and_not_the_look(database: str, 
     assert watermark() > began[0]
 
 
-def test_a_full_reconcile_looks_at_everything_and_moves_the_watermark_as_any_pass(redis: Redis) -> None:
+def test_a_full_reconcile_reads_everything_and_moves_the_watermark_like_any_pass(redis: Redis) -> None:
     reconcile()
     before = watermark()
     execution = drifted(minutes=60 * 24 * 365)
@@ -215,7 +215,7 @@ def doubted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
         ({"last_pass_at": None}, "it does not say which server wrote it"),
     ],
 )
-def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
+def test_an_untrusted_watermark_is_ignored_once(
     change: dict[str, Any], doubt: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A server whose clock is behind took over: what changed since lies before the watermark, and what changed
@@ -245,7 +245,7 @@ def test_a_watermark_that_cannot_be_trusted_is_passed_over_once(
     assert (after.doubt, after.looked_at) == (None, 0)
 
 
-def test_a_doubt_of_the_watermark_lasts_while_a_prepared_transaction_hides_its_start(database: str) -> None:
+def test_the_watermark_stays_untrusted_while_a_prepared_transaction_hides_its_start(database: str) -> None:
     reconcile()
     Watermark.objects.update(timeline="00000000")
     with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:

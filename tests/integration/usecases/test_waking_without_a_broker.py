@@ -21,7 +21,7 @@ from tests.integration.usecases.situations import made, marked, member
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_with_the_broker_away_a_report_lands_and_says_so(
+def test_with_the_broker_away_a_report_is_applied_and_logs_it(
     monkeypatch: pytest.MonkeyPatch, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     from kombu.exceptions import OperationalError
@@ -50,7 +50,7 @@ for status in ("Scheduled", "Running"):
 
 
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "hanging"])
-def test_a_broker_of_its_own_that_dies_stops_no_report(
+def test_a_dead_separate_broker_stops_no_report(
     is_killed: bool, database: str, redis: Redis, tmp_path: Path
 ) -> None:
     """With a connection to it open, which breaks (or says nothing more) in the middle of a hint."""
@@ -95,7 +95,7 @@ def test_a_broker_of_its_own_that_dies_stops_no_report(
     assert marked(redis) == {member(execution)}
 
 
-def test_whatever_a_hint_raises_the_report_lands(
+def test_a_report_is_applied_whatever_error_a_wake_up_raises(
     monkeypatch: pytest.MonkeyPatch, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     def raise_it(queue: str) -> int:

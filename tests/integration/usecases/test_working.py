@@ -18,7 +18,7 @@ from tests.integration.usecases.situations import cursed, made, marked, member, 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_a_claim_is_worked_once_and_told_in_the_words_operators_grep_for(
+def test_a_claim_is_refreshed_once_and_logged_in_the_words_that_operators_grep_for(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     execution, tasks = made(1)
@@ -62,7 +62,7 @@ def one_row_of_history_for_each_revision(execution: Execution) -> bool:
     return [row.revision for row in rows] == list(range(1, execution.revision + 1))
 
 
-def test_of_two_live_claims_of_one_execution_the_second_passes_over_the_locked_row_and_comes_again(
+def test_of_two_live_claims_of_one_execution_the_second_skips_the_locked_row_and_is_released(
     redis: Redis,
 ) -> None:
     execution, tasks = made(2)

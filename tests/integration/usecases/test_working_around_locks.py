@@ -41,7 +41,7 @@ def two_hundred() -> tuple[list[int], set[str]]:
 
 
 @pytest.mark.parametrize("strength", ["UPDATE", "NO KEY UPDATE", "SHARE"])
-def test_what_somebody_else_has_locked_goes_back_uncounted_and_the_others_do_not_wait(
+def test_locked_rows_are_released_without_an_attempt_and_other_rows_do_not_wait(
     strength: str, redis: Redis, database: str, told: list[Any]
 ) -> None:
     ids, members = two_hundred()
@@ -81,7 +81,7 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
 
 
 @pytest.mark.parametrize(("count", "looks"), [(1, 1), (SMALL, 1), (SMALL + 1, 0)])
-def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
+def test_a_few_locked_rows_are_tried_again_soon_and_many_with_the_next_tick(
     count: int, looks: int, told: list[tuple[str, dict[str, Any]]], database: str
 ) -> None:
     for _ in range(count):
@@ -95,7 +95,7 @@ def test_a_few_that_are_locked_are_looked_for_soon_and_many_with_the_next_tick(
     assert woken == [{"delay": BUSY_SECONDS, "anyway": True}] * looks
 
 
-def test_busy_is_only_who_could_be_refreshed_at_all(database: str) -> None:
+def test_only_refreshable_executions_count_as_busy(database: str) -> None:
     (busy, _), (held, _), (free, _), (gone, _) = made(1), made(1), made(1), made(1)
     Quarantine.objects.create(execution=held, reason="x", attempts=1)
     delete([gone.pk])
@@ -106,7 +106,7 @@ def test_busy_is_only_who_could_be_refreshed_at_all(database: str) -> None:
     assert refresh(ids, wait=False) == Refreshed(succeeded=2)
 
 
-def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
+def test_a_direct_refresh_waits_for_the_lock(database: str) -> None:
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     with psycopg.connect(servers.postgres.url_for(database)) as other:
@@ -119,7 +119,7 @@ def test_who_refreshes_directly_waits_for_the_lock(database: str) -> None:
     assert status_of(execution) == "Success"
 
 
-def test_a_refresh_locks_in_the_order_of_ids_and_not_in_that_of_the_table(database: str) -> None:
+def test_a_refresh_locks_in_the_order_of_ids_and_not_of_the_table(database: str) -> None:
     """It waits for the first row before it locks the second; else two refreshes could wait for each other."""
     (first, (one,)), (second, (two,)) = made(1), made(1)
     report([Report(one, "Success"), Report(two, "Success")])
