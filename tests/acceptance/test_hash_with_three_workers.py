@@ -1,4 +1,4 @@
-"""Designs in which every worker does its part, with real workers: a tick reaches each of them, once."""
+"""The strategies in which a tick must reach every worker once, with real workers."""
 
 import signal
 import sys
@@ -33,7 +33,7 @@ def hashing(cluster: Cluster, settings: Settings) -> Cluster:
 
 
 def refreshed_by(worker: Member) -> list[int]:
-    """How many executions its cycles refreshed, those that found none left out."""
+    """Count the executions of each cycle, without cycles that found none."""
     words = [line.partition("status done, ")[2].split() for line in worker.text().splitlines()]
     return [int(one[0]) for one in words if one and one[0] != "0"]
 
@@ -43,8 +43,8 @@ def are_true(ids: list[int]) -> Callable[[], bool]:
 
 
 def ticked_until_true(ids: list[int]) -> Callable[[], bool]:
-    """A worker is ready a moment before it hears of cycles, and a tick of that moment passes it by: the next one
-    does its part."""
+    """Tick until all are true: a worker is ready a moment before it listens for cycles, and misses a tick of that
+    moment."""
 
     def are_true_now() -> bool:
         assert claim_batch.apply_async() is not None
@@ -59,7 +59,7 @@ def hears_cycles(worker: Member) -> bool:
 
 
 def leftovers(redis: Redis) -> list[bytes]:
-    """What is neither a mark, nor an announcement, nor the bindings every worker has."""
+    """Return the keys that are no marks, no announcements and no bindings of workers."""
     known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode())
     return [key for key in redis.keys("*") if not key.startswith(known)]
 
@@ -119,7 +119,7 @@ def test_a_worker_that_ends_releases_its_number_at_once(hashing: Cluster, settin
 def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages(
     hashing: Cluster, redis: Redis
 ) -> None:
-    """A message of a dead worker would come back after the visibility timeout, to a list nobody reads."""
+    """A message of a dead worker would come back after the visibility timeout, to a list that no worker reads."""
     hashing.env["REFRESH_VISIBILITY_TIMEOUT_SECONDS"] = "1"
     before: set[bytes] = set()
     for turn in range(3):
@@ -130,7 +130,7 @@ def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages
             broadcast()
         worker.kill()
     hashing.worker("last", CORE_INSTANCE_ID="0")
-    time.sleep(4)  # longer than the timeout and the sweep of what is unacknowledged
+    time.sleep(4)  # a message could come back only after the timeout and the sweep of unacknowledged messages
     assert len(before) == 1
     assert bindings(redis) == before
     assert len(redis.keys("_kombu.binding*cycles")) <= 2
@@ -145,11 +145,11 @@ def test_a_cycle_longer_than_the_visibility_timeout_runs_once_and_drops_ticks_me
     worker = cluster.worker(concurrency=2)
     ids = many(3)
     succeed(ids)
-    redis.set("cache:execution:refresh:lock", "somebody's", px=5_000)  # the cycle waits for it
+    redis.set("cache:execution:refresh:lock", "of another process", px=5_000)  # the cycle waits for it
     wait_for(lambda: redis.pubsub_numpat() == len(["remote control", "cycles"]), "the worker to listen")
     broadcast()
     wait_for(lambda: "received" in worker.text(), "the cycle to be received", log=worker.log)
-    time.sleep(2.5)
+    time.sleep(2.5)  # the cycle could be sent again only after the timeout and the sweep
     broadcast()
     wait_for(lambda: "'dropped': 1" in worker.text(), "the tick to be dropped", log=worker.log)
     wait_for(are_true(ids), "every status to be true")
@@ -165,7 +165,7 @@ def test_a_worker_of_the_strategy_claim_does_not_listen_for_cycles(cluster: Clus
     succeed(ids)
     wait_for(are_true(ids), "every status to be true")
     assert "run_cycle" not in worker.text().partition(" ready.")[2]
-    assert redis.publish(CHANNEL, "nobody hears this") == 0
+    assert redis.publish(CHANNEL, "no worker listens") == 0
 
 
 def test_a_worker_gets_cycles_again_after_redis_dropped_its_connections(hashing: Cluster, redis: Redis) -> None:

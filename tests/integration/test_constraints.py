@@ -1,4 +1,4 @@
-"""What the rules forbid, the database refuses: whoever writes, and by whatever way."""
+"""The database refuses rows that break the rules, however they are written."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -64,8 +64,10 @@ def test_an_impossible_task_is_refused(constraint: str, values: dict[str, Any], 
 @pytest.mark.parametrize("status", CODES)
 def test_every_known_status_can_be_stored(status: str, execution: Execution) -> None:
     end = NOW if status in FINAL else None
-    Execution.objects.create(vendor_type="A", status=status, end_time=end)
-    Task.objects.create(execution=execution, status=status, status_code=CODES[status], end_time=end)
+    other = Execution.objects.create(vendor_type="A", status=status, end_time=end)
+    task = Task.objects.create(execution=execution, status=status, status_code=CODES[status], end_time=end)
+    assert Execution.objects.filter(pk=other.pk, status=status, end_time=end).exists()
+    assert Task.objects.filter(pk=task.pk, status=status, status_code=CODES[status], end_time=end).exists()
 
 
 def test_a_task_of_no_execution_is_refused(database: str) -> None:
@@ -103,7 +105,7 @@ def test_a_vendor_that_is_too_long_for_a_member_is_refused(database: str) -> Non
 
 
 def test_plain_inserts_of_harbors_columns_get_their_times(database: str) -> None:
-    """Somebody who writes SQL by hand need not think of them."""
+    """Hand-written SQL need not set them."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, "

@@ -105,7 +105,9 @@ def test_a_queue_without_workers_does_not_drain(queue: ExecutionQueue) -> None:
 
 
 def test_an_empty_queue_has_drained(queue: ExecutionQueue) -> None:
-    wait_until_drained(0)
+    looks: list[tuple[int, int]] = []
+    wait_until_drained(0, lambda stats: looks.append((stats.backlog, stats.in_flight) if stats else (-1, -1)))
+    assert looks == [(0, 0)]
 
 
 class Enough(Exception):
@@ -168,6 +170,7 @@ def test_the_demo_finishes_what_an_earlier_one_left() -> None:
     left = create(NewExecution("SLACK", extra_attrs=LABEL, tasks=[NewTask(), NewTask()]))
     ended = Task.objects.filter(execution=left, status="Success")
     work_until(lambda: ended.count() == 2)
+    assert set(Task.objects.filter(execution=left).values_list("status", flat=True)) == {"Success"}
 
 
 def test_the_demo_waits_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

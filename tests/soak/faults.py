@@ -39,11 +39,11 @@ class Faults:
         """Make each fault at its time. Return when the time is over and each fault has ended."""
         start = time.monotonic()
         for fault in faults:
-            time.sleep(max(0.0, start + fault.at - time.monotonic()))
+            time.sleep(max(0.0, start + fault.at - time.monotonic()))  # the plan gives each fault its time
             thread = threading.Thread(target=self._make, args=(fault,), name=f"{fault.name} {fault.number}")
             thread.start()
             self._threads.append(thread)
-        time.sleep(max(0.0, start + seconds - time.monotonic()))
+        time.sleep(max(0.0, start + seconds - time.monotonic()))  # the traffic goes on until then
         for thread in self._threads:
             thread.join()
 
@@ -96,7 +96,7 @@ class Faults:
             client = self.redis.client()
             client.config_set("maxmemory", "1mb")
             try:
-                time.sleep(random.uniform(1, 6))
+                time.sleep(random.uniform(1, 6))  # chance decides how long writes are refused
             finally:
                 client.config_set("maxmemory", "0")
 
@@ -119,7 +119,7 @@ class Faults:
         name, pause = random.choice(self.workers.names), random.uniform(0, 4)
         with self.workers.locks[name]:
             self.workers.kill(name)
-            time.sleep(pause)
+            time.sleep(pause)  # chance decides how long the worker is away
             self.workers.start(name)
         return name
 
@@ -146,12 +146,12 @@ class Faults:
     def beat_kill(self, random: Random) -> None:
         with self.workers.beat_lock:
             self.workers.beat.kill()
-            time.sleep(random.uniform(0, 3))
+            time.sleep(random.uniform(0, 3))  # chance decides how long no beat runs
             self.workers.beat = self.workers.new_beat()
 
     def beat_second(self, random: Random) -> None:
         second = self.workers.new_beat()
-        time.sleep(random.uniform(3, 10))
+        time.sleep(random.uniform(3, 10))  # chance decides how long two beats run
         second.kill()
 
     def make_whole(self) -> None:

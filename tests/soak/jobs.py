@@ -58,7 +58,7 @@ def written_down(job: Handle, kind: str, **said: Any) -> Iterator[Callable[..., 
 @app.task(base=TrackedJob, name="soak.plain")
 def plain(job: Handle, seconds: float = 0.0) -> None:
     with written_down(job, "plain"):
-        time.sleep(seconds)
+        time.sleep(seconds)  # the work of the job
 
 
 @app.task(base=TrackedJob, name="soak.pages", max_attempts=12)
@@ -104,7 +104,7 @@ def takes(job: Handle, got: Any, wanted: str) -> None:
 @app.task(base=TrackedJob, name="soak.only_one", unique=True)
 def only_one(job: Handle, key: str, seconds: float) -> None:
     with written_down(job, "only_one", key=key):
-        time.sleep(seconds)
+        time.sleep(seconds)  # the work of the job
 
 
 @app.task(base=TrackedJob, name="soak.steady")
@@ -113,7 +113,7 @@ def steady(job: Handle, seconds: float) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until and not job.should_stop():
             job.check_in(f"{until - time.monotonic():.1f} s to go")
-            time.sleep(0.2)
+            time.sleep(0.2)  # the work between two check-ins
 
 
 @app.task(base=TrackedJob, name="soak.deadly", max_attempts=3)
@@ -127,13 +127,13 @@ def deadly(job: Handle, kills: int) -> None:
 @app.task(base=TrackedJob, name="soak.too_long", time_limit=2)
 def too_long(job: Handle) -> None:
     with written_down(job, "too_long"):
-        time.sleep(30)
+        time.sleep(30)  # longer than the time limit, which must end it
 
 
 @app.task(base=TrackedJob, name="soak.soft", soft_time_limit=1)
 def soft(job: Handle) -> None:
     with written_down(job, "soft"):
-        time.sleep(30)
+        time.sleep(30)  # longer than the soft limit, which must end it
 
 
 KINDS = {

@@ -81,7 +81,7 @@ class RedisTier:
         there.unlink(missing_ok=True)
         if snapshot:
             shutil.copy(snapshot, there)
-        time.sleep(seconds_away)
+        time.sleep(seconds_away)  # chance decides how long the server is away
         self.primary.start()
 
     def freeze(self, seconds: float) -> None:
@@ -89,7 +89,7 @@ class RedisTier:
         assert pid
         os.kill(pid, signal.SIGSTOP)
         try:
-            time.sleep(seconds)
+            time.sleep(seconds)  # chance decides how long it is frozen
         finally:
             os.kill(pid, signal.SIGCONT)
 
@@ -102,7 +102,7 @@ class RedisTier:
         replica.replicaof(HOST, str(self.proxy.ports["link"]))
         wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "the replica to follow")
         self.proxy.hold("link")
-        time.sleep(seconds_behind)
+        time.sleep(seconds_behind)  # the replica misses the writes of these seconds
         replica.replicaof("NO", "ONE")
         self.proxy.release("link")
         self.proxy.lead("redis", new.port)
@@ -166,7 +166,7 @@ class PostgresTier:
 
     def restart(self, seconds_away: float) -> None:
         self.primary.kill()
-        time.sleep(seconds_away)
+        time.sleep(seconds_away)  # chance decides how long the server is away
         self.primary.start()
 
     def fail_over(self, seconds_together: float, seconds_away: float) -> None:
@@ -178,9 +178,9 @@ class PostgresTier:
         self._told(self.primary, "SELECT pg_reload_conf()")
         synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
         wait_for(lambda: self._asked(self.primary, synchronous)[0], "the standby to be synchronous")
-        time.sleep(seconds_together)
+        time.sleep(seconds_together)  # commits of these seconds must reach both servers
         self.primary.kill()
-        time.sleep(seconds_away)
+        time.sleep(seconds_away)  # chance decides how long no server serves
         self._told(new, "SELECT pg_promote()")
         self.proxy.lead("postgres", new.port)
         old, self.primary = self.primary, new
@@ -237,9 +237,8 @@ class Workers:
         self.diary.note("worker terminated", name=name, pid=member.process.pid)
         with suppress(ProcessLookupError):
             os.kill(member.process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + seconds
-        while not member.died() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        with suppress(AssertionError):
+            wait_for(member.died, "the worker to end", seconds=seconds)
         member.kill()
 
     def freeze(self, name: str, seconds: float) -> None:
@@ -247,7 +246,7 @@ class Workers:
         begun = time.time()
         member.signal(signal.SIGSTOP)
         try:
-            time.sleep(seconds)
+            time.sleep(seconds)  # the node must be silent for so long
         finally:
             self.diary.note("worker frozen", pid=member.process.pid, since=begun, until=time.time())
             member.signal(signal.SIGCONT)

@@ -15,8 +15,9 @@ from harbor_refresh.local.child import Child, Patience
 from harbor_refresh.local.keeper import end_all, keep_running
 from harbor_refresh.local.screen import Screen, without_password
 from harbor_refresh.local.services import Service
+from tests.waiting import wait_for
 
-SLEEP = "import time; time.sleep(60)"
+SLEEP = "import time; time.sleep(60)"  # a program that runs until it is ended
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up'); {SLEEP}"
 LEAVES_ONE_BEHIND = (
     "import subprocess, sys, time;"
@@ -31,13 +32,6 @@ def child(tmp_path: Path) -> Callable[[str], Child]:
         return Child(service, cwd=tmp_path, environ={}, log=tmp_path / f"{name}.log")
 
     return make
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
-    deadline = time.monotonic() + seconds
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return true()
 
 
 def living_in(folder: Path) -> list[int]:
@@ -62,11 +56,11 @@ def test_a_child_that_obeys_is_ended_at_once(child: Callable[[str], Child], tmp_
 
 def test_processes_that_a_child_left_behind_end_with_it(child: Callable[[str], Child], tmp_path: Path) -> None:
     parent = child(LEAVES_ONE_BEHIND).start()
-    assert wait_until(lambda: len(living_in(tmp_path)) == 2)
+    wait_for(lambda: len(living_in(tmp_path)) == 2, "both processes")
 
     end_all([parent], [], hurry=lambda: False)
 
-    assert wait_until(lambda: living_in(tmp_path) == [], seconds=2)
+    wait_for(lambda: living_in(tmp_path) == [], "both to end", seconds=30)  # they end by themselves after 60 s
 
 
 def test_a_stubborn_child_is_killed_in_time(
@@ -74,7 +68,7 @@ def test_a_stubborn_child_is_killed_in_time(
 ) -> None:
     monkeypatch.setattr("harbor_refresh.local.keeper.CHILDREN_HAVE_SECONDS", 0.3)
     stubborn = child(STUBBORN).start()
-    assert wait_until(lambda: "up" in stubborn.log.read_text())
+    wait_for(lambda: "up" in stubborn.log.read_text(), "the child to ignore SIGTERM")
 
     end_all([stubborn], [], hurry=lambda: False)
 
@@ -83,7 +77,7 @@ def test_a_stubborn_child_is_killed_in_time(
 
 def test_a_second_ctrl_c_does_not_wait_for_a_stubborn_child(child: Callable[[str], Child]) -> None:
     stubborn = child(STUBBORN).start()
-    assert wait_until(lambda: "up" in stubborn.log.read_text())
+    wait_for(lambda: "up" in stubborn.log.read_text(), "the child to ignore SIGTERM")
     began = time.monotonic()
 
     end_all([stubborn], [], hurry=lambda: True)

@@ -34,7 +34,7 @@ def test_a_released_lock_can_be_taken_again_and_has_no_holder(tmp_path: Path) ->
 
     assert holder(path) is None
     with held(path):
-        pass
+        assert holder(path) is not None
 
 
 def test_a_checkout_that_never_ran_has_no_holder(tmp_path: Path) -> None:
@@ -53,8 +53,10 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", program], check=False)
 
+    assert holder(path) is None
     with held(path):
-        pass
+        assert holder(path) is not None
+    assert holder(path) is None
 
 
 def test_only_its_owner_can_read_the_lock_file(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from redis import Redis
 
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.servers import EmbeddedPostgres, EmbeddedRedis, LocalError
+from tests.waiting import wait_for
 
 QUICK = {"fsync": "off"}
 
@@ -159,10 +159,7 @@ def test_the_servers_of_a_killed_process_end_and_the_next_start_finds_their_data
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
     pids = [int(word) for word in killed.stdout.split()]
-    deadline = time.monotonic() + 10
-    while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(is_alive(pid) for pid in pids)
+    wait_for(lambda: not any(is_alive(pid) for pid in pids), "the servers to end")
 
     again = EmbeddedPostgres(tmp_path / "postgres", parameters=QUICK)
     try:
