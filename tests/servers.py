@@ -13,7 +13,7 @@ from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
 
 #: To make a database and drop it takes 0.3 s on a slow disk and 0.02 s in memory; most tests do.
-MEMORY = Path("/dev/shm")  # noqa: S108  # what is made in it gets a name nobody can guess
+MEMORY = Path("/dev/shm")  # noqa: S108  # files in it get random names
 ENOUGH_BYTES = 2 * 1024**3
 
 

@@ -14,7 +14,7 @@ PROCESSES = 8
 
 
 def refreshes() -> int:
-    """How often anybody locked executions to refresh them, as the server counted it."""
+    """Count the statements that locked executions for a refresh, by the count of the server."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements "

@@ -1,4 +1,4 @@
-"""A worker dies at a named point. What it held is given back and done by somebody else."""
+"""A worker dies at a named point. Its claims are recovered, and another worker refreshes the executions."""
 
 import os
 import signal
@@ -94,7 +94,7 @@ def test_a_worker_stopped_with_its_rows_locked_does_not_delay_other_workers(
     wait_for((tmp_path / "acted").exists, "the worker to fall asleep", log=sleeper.log)
     cluster.worker("heir")
     cluster.beat()
-    wait_for(lambda: statuses() == {"Success": 20}, "the others to go on")
+    wait_for(lambda: statuses() == {"Success": 20}, "the other worker to go on")
     sleeper.signal(signal.SIGCONT)
     holds()
 

@@ -47,8 +47,8 @@ def test_an_immediate_restart_with_ten_thousand_queued_makes_no_hot_loop(
     cluster.beat()
     holds()
     assert statuses() == {"Success": 10_000}
-    assert not Quarantine.objects.exists(), "a database that is away is nobody's failure"
-    at_rest = commands_in(5, redis)  # the heartbeats, nearly all of it
+    assert not Quarantine.objects.exists(), "a database that is away counts as a failure of an execution"
+    at_rest = commands_in(5, redis)  # nearly all are heartbeats
     assert away < 2 * at_rest, f"{away} Redis commands while the database was away, {at_rest} with nothing to do"
 
 
@@ -64,7 +64,7 @@ def test_a_restart_during_the_work_counts_no_attempt(cluster: Cluster, holds: Ca
     assert statuses() == {"Success": 10_000}
     assert not Quarantine.objects.exists()
     assert "The database is away" in worker.text()
-    assert "Reconcile found" not in worker.text(), "what went back was lost on the way"
+    assert "Reconcile found" not in worker.text(), "released members were lost"
 
 
 def test_a_beat_that_starts_while_the_database_is_away_waits_for_it(

@@ -1,4 +1,4 @@
-"""Ticks: too many, too few, from too many beats."""
+"""Ticks: too many, too few, and from several beats."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def test_workers_away_for_ten_tick_intervals_find_no_pile_of_ticks(
     holds()
     assert statuses() == {"Success": 200}
     received = worker.text().count("Task tasks.claim_batch")
-    assert received <= 20, "ticks of the past were worked off"
+    assert received <= 20, "old ticks were run"
 
 
 def test_three_beats_do_no_more_than_one(cluster: Cluster, holds: Callable[..., None]) -> None:

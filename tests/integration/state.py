@@ -90,7 +90,7 @@ def with_clock_of_test(text: str) -> str:
 
 
 def queue_with_clock(client: Redis, **conf: Any) -> tuple[ExecutionQueue, Clock]:
-    """A queue of these settings, whose scripts ask the test for the time."""
+    """Make a queue of these settings, whose scripts take the time from the test."""
     settings = replace(refresh_settings(), **conf)
     return ExecutionQueue(settings, client, client, with_clock_of_test), Clock(client, heard=True)
 
@@ -200,7 +200,7 @@ def deadlocks_so_far() -> int:
 
 
 class Pause:
-    """Holds whoever reaches a point until it is told to go on."""
+    """Holds the first thread that reaches a point until it may go on."""
 
     def __init__(self, point: str) -> None:
         self._point = point

@@ -1,4 +1,4 @@
-"""Users and groups in the admin: in a host's they stay as the host has registered them, in ours nobody rises."""
+"""Users and groups in the admin: a host keeps its own pages, and in ours no account can gain permissions."""
 
 import os
 import subprocess
@@ -85,12 +85,12 @@ def test_in_a_host_project_the_host_keeps_its_own_pages_of_other_models(tmp_path
 
 @pytest.fixture
 def staff() -> Client:
-    """Somebody with every right there is over users and groups, and no superuser."""
+    """Create a user with all permissions on users and groups, who is no superuser."""
     return signed_in(*EVERY_RIGHT)
 
 
 def accounts() -> list[Any]:
-    """All of what could raise somebody."""
+    """Return all values that give an account permissions."""
     return [
         list(User.objects.order_by("pk").values()),
         list(User.user_permissions.through.objects.values_list("user", "permission")),

@@ -1,4 +1,4 @@
-"""The admin's screens: what they show, what they cost, who may act, and what the actions do."""
+"""The admin's screens: their content, their queries, their permissions, and their actions."""
 
 from typing import Any
 from urllib.parse import quote
@@ -49,7 +49,7 @@ def made(vendor: str = "SCAN_ALL", jobs: tuple[str, ...] = ("job-1", "job-2")) -
 
 
 def made_wrong(vendor: str = "SCAN_ALL") -> Execution:
-    """All its tasks succeeded, and nobody has refreshed it yet."""
+    """Create an execution whose tasks have all succeeded, and that was not refreshed since."""
     execution = made(vendor)
     tasks = Task.objects.filter(execution=execution)
     report([Report(task.pk, "Success", 1) for task in tasks])

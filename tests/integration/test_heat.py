@@ -1,4 +1,4 @@
-"""Heat: an execution whose reports keep coming is claimed at growing intervals, while the queue is short."""
+"""Heat: while the queue is short, an execution whose reports keep coming is claimed at growing intervals."""
 
 from random import Random
 from typing import Any
@@ -148,7 +148,7 @@ def test_after_a_quiet_time_a_hot_member_is_claimed_at_once(redis: Redis, warm: 
     batch = claim(queue, redis)
     assert (batch.claim.members, batch.wait) == (("1:A",), 0)
     assert heat(redis) == {"1:A": f"4:{clock.now}"}
-    redis.delete(HEAT)  # as it expires after two of the longest rests in which nobody was claimed
+    redis.delete(HEAT)  # it expires after two of the longest rests without a claim
     queue.mark(["1:A"])
     assert claim(queue, redis).claim.members == ("1:A",)
     assert heat(redis) == {"1:A": f"1:{clock.now}"}
@@ -164,7 +164,7 @@ def test_a_hot_member_delays_no_other_member(redis: Redis, warm: Warm) -> None:
     queue.mark(["1:A", "2:B", "3:C"])
     batch = claim(queue, redis)
     assert (batch.claim.members, batch.backlog) == (("3:C",), 3)
-    assert batch.wait == pytest.approx(0.04), "the first whose rest ends tells when to come back"
+    assert batch.wait == pytest.approx(0.04), "the shortest rest decides when to check again"
     assert waiting(redis) == {"1:A", "2:B"}
 
 

@@ -218,7 +218,7 @@ def test_k4_sees_a_final_status_that_reverted_without_a_rerun(rerun: Execution) 
 
 
 def test_k4_accepts_a_changed_end(rerun: Execution) -> None:
-    """A history row whose two statuses are equal left nothing."""
+    """A history row whose two statuses are equal leaves no status."""
     StatusChange.objects.create(
         execution=rerun,
         revision=4,

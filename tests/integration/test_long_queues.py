@@ -1,4 +1,4 @@
-"""Claims go through a long queue by cursor: nobody is taken twice, nobody is passed over for ever."""
+"""Claims read a long queue by a cursor: no member is claimed twice, and every member is claimed eventually."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ def small_pages_and_hash_tables(redis: Redis, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def roomy(redis: Redis) -> tuple[ExecutionQueue, Clock]:
-    """A queue whose nodes have room for everything."""
+    """Make a queue whose nodes have room for all members."""
     return queue_with_clock(redis, fanout=10_000, depth=2, rest=0.0)
 
 
@@ -55,15 +55,15 @@ def claimed_until_empty(queue: ExecutionQueue, count: int, *nodes: str) -> list[
 @pytest.mark.parametrize("count", [1, 2, PAGE - 1, PAGE, PAGE + 1, 5 * PAGE, 10_000])
 def test_every_member_of_a_long_queue_is_claimed_exactly_once(count: int, redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
-    everybody = members(1000)
-    queue.mark(everybody)
+    everything = members(1000)
+    queue.mark(everything)
     before = scans(redis)
     taken = claimed_until_empty(queue, count, "me")
     assert scans(redis) - before > 100
     assert len(taken) == 1000
-    assert set(taken) == everybody
+    assert set(taken) == everything
     state = whole_redis(redis)
-    assert {token.member for token in queue.tokens() if isinstance(token, Token)} == everybody
+    assert {token.member for token in queue.tokens() if isinstance(token, Token)} == everything
     assert set(state) <= {"processing", "nodes", "stamp", "cursor", "wake"}
 
 
@@ -76,10 +76,10 @@ def test_a_claim_reads_pages_until_it_has_the_requested_number(redis: Redis, roo
 
 def test_claims_in_turns_share_all_members(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
-    everybody = members(1000)
-    queue.mark(everybody)
+    everything = members(1000)
+    queue.mark(everything)
     taken = claimed_until_empty(queue, 3 * PAGE, "n1", "n2", "n3")
-    assert sorted(taken) == sorted(everybody)
+    assert sorted(taken) == sorted(everything)
 
 
 def test_members_added_during_a_round_are_claimed_and_none_is_claimed_twice(redis: Redis, roomy: Roomy) -> None:
@@ -94,12 +94,12 @@ def test_members_added_during_a_round_are_claimed_and_none_is_claimed_twice(redi
 
 
 def test_no_member_starves_while_other_members_are_released_repeatedly(redis: Redis, roomy: Roomy) -> None:
-    """Whoever waits is claimed within a few rounds, though half of what is claimed is given back at once."""
+    """Every member is claimed within a few rounds, although half of each claim is released at once."""
     queue, clock = roomy
-    everybody = members(300)
-    queue.mark(everybody)
-    waiting, claims = set(everybody), 0
-    most = 4 * len(everybody) // PAGE
+    everything = members(300)
+    queue.mark(everything)
+    waiting, claims = set(everything), 0
+    most = 4 * len(everything) // PAGE
     while waiting:
         claims += 1
         assert claims <= most, f"{len(waiting)} of 300 still wait after {claims} claims of {PAGE}"
@@ -113,13 +113,13 @@ def test_no_member_starves_while_other_members_are_released_repeatedly(redis: Re
 
 @pytest.mark.parametrize("count", [1, 2, PAGE])
 def test_no_member_starves_while_all_other_members_are_marked_again_at_once(count: int, redis: Redis) -> None:
-    """Such a queue does not change, so the pages of one round are those of the round before: whom the cut of
-    a page hits must not be the same every time. Chance decides, by the real clock."""
+    """Such a queue does not change, so each round has the same pages. Chance, by the real clock, must decide which
+    members are cut from a page."""
     queue = queue_with(redis, fanout=10_000, depth=1, rest=0.0)
-    everybody = members(200)
-    queue.mark(everybody)
-    waiting, claims = set(everybody), 0
-    most = 60 * len(everybody) // count
+    everything = members(200)
+    queue.mark(everything)
+    waiting, claims = set(everything), 0
+    most = 60 * len(everything) // count
     while waiting:
         claims += 1
         assert claims <= most, f"{sorted(waiting)} still wait after {claims} claims of {count}"
@@ -132,23 +132,23 @@ def test_no_member_starves_while_all_other_members_are_marked_again_at_once(coun
 @pytest.mark.parametrize("cursor", ["0", "5", "123456789", str(2**63), str(2**64 - 1), "9" * 30, "-1", "x", ""])
 def test_a_foreign_cursor_does_no_harm(cursor: str, redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
-    everybody = members(300)
-    queue.mark(everybody)
+    everything = members(300)
+    queue.mark(everything)
     redis.set(CURSOR, cursor)
-    assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everybody)
+    assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everything)
     assert whole_redis(redis)["cursor"].isdecimal()
 
 
 def test_the_cursor_of_an_emptied_queue_works_for_the_next_queue(redis: Redis, roomy: Roomy) -> None:
     queue, _ = roomy
     for turn in range(5):
-        everybody = members(20 + 300 * (turn % 2), start=1 + 1000 * turn)
-        queue.mark(everybody)
-        assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everybody)
+        everything = members(20 + 300 * (turn % 2), start=1 + 1000 * turn)
+        queue.mark(everything)
+        assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everything)
 
 
 def test_the_last_members_of_a_formerly_long_queue_are_claimed(redis: Redis, roomy: Roomy) -> None:
-    """A scan of an empty part of the table may find nobody; then they are popped."""
+    """A scan of an empty part of the table may find no member; then members are popped."""
     queue, _ = roomy
     queue.mark(members(5000))
     redis.srem(PREFIX + "queue:v2", *members(4990))
@@ -160,7 +160,7 @@ def test_a_page_is_cut_to_the_requested_number_and_no_member_is_lost(redis: Redi
     """A short set is a list, which SSCAN answers whole."""
     queue, _ = roomy
     redis.config_set("set-max-listpack-entries", 128)
-    everybody = members(100)
-    queue.mark(everybody)
+    everything = members(100)
+    queue.mark(everything)
     assert redis.object("ENCODING", PREFIX + "queue:v2") in (b"listpack", b"hashtable")
-    assert sorted(claimed_until_empty(queue, 3, "me")) == sorted(everybody)
+    assert sorted(claimed_until_empty(queue, 3, "me")) == sorted(everything)

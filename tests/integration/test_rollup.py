@@ -55,7 +55,7 @@ def make(stored: Stored, tasks: Sequence[Stored]) -> Execution:
 
 
 def refresh_and_compare(ids: Sequence[int] | None = None) -> Refreshed:
-    """Refresh; every row of every table must be what the oracle says, and the others untouched."""
+    """Refresh. The rows of these executions must be what the oracle says, and all other rows unchanged."""
     expected, history = rows(Execution), history_rows()
     tasks, versions = rows(Task), row_versions()
     ids = list(expected) if ids is None else ids

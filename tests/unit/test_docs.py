@@ -70,7 +70,7 @@ def variables() -> dict[str, dict[str, Any]]:
 
 
 def row(one: Declared) -> str:
-    """How the documentation tells a setting that an app declares."""
+    """Write the row of the documentation for a setting that an app declares."""
     default = "" if one.default in (None, "") else f"`{one.default}`"
     low = f"{one.at_least:g}" if one.at_least is not None else ""
     limits = f"{low} to {one.at_most:,}" if one.at_most is not None else f"from {low}"
@@ -129,7 +129,7 @@ def test_a_variable_is_documented_with_its_default_and_range(name: str) -> None:
 
 
 def log_lines() -> list[tuple[str, str]]:
-    """Every level and format with which somebody of ours writes to the log."""
+    """Return each level and format with which our code writes to the log."""
     return [
         (call.func.attr.upper(), call.args[0].value)
         for package in ("executions", "tasks", "harbor_refresh")

@@ -1,4 +1,4 @@
-"""The readers of the environment: what each takes, and the one line it says to what it does not take."""
+"""The readers of the environment: the values that each accepts, and the line that refuses other values."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""docs/faults.md names, for each way in which others failed, tests that exist."""
+"""docs/faults.md names existing tests for each failure of other systems."""
 
 import ast
 import re

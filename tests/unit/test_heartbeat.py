@@ -1,4 +1,4 @@
-"""The heartbeat: who is silent is recovered at once, who forgot is told again, trouble is told and not raised."""
+"""The heartbeat: silent nodes are recovered at once, forgotten runs are recorded again, errors are logged."""
 
 import os
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def test_a_redis_that_is_away_is_logged_once_for_each_outage(
     beaten(monkeypatch, told, sign(), gone, gone, sign(dead=1), gone, sign())
     assert len(asked) == 1
     assert [line.partition(" gives ")[2] for line in caplog.messages] == ["no sign of life: Redis: gone"] * 2, (
-        "once for each time that it is away"
+        "it is logged once for each outage"
     )
 
 

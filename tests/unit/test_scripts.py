@@ -1,4 +1,4 @@
-"""The Lua files: the name says how many keys, the header says which, and nobody writes a key by hand."""
+"""The Lua files: the name gives the number of keys, the header names them, and no script contains a key."""
 
 import re
 from pathlib import Path

@@ -42,7 +42,7 @@ def cursed(execution: Execution) -> None:
 
 
 def fails_with(sqlstate: str, execution: Execution) -> None:
-    """Whoever writes this row gets this error."""
+    """Make every write of this row fail with this error."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS "
@@ -55,7 +55,7 @@ def fails_with(sqlstate: str, execution: Execution) -> None:
 
 
 def drifted(minutes: int = 60) -> Execution:
-    """An execution whose only task ended so long ago, and nobody marked it."""
+    """Create an execution whose only task ended so long ago, and that was not marked."""
     execution, _ = made(1)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -27,7 +27,7 @@ def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
     assert total == sum(published) == refresh_settings().share == 18_000
     assert redis.scard(execution_queue().keys.queue) == 40_000 - total
     assert published == [6000, 6000, 6000]
-    assert "wake" not in whole_redis(redis), "who completes the last of them must be able to send a tick"
+    assert "wake" not in whole_redis(redis), "completing the last of them must send a tick"
 
 
 def test_a_tick_that_finds_only_resting_members_returns_how_long_they_rest(
@@ -55,7 +55,7 @@ def test_a_tick_that_finds_only_resting_members_returns_how_long_they_rest(
 def test_the_check_at_the_end_of_a_rest_is_not_merged_with_the_check_after_the_tick(
     rest: float, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One look for both would find that nobody marked, and those that rest would wait for recovery."""
+    """One check for both would find no new mark, and the resting members would wait for recovery."""
     queue = execution_queue()
     execution_queue().mark(["1:A"])
     real = queue.claim
@@ -70,8 +70,8 @@ def test_the_check_at_the_end_of_a_rest_is_not_merged_with_the_check_after_the_t
 def test_the_key_wake_of_a_long_queue_is_deleted_before_the_last_chunks_are_handed_out(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever completes one of them must be able to wake the next tick; who completes one of the others must not.
-    And each claim is dealt out in order, so that a chunk's executions are neighbours."""
+    """A process that completes one of the last chunks must be able to send the next tick; one that completes an
+    earlier chunk must not. Each claim is split in order, so that a chunk's executions are neighbours."""
     settings.REFRESH_CHUNK = 100
     queue = execution_queue()
     monkeypatch.setattr(queue, "conf", refresh_settings())
@@ -109,7 +109,7 @@ def test_a_claim_that_cannot_be_published_is_released_without_an_attempt(redis: 
 def test_a_claim_that_can_be_neither_published_nor_released_renews_its_node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Redis went away in between: the claim stays under the old name, whose silence will be noticed."""
+    """Redis went away in between: the claim keeps the old name, and recovery notices that name's silence."""
     execution_queue().mark(["1:A"])
     before = this_node.name
 

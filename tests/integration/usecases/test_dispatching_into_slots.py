@@ -75,7 +75,7 @@ def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
 
 
 def test_a_tick_that_found_no_slot_does_not_block_the_next_tick(redis: Redis) -> None:
-    """The tick that was asked for has come; who empties the broker must be able to ask for another."""
+    """The tick that was sent has run; the process that empties the broker must be able to send another."""
     execution_queue().mark(["1:A"])
     assert redis.exists(execution_queue().keys.wake)
     dispatch(lambda claims: None, SLOTS)
@@ -87,8 +87,8 @@ def test_messages_that_no_worker_takes_cause_no_quarantine(
     way: str, redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = execution_queue()
-    everybody = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
-    queue.mark(everybody)
+    everything = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
+    queue.mark(everything)
     if way == "waits":
         monkeypatch.setattr(queue, "conf", replace(queue.conf, node_ttl=0.0))
     for _ in range(3 * refresh_settings().max_attempts):
@@ -96,7 +96,7 @@ def test_messages_that_no_worker_takes_cause_no_quarantine(
         if way == "silent":
             redis.delete(queue.keys.nodes)
         assert recover(idle=way == "waits") == 10
-        assert marked(redis) == everybody
+        assert marked(redis) == everything
         assert not {"processing", "attempts"} & set(whole_redis(redis))
     assert rows(Quarantine) == {}
     assert "quarantined" not in names(told)

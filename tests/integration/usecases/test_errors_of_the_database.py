@@ -1,4 +1,4 @@
-"""Errors in the middle of a refresh: those of one row fail that row, those of the server fail nobody."""
+"""Errors during a refresh: an error of a row fails that row, an error of the server fails no row."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""quarantine, parole, release: who fails too often is put aside, and who is let out is found again."""
+"""Quarantine: executions that fail too often are quarantined, and released executions are refreshed."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

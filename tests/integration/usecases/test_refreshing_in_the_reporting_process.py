@@ -1,4 +1,4 @@
-"""With an interval of zero whoever reports refreshes, without Redis."""
+"""With an interval of zero the reporting process refreshes, without Redis."""
 
 import logging
 from typing import Any

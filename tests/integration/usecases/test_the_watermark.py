@@ -1,4 +1,4 @@
-"""The watermark of reconcile never passes a drift that is not healed, nor a transaction that is open."""
+"""The watermark of reconcile passes neither a drift that is not repaired nor an open transaction."""
 
 import logging
 import threading
@@ -183,7 +183,7 @@ def test_a_release_around_a_pass_is_found_though_its_mark_is_lost(
 
 @contextmanager
 def open_release(execution_id: int) -> Iterator[None]:
-    """A release whose transaction is open, and commits at the end."""
+    """A release whose transaction is open, and commits at the end of the block."""
     made, go_on = threading.Event(), threading.Event()
 
     def release() -> None:

@@ -119,7 +119,7 @@ def test_each_of_two_live_claims_that_fail_counts_and_the_member_waits_once(redi
 
 
 def test_two_members_of_one_execution_are_both_completed(redis: Redis) -> None:
-    """Somebody wrote another vendor: `1:A` and `1:B` name the same row."""
+    """Another program wrote another vendor: `1:A` and `1:B` name the same row."""
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     execution_queue().mark([f"{execution.pk}:OTHER"])

@@ -1,4 +1,4 @@
-"""Rows that somebody else has locked: a claim passes over them, a direct refresh waits."""
+"""Rows that another transaction has locked: a claim skips them, a direct refresh waits."""
 
 import time
 from typing import Any
