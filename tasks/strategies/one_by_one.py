@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from django.db import DatabaseError
 
-from executions import points
+from executions import crash_points
 from executions.database import Statements, absence_translated, first_line
 from executions.rollup import Refreshed
 from executions.status import Status, is_final
@@ -31,7 +31,7 @@ def refresh_one(execution_id: int) -> Refreshed:
     revision lets one of them write, and the other reads again; then both write the end. Raises DatabaseAway
     if there is no database to refuse anything.
     """
-    points.reach("one", [execution_id])
+    crash_points.reach("one", [execution_id])
     try:
         with absence_translated():
             return _refresh_one(execution_id)
@@ -49,7 +49,7 @@ def _refresh_one(execution_id: int) -> Refreshed:
         if not counts:
             return Refreshed(succeeded=1)
         status = rolled_up(counts)
-        points.reach("counted", [execution_id])
+        crash_points.reach("counted", [execution_id])
         written = run(
             "original_status",
             execution_id=execution_id,
@@ -59,7 +59,7 @@ def _refresh_one(execution_id: int) -> Refreshed:
             final=status.is_final,
         )
         if written:
-            points.reach("written", [execution_id])
+            crash_points.reach("written", [execution_id])
             if status.is_final:
                 run("original_end", execution_id=execution_id)
             return Refreshed(succeeded=1, changed=1)

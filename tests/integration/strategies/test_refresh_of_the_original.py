@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.designs import strategy
-from executions import points
+from executions import crash_points
 from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution, StatusChange, Task
 from executions.reports import Report, report
@@ -88,10 +88,10 @@ def killed_at_its_write(pk: int) -> None:
         if point == "written":
             raise Killed
 
-    points.visitors.append(die)
+    crash_points.handlers.append(die)
     with pytest.raises(Killed):
         refresh_one(pk)
-    points.visitors.remove(die)
+    crash_points.handlers.remove(die)
 
 
 def test_one_that_dies_before_its_last_statement_leaves_the_end_that_another_has_corrected() -> None:
@@ -123,7 +123,7 @@ def test_one_that_is_overtaken_five_times_fails_with_a_reason() -> None:
             refresh_one(pk)
             inside.it = False
 
-    points.visitors.append(overtake)
+    crash_points.handlers.append(overtake)
     assert refresh_one(pk).failed == {pk: OVERTAKEN}
     assert Execution.objects.get(pk=pk).revision == 5
 
