@@ -12,13 +12,13 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from tasks import actors, checks, narrator
+        from tasks import actors, checks, pipeline_log
         from tasks.jobs.overview import pass_counts
 
         assert actors.__all__  # noqa: S101  # every process can send them
         register(checks.check_settings)
         router.routers.insert(0, WriterOnly(self.label))
-        narrator.begin()
+        pipeline_log.connect()
         pass_counts.begin()
         self._listen_to_news()
         self._listen_to_celery()
