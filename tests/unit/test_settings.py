@@ -74,8 +74,8 @@ def test_good_values_have_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "check"),
     [
-        ("REFRESH_NODE_TTL_SECONDS", "3", "executions.E002"),
-        ("REFRESH_STALE_SECONDS", "5", "executions.E003"),
+        ("REFRESH_NODE_TTL_SECONDS", "3", "harbor_tasks.E002"),
+        ("REFRESH_STALE_SECONDS", "5", "harbor_tasks.E003"),
     ],
 )
 def test_values_that_do_not_go_together_are_told_by_a_check_with_a_hint(name: str, value: str, check: str) -> None:
@@ -90,7 +90,7 @@ def test_values_that_do_not_go_together_are_told_by_a_check_with_a_hint(name: st
 def test_a_prefix_where_operators_will_not_look_is_warned_of() -> None:
     ran = run(CHECK, REFRESH_KEY_PREFIX="mine:")
     assert ran.returncode == 0
-    assert "executions.W001" in ran.stderr
+    assert "harbor_tasks.W001" in ran.stderr
     assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
 
 
