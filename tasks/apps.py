@@ -12,11 +12,8 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from tasks import (
-            actors,  # noqa: F401  # defines the Celery tasks, so that every process can send them
-            checks,
-            pipeline_log,
-        )
+        import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
+        from tasks import checks, pipeline_log
         from tasks.jobs.overview import pass_counts
 
         register(checks.check_settings)

@@ -5,12 +5,12 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from executions.admin.cells import moment
-from executions.admin.looks import ModelAdmin, display
+from executions.admin.formatters import moment
+from executions.admin.unfold_api import ModelAdmin, display
 from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import is_final
-from tasks.admin import job_cells
+from tasks.admin import job_formatters
 from tasks.jobs.overview.inspection import Seen, look_at
 from tasks.models.job import Job
 
@@ -58,7 +58,7 @@ def _seen(task: Task) -> Seen:
     raise Job.DoesNotExist
 
 
-class WithJob(ModelAdmin):
+class TaskJobMixin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = list(super().get_fieldsets(request, obj))
         if obj is None or job_of(obj) is None:
@@ -76,19 +76,19 @@ class WithJob(ModelAdmin):
 
     @display(description="Attempt")
     def attempt(self, task: Task) -> SafeString:
-        return job_cells.attempt(_job(task))
+        return job_formatters.attempt(_job(task))
 
     @display(description="Arguments")
     def arguments(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).arguments)
+        return job_formatters.pretty(_job(task).arguments)
 
     @display(description="Named arguments")
     def named_arguments(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).kwargs)
+        return job_formatters.pretty(_job(task).kwargs)
 
     @display(description="Options")
     def options(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).options)
+        return job_formatters.pretty(_job(task).options)
 
     @display(description="Message sent")
     def published(self, task: Task) -> SafeString | str:
@@ -96,11 +96,11 @@ class WithJob(ModelAdmin):
 
     @display(description="Waits for")
     def waits_for(self, task: Task) -> SafeString | str:
-        return job_cells.waits_for(_job(task))
+        return job_formatters.waits_for(_job(task))
 
     @display(description="Runs on")
     def node(self, task: Task) -> SafeString | str:
-        return job_cells.node_label(_seen(task))
+        return job_formatters.node_label(_seen(task))
 
     @display(description="Runs so far")
     def runs_so_far(self, task: Task) -> int:
@@ -108,7 +108,7 @@ class WithJob(ModelAdmin):
 
     @display(description="Last heard of")
     def heard(self, task: Task) -> str:
-        return job_cells.heard(_seen(task))
+        return job_formatters.heard(_seen(task))
 
     @display(description="Its last turn")
     def landed(self, task: Task) -> str:

@@ -15,7 +15,7 @@ from executions.deletion import delete
 from executions.errors import Contended, DatabaseAway
 from executions.models import Execution, Task
 from executions.reports import Report, report
-from tasks.admin import job_actions, job_cells, job_filters
+from tasks.admin import job_actions, job_filters, job_formatters
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle import job_stops
 from tasks.jobs.lifecycle.job_creation import NewJob, start
@@ -104,7 +104,7 @@ def test_the_attempt_is_the_one_it_is_at_and_begins_anew_by_hand(
     run_count: int, runs_before: int, shown: str
 ) -> None:
     job = Job(max_attempts=3, runs_before=runs_before, task=Task(run_count=run_count))
-    assert shown in job_cells.attempt(job)
+    assert shown in job_formatters.attempt(job)
 
 
 def test_a_list_of_jobs_costs_as_many_queries_for_forty_as_for_one(admin: Client) -> None:
@@ -176,7 +176,7 @@ def test_filters_look_at_the_newest_jobs_or_at_all_of_one_execution(
 
 
 def test_no_list_of_jobs_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CappedPaginator, "MOST", 3)
+    monkeypatch.setattr(CappedPaginator, "MAX_ROWS", 3)
     started(*"abcde")
 
     with CaptureQueriesContext(connection) as captured:
@@ -386,7 +386,7 @@ def test_the_list_stops_and_tries_again_several_at_once(admin: Client) -> None:
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_actions, "MOST", 1)
+    monkeypatch.setattr(job_actions, "MAX_EXECUTIONS", 1)
     both = [started("a"), started("b")]
 
     response = act(admin, LIST, "stop_selected", [one.pk for one in both])

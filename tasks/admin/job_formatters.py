@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.cells import NOTHING, OF_ONE_EXECUTION, duration, label, status_label, task_link
+from executions.admin.formatters import EXECUTION_PARAMETER, NOTHING, duration, label, status_label, task_link
 from executions.status import Status, is_final
 from tasks.jobs.lifecycle.turn import RESULT
 from tasks.jobs.overview.inspection import Seen
@@ -64,4 +64,4 @@ def heard(seen: Seen) -> str:
 
 
 def jobs_url(execution_id: int) -> str:
-    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({OF_ONE_EXECUTION: execution_id})}"
+    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({EXECUTION_PARAMETER: execution_id})}"
