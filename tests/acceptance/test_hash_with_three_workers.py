@@ -119,7 +119,7 @@ def test_a_worker_that_is_told_to_end_gives_its_number_back_at_once(hashing: Clu
 def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages(
     hashing: Cluster, redis: Redis
 ) -> None:
-    """A message of a dead worker would come back after the visibility timeout, to a list nobody reads."""
+    """A message of a dead worker would come back after the visibility timeout, to a list without a reader."""
     hashing.env["REFRESH_VISIBILITY_TIMEOUT_SECONDS"] = "1"
     before: set[bytes] = set()
     for turn in range(3):
@@ -130,7 +130,8 @@ def test_workers_that_are_killed_and_restarted_leave_no_bindings_and_no_messages
             broadcast()
         worker.kill()
     hashing.worker("last", CORE_INSTANCE_ID="0")
-    time.sleep(4)  # longer than the timeout and the sweep of what is unacknowledged
+    # Time must pass: that no message is restored shows only after the visibility timeout (1 s) and the sweep.
+    time.sleep(4)
     assert len(before) == 1
     assert bindings(redis) == before
     assert len(redis.keys("_kombu.binding*cycles")) <= 2
@@ -149,6 +150,7 @@ def test_a_cycle_longer_than_the_visibility_timeout_is_run_once_and_ticks_meanwh
     wait_for(lambda: redis.pubsub_numpat() == len(["remote control", "cycles"]), "the worker to listen")
     broadcast()
     wait_for(lambda: "received" in worker.text(), "the cycle to be received", log=worker.log)
+    # Time must pass: the cycle has to outlast the visibility timeout (1 s) and the sweep of the broker.
     time.sleep(2.5)
     broadcast()
     wait_for(lambda: "'dropped': 1" in worker.text(), "the tick to be dropped", log=worker.log)

@@ -193,7 +193,7 @@ def test_the_examples_import_what_a_project_of_its_own_would() -> None:
 
 
 def test_redis_is_imported_by_its_stores_alone() -> None:
-    stores = ("tasks.queue", "tasks.strategies.lock.hold", "tasks.strategies.hash.announcements")
+    stores = ("tasks.queue", "tasks.strategies.lock.cycle_lock", "tasks.strategies.hash.announcements")
     others = [path for path in modules("tasks") if not is_in(name_of(path), stores)]
     assert forbidden(others, "redis") == []
 

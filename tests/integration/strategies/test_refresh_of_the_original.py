@@ -15,7 +15,7 @@ from executions.models import Execution, StatusChange, Task
 from executions.reports import Report, report
 from executions.status import Status
 from harbor_refresh.invariants import violations
-from tasks.strategies.one_by_one import OVERTAKEN, refresh_one, rolled_up
+from tasks.strategies.original_refresh import OVERTAKEN, refresh_one, roll_up
 from tests.integration.state import Pause, in_background
 from tests.integration.strategies.situations import marked, refuse
 
@@ -26,9 +26,9 @@ AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.mark.parametrize("name", Status.values)
 def test_one_status_alone_rolls_up_as_the_view_does(name: str) -> None:
-    assert rolled_up({name: 2}) == ("Running" if not Status(name).is_final else name)
-    assert rolled_up({name: 1, "Running": 1}) == "Running"
-    assert rolled_up({"Succeed": 3}) == "Success"
+    assert roll_up({name: 2}) == ("Running" if not Status(name).is_final else name)
+    assert roll_up({name: 1, "Running": 1}) == "Running"
+    assert roll_up({"Succeed": 3}) == "Success"
 
 
 def test_the_original_writes_a_revision_and_its_history_whether_anything_differs_or_not() -> None:
