@@ -161,7 +161,7 @@ def test_stats_tell_who_is_which_instance_and_what_is_wrong_with_that(
     shown = capsys.readouterr().out
     for line in (
         "Instance 2 of 3: b, c",
-        "CORE_INSTANCE_ID 2 is announced twice: what it does is done twice.",
-        "Nobody announces CORE_INSTANCE_ID 1: the executions that fall to it wait.",
+        "CORE_INSTANCE_ID 2 is announced by several workers: they do the same work.",
+        "No worker announces CORE_INSTANCE_ID 1: its executions wait.",
     ):
         assert line in shown
