@@ -43,7 +43,7 @@ class TasksConfig(AppConfig):
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
             ending.connect(
                 recorder.stop, dispatch_uid="tasks.jobs.delivery.recorder"
-            )  # first: what it records is reported
+            )  # first, because what it records is reported
             ending.connect(reporter.stop, dispatch_uid="tasks.jobs.delivery.reporter")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
         dropped.connect()
