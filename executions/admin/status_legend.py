@@ -1,4 +1,4 @@
-"""The legend above the lists: what each status means. A click on a status shows the rows that have it."""
+"""The legend above the lists: the meaning of each status. A click on a status filters the list by it."""
 
 from typing import Any
 

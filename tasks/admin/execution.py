@@ -1,4 +1,4 @@
-"""The page of executions, with their jobs and the actions: refresh now, stop, try failed jobs again."""
+"""The screen of executions with their jobs and the actions: refresh now, stop, try failed jobs again."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The jobs of an execution, on its page and among its actions: the share done, `Stop`, `Try failed jobs again`."""
+"""The jobs on the page of an execution: the share done, `Stop` and `Try failed jobs again`."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ JOBS = ("Jobs", {"fields": ("done",)})
 
 
 def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:
-    """None if it has no jobs, or is not there. Asked once a page."""
+    """Read the progress, once for a page; None if the execution has no jobs or does not exist."""
     execution_id = parse_id(str(object_id)) or 0
     known: dict[int, Progress | None] = request.__dict__.setdefault("progress_of_jobs", {})
     if execution_id not in known:
@@ -48,7 +48,7 @@ class ExecutionJobsMixin(ModelAdmin):
         return (*super().get_readonly_fields(request, obj), "done")
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[Any]:
-        """Without those that would do nothing."""
+        """Leave out the actions that would do nothing."""
         found = progress_of(request, object_id)
         shown = {
             "stop": found is not None and not is_final(found.status),
@@ -66,7 +66,7 @@ class ExecutionJobsMixin(ModelAdmin):
 
     @confirmed_action(
         "Stop",
-        "What waits is not begun any more, what runs is asked to stop. It is Stopped at once.",
+        "Waiting jobs do not begin any more, running jobs are asked to stop. The execution is Stopped at once.",
         icon="stop_circle",
         url_path="stop",
         submit="Stop",
@@ -77,7 +77,7 @@ class ExecutionJobsMixin(ModelAdmin):
 
     @confirmed_action(
         "Try failed jobs again",
-        "Each that failed runs once more, with those that were stopped for it in its chain.",
+        "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it.",
         icon="replay",
         url_path="retry",
         submit="Try again",

@@ -1,4 +1,4 @@
-"""The jobs: of all executions newest first, or of one; and over them what the reaper did."""
+"""The screen of jobs: of all executions, newest first, or of one execution; with the totals of the reaper."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ from tasks.models.job import Job
 JOB_MEANINGS = TASK_MEANINGS | {
     Status.PENDING: "waits for a worker",
     Status.SCHEDULED: "will be tried again later",
-    Status.STOPPED: "stopped, or one before it failed",
+    Status.STOPPED: "stopped, or an earlier job of its chain failed",
 }
 
 
 class TaskLinkChangeList(CappedChangeList):
-    """A job has no page of its own: all that is known of it is on that of its task."""
+    """Link each job to the page of its task, because a job has no page of its own."""
 
     def url_for_result(self, result: Any) -> str:
         return task_url(result.pk)
@@ -53,7 +53,8 @@ class JobAdmin(ReadOnlyAdmin):
     search_help_text = "Job id, task id or execution id"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Few among many: the unfinished first, and no walk through all jobs in search of a page of them."""
+        """In a narrowed list, show unfinished jobs first, so that the database need not search all jobs for a
+        page."""
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:
@@ -106,8 +107,8 @@ class JobAdmin(ReadOnlyAdmin):
 
 
 def matching(text: str) -> Q:
-    """Every word must match: the job's id, its task's, or its execution's. All three are indexed columns of one
-    table, so its tasks are found by three indexes at once."""
+    """Match jobs for which every word is the id of the job, of its task or of its execution. All three are
+    indexed columns of the table of tasks, so three indexes answer together."""
     condition = Q()
     for word in text.split():
         found = parse_id(word)

@@ -1,7 +1,7 @@
 """The filters of the jobs: by name and by status.
 
-No index answers them, so they look at the newest `NEWEST` jobs; or, where the list is that of one execution or
-of a search, at all of those.
+No index answers them, so they filter the newest `NEWEST` jobs only. In the list of one execution or of a search
+they filter all of its jobs.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ def is_narrow(request: HttpRequest) -> bool:
 
 
 def newest(request: HttpRequest, jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """Those of the jobs that are looked at. Where they begin is asked once a request."""
+    """Keep the newest jobs. The id where they begin is read once in a request."""
     known: dict[str, int] = request.__dict__
     if "before_the_newest" not in known:
         pks = Job.objects.order_by("-pk").values_list("pk", flat=True)

@@ -1,4 +1,4 @@
-"""How a job looks: which attempt it is at, whom it waits for, what it was given, what Redis knows of it now."""
+"""Render a job: its attempt, the job it waits for, its arguments, and what Redis knows of it now."""
 
 import json
 from typing import Any
@@ -14,18 +14,18 @@ from tasks.jobs.lifecycle.turn import RESULT
 from tasks.jobs.overview.inspection import Seen
 from tasks.models.job import Job
 
-#: JSON is shown in one line up to so many characters.
+#: JSON of at most so many characters is shown in one line.
 LINE = 36
 
 
 def attempt(job: Job) -> SafeString:
-    """The one it is at: waits for, runs, or has ended with. A revision is one more."""
+    """Show the number of the attempt that waits, runs or has ended, and how many there may be."""
     now = min(job.task.run_count - job.runs_before + 1, job.max_attempts)
     return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
 
 
 def waits_for(job: Job) -> SafeString | str:
-    """The job before it in its chain, while that has not succeeded."""
+    """Show the job before it in its chain, until that has succeeded."""
     before = job.follows.task if job.follows else None
     if before is None or is_final(job.task.status) or before.status == Status.SUCCESS:
         return NOTHING
@@ -51,12 +51,12 @@ def node_label(seen: Seen) -> SafeString | str:
         return f"No node: it is {record.status}"
     if seen.is_alive:
         return record.node
-    silent = label("Silent", "danger", title="It is given back within seconds")
+    silent = label("Silent", "danger", title="Its job is recovered within seconds")
     return format_html('<span class="inline-flex gap-2 items-center">{} {}</span>', record.node, silent)
 
 
 def heard(seen: Seen) -> str:
-    """When, and what it said. What it hands on in its chain is no message."""
+    """Show when it last reported, and its message. A result for the next job of its chain is no message."""
     message = "" if seen.record.message.startswith(RESULT) else seen.record.message
     seconds = round(abs(seen.ago))
     when = f"{duration(seconds)} ago" if seen.ago >= 0 else f"to run in {duration(seconds)}"

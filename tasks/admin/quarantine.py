@@ -1,4 +1,4 @@
-"""Quarantine: which executions are set aside, and why; and the way out."""
+"""The screen of quarantine: its executions, the reasons, and the action that releases them."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The action `Refresh now`: what it does, and what it tells the person who asked."""
+"""The action `Refresh now`, and the messages that it shows."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None:
-    """Refresh these (id, vendor) within this request; mark them if the database goes away."""
+    """Refresh these executions (id, vendor) in this request; mark them if the database goes away."""
     if len(chosen) > MAX_EXECUTIONS:
         messages.error(
             request,
@@ -53,7 +53,7 @@ def _mark_instead(request: HttpRequest, chosen: Sequence[tuple[int, str]], reaso
             f"{reason}. {executions(len(chosen))} marked instead: the workers refresh them when it is back.",
         )
     else:
-        messages.error(request, f"{reason}, and Redis is away too. Reconcile finds what is not true.")
+        messages.error(request, f"{reason}, and Redis is away too. Reconcile will find these executions.")
 
 
 def executions(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The page of tasks, with the job of a task."""
+"""The screen of tasks with the job of a task."""
 
 from django.contrib import admin
 

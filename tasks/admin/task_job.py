@@ -1,4 +1,4 @@
-"""The job of a task, on the task's page: what it has to do, and what Redis knows of it at this moment."""
+"""The job of a task on the page of the task: its work, and what Redis knows of it at this moment."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ NOTHING_SEEN = ("At this moment", {"fields": (OF_NOW[4],)})
 
 
 def job_of(task: Task) -> Job | None:
-    """Asked once a page."""
+    """Read the job, once for a page."""
     known: dict[str, Any] = task.__dict__
     if "its_job" not in known:
         known["its_job"] = Job.objects.select_related("task", "follows__task").filter(pk=task.pk).first()
@@ -32,20 +32,21 @@ def job_of(task: Task) -> Job | None:
 
 
 def seen_of(task: Task) -> Seen | str:
-    """What Redis knows of it now, or why there is nothing to tell; empty if it is over. Asked once a page."""
+    """Read what Redis knows of the job, once for a page. If it knows nothing, return the reason; empty if the
+    job has ended."""
     known: dict[str, Any] = task.__dict__
     if "seen" not in known:
         nothing = "" if is_final(task.status) else "No worker has begun it."
         try:
             known["seen"] = look_at(task.job_id) or nothing
         except QueueUnavailable as exc:
-            known["seen"] = f"Redis is away, and nobody else knows. {exc}"
+            known["seen"] = f"Redis is away, so this is unknown. {exc}"
     seen: Seen | str = known["seen"]
     return seen
 
 
 def _job(task: Task) -> Job:
-    """Of a page that shows one; else the field stays empty."""
+    """Return the job, or raise DoesNotExist, which leaves the field empty."""
     if job := job_of(task):
         return job
     raise Job.DoesNotExist
@@ -110,9 +111,9 @@ class TaskJobMixin(ModelAdmin):
     def heard(self, task: Task) -> str:
         return job_formatters.heard(_seen(task))
 
-    @display(description="Its last turn")
+    @display(description="Its last report")
     def landed(self, task: Task) -> str:
-        return "has landed in the database" if _seen(task).record.has_landed else "is not in the database yet"
+        return "is in the database" if _seen(task).record.has_landed else "is not in the database yet"
 
     @display(description="Known to Redis")
     def not_seen(self, task: Task) -> str:

@@ -264,12 +264,13 @@ def test_the_page_of_a_task_shows_what_redis_knows_of_its_job_now(
     }
     assert ends == {
         "runs": "Runs on live Runs so far 1 Last heard of N s ago: layer &lt;3&gt; of 7 "
-        "Its last turn has landed in the database",
-        "dead": "Runs on gone Silent Runs so far 1 Last heard of N s ago Its last turn is not in the database yet",
+        "Its last report is in the database",
+        "dead": "Runs on gone Silent Runs so far 1 Last heard of N s ago "
+        "Its last report is not in the database yet",
         "done": "Runs on No node: it is Success Runs so far 1 Last heard of N s ago "
-        "Its last turn is not in the database yet",
+        "Its last report is not in the database yet",
         "later": "Runs on No node: it is Scheduled Runs so far 1 Last heard of to run in 3 d "
-        "Its last turn is not in the database yet",
+        "Its last report is not in the database yet",
     }
 
 
@@ -290,10 +291,10 @@ def test_a_task_that_is_over_or_nobodys_job_has_nothing_to_tell_of_now(admin: Cl
 def test_a_redis_that_is_away_is_told_and_is_no_error(admin: Client) -> None:
     started("a")
 
-    assert "Known to Redis Redis is away, and nobody else knows. Redis: ConnectionError" in (
+    assert "Known to Redis Redis is away, so this is unknown. Redis: ConnectionError" in (
         text(admin, page_of_task("a"))
     )
-    assert "Redis is away, so nobody knows what reaper and recovery did. Redis: ConnectionError" in text(
+    assert "Redis is away, so the totals of reaper and recovery are unknown. Redis: ConnectionError" in text(
         admin, JOBS
     )
 
