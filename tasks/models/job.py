@@ -6,19 +6,20 @@ from django.db.models import F, Q
 
 from executions.models.task import Task
 
-#: The index of waiting jobs has so many parts: a prime number, so that no regular pattern of keys fills only one.
+#: The index of waiting jobs has so many parts: a prime number, so that no regular pattern of keys fills only
+#: one.
 PARTS = 1009
 
 
 class Job(models.Model):
-    """What a worker has to do for a task: enough to publish its message, and to publish it again.
+    """The work of a worker for a task: all that is needed to publish its message, and to publish it again.
 
-    Written with its task, before any message. Whether it runs, and how it ended, is in its task. It may begin
-    `max_attempts` times, and as often again when it is tried again by hand: what it had begun until then is
-    `runs_before`. A unique job keeps its key for ever, and holds it as long as no other of its like may run.
+    It is written with its task, before any message. The task has its status. It may begin `max_attempts` times,
+    and as often again after a retry by hand: `runs_before` counts the runs before that. A unique job keeps its
+    key for ever, and holds it while no other job with that key may run.
 
-    A job of a chain `follows` another. What a successful run of that one returned is `handed_on` to it, with the
-    revision of the run. A job that takes no result gets the revision alone.
+    A job of a chain `follows` another job. The result of a successful run of that job is `handed_on` to it,
+    with the revision of the run. A job that takes no result gets the revision alone.
     """
 
     # both constraints are in sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -44,14 +45,14 @@ class Job(models.Model):
     class Meta:
         db_table = "execution_job"
         indexes = (
-            # the publisher: what has no message, and may have its turn
+            # the publisher: jobs without a message that may begin
             models.Index(
                 fields=["task"],
                 name="job_unpublished",
                 condition=Q(published_at__isnull=True)
                 & (Q(follows__isnull=True) | Q(handed_on_revision__isnull=False)),
             ),
-            # find_waiting_behind_ended.sql: of chains, what has no message
+            # find_waiting_behind_ended.sql: jobs of chains without a message
             models.Index(
                 F("task_id") % PARTS,
                 "task_id",
@@ -59,7 +60,7 @@ class Job(models.Model):
                 name="job_waits",
                 condition=Q(published_at__isnull=True, follows__isnull=False),
             ),
-            # the end of a job: who comes after it in its chain
+            # the end of a job: the jobs that follow it in its chain
             models.Index(fields=["follows"], name="job_follows", condition=Q(follows__isnull=False)),
         )
         constraints = (
@@ -78,11 +79,11 @@ class Job(models.Model):
 
     @property
     def may_begin(self) -> int:
-        """How often in all, counted as `run_count` of its task is."""
+        """How often it may begin in all, counted like `run_count` of its task."""
         return self.runs_before + self.max_attempts
 
     @property
     def arguments(self) -> Sequence[Any]:
-        """Those of its function. What was handed on comes first."""
+        """The arguments of its function. A result that was handed on comes first."""
         was_handed_on = self.takes_result and self.handed_on_revision is not None
         return [self.handed_on, *self.args] if was_handed_on else self.args

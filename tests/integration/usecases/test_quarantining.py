@@ -1,4 +1,4 @@
-"""quarantine, parole, release: who fails too often is put aside, and who is let out is found again."""
+"""quarantine, release_expired, release: who fails too often is put aside, and who is let out is found again."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from executions.models import Quarantine
-from executions.quarantines import parole, quarantine, release
+from executions.quarantines import quarantine, release, release_expired
 from executions.reports import Report, report
 from tasks.conf import refresh_settings
 from tasks.pipeline.reconciliation import reconcile
@@ -82,7 +82,7 @@ def test_whose_time_is_up_is_let_out_and_marked_for_another_try(
     assert ("paroled", {"execution_ids": [old.pk]}) in told
 
 
-@pytest.mark.parametrize("way", ["parole", "release"])
+@pytest.mark.parametrize("way", ["release_expired", "release"])
 def test_who_was_let_out_and_whose_mark_redis_forgot_is_found_by_reconcile(
     way: str, redis: Redis, settings: Settings
 ) -> None:
@@ -94,7 +94,7 @@ def test_who_was_let_out_and_whose_mark_redis_forgot_is_found_by_reconcile(
         assert release([execution.pk]) == [execution.pk]
     else:
         Quarantine.objects.update(at=AGES_AGO)
-        assert parole(timedelta(hours=1)) == [execution.pk]
+        assert release_expired(timedelta(hours=1)) == [execution.pk]
     redis.flushall()
     reconcile()
     assert marked(redis) == {member(execution)}
