@@ -83,12 +83,12 @@ def main() -> None:
     options = parse()
     django.setup()
     from benchmarks import node_modes
-    from executions import points
+    from executions import crash_points
 
     writer = MessageWriter()
     counter = RefreshCounter(writer)
     work = node_modes.prepare(options.mode, options.first, options.last)
-    points.visitors.append(counter.on_point)
+    crash_points.handlers.append(counter.on_point)
     threading.Thread(target=counter.write_periodically, name="counter", daemon=True).start()
     writer.write(ready=True)
     signal.signal(signal.SIGTERM, _end)

@@ -30,5 +30,5 @@ def noop() -> None:
 def disconnect_heartbeat(**_: object) -> None:
     from celery.signals import worker_process_init, worker_ready
 
-    worker_ready.disconnect(dispatch_uid="heartbeat.greet")
+    worker_ready.disconnect(dispatch_uid="heartbeat.request_first_passes")
     worker_process_init.disconnect(dispatch_uid="heartbeat.start")

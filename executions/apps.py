@@ -9,8 +9,8 @@ class ExecutionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from executions import narrator
+        from executions import execution_log
         from executions.database import WriterOnly
 
         router.routers.insert(0, WriterOnly(self.label))
-        narrator.begin()
+        execution_log.connect()

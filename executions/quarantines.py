@@ -37,31 +37,32 @@ def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int
 
 
 def release(execution_ids: Iterable[int]) -> list[int]:
-    """Release these executions, whatever the reason was, and mark them for another try. Return those that were in
-    quarantine.
+    """Release these executions, whatever the reason was, and mark them for another try. Return those that were
+    in quarantine.
 
     Their tasks may have changed long before the watermark. A row in execution_release makes the next pass of
     reconcile look at those changes, so that it finds the executions even if this mark is lost. The row commits
     together with the release, so a pass that did not see the release does not see the row either.
     """
     with transaction.atomic():
-        inmates = Quarantine.objects.filter(execution_id__in=list(execution_ids)).order_by("pk")
-        return _let_out(inmates.select_for_update())
+        rows = Quarantine.objects.filter(execution_id__in=list(execution_ids)).order_by("pk")
+        return _release(rows.select_for_update())
 
 
-def parole(after: timedelta, fence: Callable[[], None] = lambda: None) -> list[int]:
-    """Release executions that have been in quarantine for longer than `after`, because a failure may be temporary.
+def release_expired(after: timedelta, fence: Callable[[], None] = lambda: None) -> list[int]:
+    """Release executions that have been in quarantine for longer than `after`, because a failure may be
+    temporary.
 
     `fence` raises if the caller has lost the right to release. It is called first, in the same transaction.
     """
     with transaction.atomic():
         fence()
-        inmates = Quarantine.objects.filter(at__lt=Now() - after)
-        return _let_out(inmates.select_for_update(skip_locked=True))
+        rows = Quarantine.objects.filter(at__lt=Now() - after)
+        return _release(rows.select_for_update(skip_locked=True))
 
 
-def _let_out(inmates: QuerySet[Quarantine]) -> list[int]:
-    ids = list(inmates.values_list("execution_id", flat=True))
+def _release(rows: QuerySet[Quarantine]) -> list[int]:
+    ids = list(rows.values_list("execution_id", flat=True))
     if ids:
         Quarantine.objects.filter(execution_id__in=ids).delete()
         tasks = Task.objects.filter(execution_id__in=ids).order_by().values("execution_id")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import points, signals
+from executions import crash_points, signals
 from executions.database import run
 from executions.news import Member, tell_changed
 from executions.rollup import refresh_at_once
@@ -108,7 +108,7 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
 
 
 def _after_commit(ids: Sequence[int], changed: Sequence[Member], stopped: Sequence[int]) -> None:
-    points.reach("reported", ids)
+    crash_points.reach("reported", ids)
     tell_changed(changed)
     refresh_at_once(stopped)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from django.db import DatabaseError, transaction
 
-from executions import points, signals
+from executions import crash_points, signals
 from executions.database import absence_translated, first_line, run
 from executions.errors import DatabaseAway
 
@@ -45,7 +45,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
         with absence_translated(), transaction.atomic():
             count, locked = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
             changed = run("refresh_executions", ids=locked)[0][0]
-            points.reach("deciding", ids)
+            crash_points.reach("deciding", ids)
     except DatabaseError as exc:
         if len(ids) == 1:
             return Refreshed(failed={ids[0]: first_line(exc)})

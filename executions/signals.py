@@ -1,4 +1,4 @@
-"""Signals of what happens to executions. `narrator` turns them into log lines; `news` holds those for other apps.
+"""Signals of what happens to executions. `execution_log` writes the log lines; `news` is for other apps.
 
 | signal              | sent when                                            | with                               |
 | ------------------- | ---------------------------------------------------- | ---------------------------------- |

@@ -2,9 +2,9 @@
 
 from django.db import transaction
 
-from executions.by_hand import set_by_hand
 from executions.database import run
 from executions.errors import NoSuchExecution
+from executions.manual_status import finish
 from executions.models import Execution
 from executions.news import tell_changed_after_commit
 from executions.quarantines import release
@@ -32,5 +32,5 @@ def stop(execution_id: int) -> int:
             if outcome.failed:
                 tell_changed_after_commit([(execution_id, execution.vendor_type)])
         elif not is_final(execution.status):
-            set_by_hand(execution_id, Status.STOPPED, "")
+            finish(execution_id, Status.STOPPED, "")
     return stopped

@@ -6,6 +6,4 @@ class HarborRefreshConfig(AppConfig):
 
     def ready(self) -> None:
         """Import the Celery app, so that every process with Django sends its messages through it."""
-        from harbor_refresh import celery
-
-        assert celery.app  # noqa: S101
+        from harbor_refresh import celery  # noqa: F401

@@ -7,13 +7,13 @@ from typing import Any
 from celery import Celery, signals
 from kombu import Queue
 
-from harbor_refresh.broker import mend
-from harbor_refresh.start import refuse_what_cannot_work
+from harbor_refresh.redis_transport import register_transport
+from harbor_refresh.settings_check import exit_on_bad_settings
 from tasks.celery_queues import JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
-mend()
+register_transport()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS)]
@@ -22,8 +22,8 @@ app.conf.task_routes = ROUTES
 app.autodiscover_tasks(["tasks"], related_name="actors")
 
 
-signals.celeryd_init.connect(refuse_what_cannot_work)
-signals.beat_init.connect(refuse_what_cannot_work)
+signals.celeryd_init.connect(exit_on_bad_settings)
+signals.beat_init.connect(exit_on_bad_settings)
 
 
 @signals.setup_logging.connect

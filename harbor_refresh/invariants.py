@@ -1,7 +1,8 @@
 """The invariants K1 to K4, which must hold after every fault, checked on the servers' current state.
 
-Owns the checks: every fault test, the benchmark and `simulate` use these, so that they all check the same. Changes
-nothing. The invariants hold for a system at rest; while work is in progress, K1 and K2 are rightly false.
+Owns the checks: every fault test, the benchmark and `simulate` use these, so that they all check the same.
+Changes nothing. The invariants hold for a system at rest; while work is in progress, K1 and K2 are rightly
+false.
 """
 
 from collections.abc import Callable
@@ -24,8 +25,8 @@ class Violation:
     what: str
 
     def __str__(self) -> str:
-        who = "" if self.execution_id is None else f"execution {self.execution_id} "
-        return f"{self.name}: {who}{self.what}"
+        subject = "" if self.execution_id is None else f"execution {self.execution_id} "
+        return f"{self.name}: {subject}{self.what}"
 
 
 Broker = Callable[[], int]
@@ -35,8 +36,8 @@ def violations(*, broker: Broker | None = None, at_most: int | None = None) -> l
     """List the violations of K1 to K4, in that order. The list is empty if all hold.
 
     `broker` returns how many messages the broker still holds, unacknowledged ones included, because only the
-    caller knows Celery. `at_most` bounds the list, for each of the four. K1 leaves out executions in quarantine,
-    because they are known to differ: see `set_aside`.
+    caller knows Celery. `at_most` bounds the list, for each of the four. K1 leaves out executions in
+    quarantine, because they are known to differ: see `set_aside`.
     """
     return [
         *_asked("K1", "check_rollup", quarantined=False, at_most=at_most),

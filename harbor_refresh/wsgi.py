@@ -4,9 +4,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from harbor_refresh.start import refuse_what_cannot_work
+from harbor_refresh.settings_check import exit_on_bad_settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
 application = get_wsgi_application()
-refuse_what_cannot_work()
+exit_on_bad_settings()

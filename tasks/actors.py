@@ -1,4 +1,4 @@
-"""Every actor, imported so that Celery knows it by name."""
+"""Import every Celery task, so that Celery knows its name."""
 
 from tasks.claim_batch import claim_batch
 from tasks.reap import reap

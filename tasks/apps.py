@@ -12,13 +12,13 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from tasks import actors, checks, narrator
+        import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
+        from tasks import checks, pipeline_log
         from tasks.jobs.overview import pass_counts
 
-        assert actors.__all__  # noqa: S101  # every process can send them
         register(checks.check_settings)
         router.routers.insert(0, WriterOnly(self.label))
-        narrator.begin()
+        pipeline_log.connect()
         pass_counts.begin()
         self._listen_to_news()
         self._listen_to_celery()
@@ -40,7 +40,7 @@ class TasksConfig(AppConfig):
         from tasks.strategies import older_strategy
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
-            # the recorder first: the reporter delivers what it records
+            # the recorder first, because the reporter reports what it records
             ending.connect(recorder.of_this_process.stop, dispatch_uid="tasks.jobs.delivery.recorder")
             ending.connect(reporter.of_this_process.stop, dispatch_uid="tasks.jobs.delivery.reporter")
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")

@@ -1,6 +1,7 @@
-"""Beat's scheduler: django-celery-beat's, which waits for a database that is away when beat starts.
+"""Beat's scheduler: that of django-celery-beat, but it waits if the database is away when beat starts.
 
-Without that, beat ends when it cannot read its rows, though workers wait. While it runs it has them in memory.
+The original ends if it cannot read its rows at the start, although workers wait. Later it has the rows in
+memory.
 """
 
 import logging
@@ -18,16 +19,16 @@ PAUSE_SECONDS = 1.0
 
 class PatientScheduler(DatabaseScheduler):
     def setup_schedule(self) -> None:
-        told = False
+        logged = False
         while True:
             try:
                 with absence_translated():
                     super().setup_schedule()  # type: ignore[no-untyped-call]
             except DatabaseAway as exc:
-                self._initial_read = True  # it has read nothing
-                if not told:
+                self._initial_read = True  # nothing has been read
+                if not logged:
                     log.warning("Beat waits for its schedule: %s", exc)
-                told = True
+                logged = True
                 time.sleep(PAUSE_SECONDS)
             else:
                 return

@@ -1,4 +1,4 @@
-"""Settings that cannot work, told at start with an id and a hint."""
+"""Check the settings at start. Each message has an id and a hint."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
             Error(
                 f"The database is {engine}; Harbor Refresh speaks PostgreSQL only.",
                 hint="Set DATABASE_URL to postgresql://user:password@host:port/name.",
-                id="executions.E001",
+                id="harbor_tasks.E001",
             )
         )
     if conf.node_ttl < 3 * conf.heartbeat:
@@ -28,7 +28,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
                 f"REFRESH_NODE_TTL_SECONDS is {conf.node_ttl:g} and REFRESH_HEARTBEAT_SECONDS is "
                 f"{conf.heartbeat:g}: one late heartbeat would declare a live node dead.",
                 hint="Make the first at least three times the second.",
-                id="executions.E002",
+                id="harbor_tasks.E002",
             )
         )
     if conf.stale <= conf.node_ttl:
@@ -37,7 +37,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
                 f"REFRESH_STALE_SECONDS is {conf.stale:g}, not above REFRESH_NODE_TTL_SECONDS "
                 f"({conf.node_ttl:g}): claims of live nodes would be taken from them.",
                 hint="Leave it at its default of 300.",
-                id="executions.E003",
+                id="harbor_tasks.E003",
             )
         )
     if not conf.key_prefix.startswith(("cache:execution:refresh:", "{")):
@@ -46,7 +46,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
                 f"REFRESH_KEY_PREFIX is {conf.key_prefix!r}: operators look for their keys under "
                 "cache:execution:refresh:",
                 hint="Keep that beginning, or put it into a hash tag for Redis Cluster.",
-                id="executions.W001",
+                id="harbor_tasks.W001",
             )
         )
     return messages

@@ -1,10 +1,10 @@
-"""`tasks.claim_batch`, the tick: claim what waits and fan it out over the workers.
+"""`tasks.claim_batch`, the tick: claim waiting executions and fan them out over the workers.
 
-Sent by beat every EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS, by the first mark on an empty queue, and by
-whoever completes a claim while more waits. Any number at once is harmless: claiming is atomic, and all of
-them together claim no more than the workers have room for.
+Beat sends it every EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS. The first mark on an empty queue sends it, and so
+does a worker that completes a claim while more wait. Any number of ticks may run at once, because claiming is
+atomic and all of them together claim no more than the workers have room for.
 
-With another strategy than `claim` it passes the tick on to every live worker instead.
+With any strategy but `claim` it sends the tick to every live worker instead.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def claim_batch() -> int:
 
 
 def publish(claims: Sequence[Claim]) -> None:
-    """All messages in one go to the broker."""
+    """Send all messages to the broker in one batch."""
     with current_app.producer_or_acquire() as producer, producer.batch():
         for claim in claims:
             refresh_executions.apply_async(

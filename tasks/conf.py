@@ -1,6 +1,6 @@
-"""The settings of this app: name, default, range and meaning of each stand here, and nowhere else.
+"""The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need set none of them. The service reads them from its environment (settings/base.py). The table in
+A project need not set any of them. The service reads them from its environment (settings/base.py). The table in
 docs/operations.md is compared with this one.
 """
 
@@ -14,8 +14,8 @@ STRATEGIES = ("claim", "scan", "lock", "hash", "upstream")
 
 @dataclass(frozen=True)
 class Declared:
-    """One setting. `kind` is the reader of settings/env.py. `takes` and `shown` are the range and the default as
-    the documentation tells them, where that says more than the values."""
+    """One setting. `kind` is the reader of settings/env.py. `takes` and `shown` are the texts of the
+    documentation for the range and the default, where the values alone do not say enough."""
 
     name: str
     kind: str
@@ -127,7 +127,7 @@ class Refresh:
         "REFRESH_HEARTBEAT_SECONDS",
         "seconds",
         2,
-        "how often a node gives a sign of life",
+        "how often a node sends a heartbeat",
         at_least=0.05,
     )
     node_ttl: float = declared(
@@ -243,17 +243,17 @@ class Refresh:
 
     @property
     def in_process(self) -> bool:
-        """Interval ≤ 0: refresh in the process that reports, at once, without Redis."""
+        """Whether the reporting process refreshes at once, without Redis, because the interval is ≤ 0."""
         return self.interval <= 0
 
     @property
     def size(self) -> int:
-        """How many executions a subtask has at most."""
+        """The most executions of a subtask."""
         return self.fanout or self.chunk
 
     @property
     def share(self) -> int:
-        """How many members one node may have in flight: what it works on and what waits for it."""
+        """The most members that one node may have in flight, including those of waiting subtasks."""
         return self.depth * self.size
 
 
@@ -264,6 +264,6 @@ DECLARED: dict[str, Declared] = {
 
 
 def refresh_settings() -> Refresh:
-    """What Django's settings say, and the default of each that they do not name."""
-    told = {name: getattr(settings, one.name, one.default) for name, one in DECLARED.items()}
-    return Refresh(redis_url=getattr(settings, "REDIS_URL", "redis://localhost:6379/0"), **told)
+    """Read Django's settings; those that are not set have their defaults."""
+    values = {name: getattr(settings, one.name, one.default) for name, one in DECLARED.items()}
+    return Refresh(redis_url=getattr(settings, "REDIS_URL", "redis://localhost:6379/0"), **values)

@@ -1,4 +1,4 @@
-"""The statements of this app, and those of the pages and passes over it."""
+"""Run the statements of this app."""
 
 from executions.database import Statements
 

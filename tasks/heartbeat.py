@@ -1,10 +1,10 @@
-"""Signs of life: one thread in every process of a worker that works claims.
+"""Send heartbeats: one thread in every worker process that works claims.
 
-A process that falls silent for REFRESH_NODE_TTL_SECONDS is taken for dead and its claims and jobs are given
-back. The first of the others to notice asks for that at once; should it die before it has, the schedule does.
-With each sign of life the leases of the jobs that run here are renewed, so a Redis that has forgotten them, or
-came back older, is told again.
-A sign of life is not a sign of progress: a claim that is too old goes back whatever its node says.
+A process that is silent for REFRESH_NODE_TTL_SECONDS counts as dead, and its claims and jobs are recovered. The
+first process that notices asks for the recovery at once. If that process dies before it asks, the schedule
+asks. Each heartbeat also renews the leases of the jobs that run here, and records them again in a Redis that
+has forgotten them or came back older. A heartbeat is no sign of progress: a claim that is too old is recovered
+even if its node is alive.
 """
 
 import logging
@@ -24,17 +24,17 @@ from tasks.queue.node import this_node
 
 log = logging.getLogger("harbor_refresh")
 
-_stop = threading.Event()
-_beating_in = 0  # the process that has a heartbeat; a fork's child has none
+stopping = threading.Event()
+_running_in = 0  # the id of the process that has a heartbeat; a forked child has none
 
 
-def beat_until_stopped() -> None:
+def send_until_stopped() -> None:
     silent = False
-    asking: threading.Thread | None = None
+    recorder: threading.Thread | None = None
     interval = refresh_settings().heartbeat
     while True:
         try:
-            forgotten = current_runs.renew()  # first: a lease never outlives the node
+            forgotten = current_runs.renew()  # first, so that a lease never outlives the node
             beats = [execution_queue().heartbeat(node) for node in {this_node.name, *current_runs.nodes()}]
         except QueueUnavailable as exc:
             if not silent:
@@ -43,47 +43,48 @@ def beat_until_stopped() -> None:
         else:
             silent = False
             if forgotten:
-                asking = ask_about(forgotten, asking)
+                recorder = record_anew(forgotten, recorder)
             if any(beat.dead for beat in beats):
-                ask_for_recovery()
-        if _stop.wait(interval):
+                request_recovery()
+        if stopping.wait(interval):
             return
 
 
-def ask_about(forgotten: list[Run], asking: threading.Thread | None) -> threading.Thread:
-    """In a thread of its own, one at a time: a database that hangs must not hold up the signs of life."""
-    if asking and asking.is_alive():
-        return asking
-    asking = threading.Thread(target=current_runs.record_anew, args=(forgotten,), name="asking", daemon=True)
-    asking.start()
-    return asking
+def record_anew(forgotten: list[Run], recorder: threading.Thread | None) -> threading.Thread:
+    """Record forgotten runs in a thread, one at a time, because a database that hangs must not delay
+    heartbeats."""
+    if recorder and recorder.is_alive():
+        return recorder
+    recorder = threading.Thread(target=current_runs.record_anew, args=(forgotten,), name="recorder", daemon=True)
+    recorder.start()
+    return recorder
 
 
-def ask_for_recovery() -> None:
+def request_recovery() -> None:
     try:
         tick.send("tasks.recover_stale")
-    except Exception as exc:  # whatever the broker's client raises: the schedule asks, too
+    except Exception as exc:  # any error of the broker's client, because the schedule asks as well
         log.warning("Could not ask for recovery, the schedule will in a few seconds: %s", exc)
 
 
 def start(**_: Any) -> None:
-    """Once a process. Pools without processes of their own say nothing at their start: there the first task
-    does."""
-    global _beating_in  # noqa: PLW0603
-    if _beating_in == os.getpid():
+    """Start the heartbeat, once in a process. Pools without processes send no signal at their start, so there
+    the first task starts it."""
+    global _running_in  # noqa: PLW0603
+    if _running_in == os.getpid():
         return
-    _beating_in = os.getpid()
-    _stop.clear()
-    threading.Thread(target=beat_until_stopped, name="heartbeat", daemon=True).start()
+    _running_in = os.getpid()
+    stopping.clear()
+    threading.Thread(target=send_until_stopped, name="heartbeat", daemon=True).start()
 
 
 def stop(**_: Any) -> None:
-    _stop.set()
+    stopping.set()
 
 
-def greet(sender: Any, **_: Any) -> None:
-    """A worker that starts looks at once for what its predecessor left, and for what waits; and later for what
-    is left of its jobs. The wait is spent here: a message that waits would come back from the broker."""
+def request_first_passes(sender: Any, **_: Any) -> None:
+    """When a worker starts, ask for a recovery at once and for a pass of the reaper later. The delay is spent
+    in this process, because the broker would deliver a message that waits for it again."""
     tick.send("tasks.recover_stale")
     later = threading.Timer(refresh_settings().reap_delay, tick.send, ["tasks.reap"])
     later.daemon = True
@@ -94,4 +95,4 @@ def connect() -> None:
     signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
     signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
     signals.worker_process_shutdown.connect(stop, dispatch_uid="heartbeat.stop")
-    signals.worker_ready.connect(greet, dispatch_uid="heartbeat.greet")
+    signals.worker_ready.connect(request_first_passes, dispatch_uid="heartbeat.request_first_passes")

@@ -1,6 +1,6 @@
-"""`tasks.reap`: compare the jobs in progress with what has landed in the database, and settle what differs.
+"""`tasks.reap`: compare the jobs in progress with the database, and settle what differs.
 
-Sent by beat every REFRESH_REAP_INTERVAL_SECONDS, and REFRESH_REAP_DELAY_SECONDS after a worker has started.
+Beat sends it every REFRESH_REAP_INTERVAL_SECONDS, and a worker REFRESH_REAP_DELAY_SECONDS after its start.
 """
 
 from dataclasses import asdict

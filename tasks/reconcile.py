@@ -1,6 +1,6 @@
-"""`tasks.reconcile`: find what Redis forgot, by what changed lately in the database.
+"""`tasks.reconcile`: find the executions that Redis forgot among those that changed lately in the database.
 
-Sent by beat every REFRESH_RECONCILE_INTERVAL_SECONDS. One runs at a time; another says so and returns.
+Beat sends it every REFRESH_RECONCILE_INTERVAL_SECONDS. Only one runs at a time; a second logs that and returns.
 """
 
 from celery import shared_task

@@ -1,6 +1,7 @@
-"""`tasks.recover_stale`: give back what dead nodes had claimed and begun, a few seconds after they fell silent.
+"""`tasks.recover_stale`: release the claims and jobs of dead nodes, a few seconds after their last heartbeat.
 
-Sent by beat every REFRESH_RECOVER_INTERVAL_SECONDS, and by every worker that starts.
+Beat sends it every REFRESH_RECOVER_INTERVAL_SECONDS. A worker that starts, or that notices a silent node, sends
+it too.
 """
 
 from celery import shared_task

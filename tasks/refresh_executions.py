@@ -1,8 +1,8 @@
 """`tasks.refresh_executions`, the subtask: refresh the executions of one claim and complete it.
 
-Acknowledged late and rejected when its worker is lost. A message that comes a second time finds that its
-tokens were taken over the first time, and does nothing; the claim itself is recovered from the node that
-took it over.
+The message is acknowledged late, and rejected when its worker is lost. The first delivery takes the tokens
+over, so a second delivery finds them gone and does nothing. If the first fails, the claim is recovered from the
+node that took it over.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
-"""`tasks.run_cycle`: one cycle of a design in which every node does its part (REFRESH_STRATEGY but `claim`).
+"""`tasks.run_cycle`: run a cycle of a design in which every node does its part, which is any but `claim`.
 
-A tick sends it to every live worker at once. It is never acknowledged, for it is never owed: who is away
-misses it, and who works longer than the broker's visibility timeout is not given it again. A worker that
-still runs a cycle drops it.
+A tick sends it to every live worker at once. It is not acknowledged, so it is never delivered again: a worker
+that is away misses it, and a worker that takes longer than the broker's visibility timeout does not get it
+twice. A worker that still runs a cycle drops it.
 """
 
 from typing import Any
@@ -11,15 +11,15 @@ from celery import shared_task
 
 from tasks.celery_queues import CYCLES
 from tasks.strategies import older_strategy
-from tasks.strategies.worker_lock import alone
+from tasks.strategies.worker_mutex import worker_mutex
 from tasks.tick import EXPIRES_SECONDS
 
 
 @shared_task(name="tasks.run_cycle", acks_late=False)
 def run_cycle() -> dict[str, int]:
     older = older_strategy()
-    with alone() as free:
-        if not free or not older:
+    with worker_mutex.try_lock() as locked:
+        if not locked or not older:
             return {"dropped": 1}
         outcome = older.cycle()
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
@@ -30,6 +30,6 @@ def broadcast() -> None:
 
 
 def subscribe(instance: Any, **_: Any) -> None:
-    """With such a design a worker listens for cycles, whatever other queues it was told to take (-Q)."""
+    """Make the worker listen for cycles with such a design, whatever queues it was told to take (-Q)."""
     if older_strategy():
         instance.app.amqp.queues.select_add(CYCLES)

@@ -1,7 +1,7 @@
-"""Beat's rows. The migration creates them; an administrator may edit them.
+"""Beat's rows. The migration creates them, and an administrator may edit them.
 
-An interval that is set in the environment is written to its row whenever beat starts, so the environment
-is the master of what it names; an interval it does not name is the administrator's.
+Whenever beat starts, it writes each interval that is set in the environment to its row. An interval that is not
+set there stays as the administrator wrote it.
 """
 
 from dataclasses import dataclass
@@ -57,20 +57,20 @@ ROWS = (
 
 
 def as_interval(seconds: float) -> dict[str, Any]:
-    """Whole seconds where possible, so that the admin shows what a person would write."""
+    """Use whole seconds where possible, so that the admin shows what a person would write."""
     if seconds == int(seconds):
         return {"every": int(seconds), "period": "seconds"}
     return {"every": round(seconds * 1_000_000), "period": "microseconds"}
 
 
 def _interval(model: Any, seconds: float) -> Any:
-    """The first of that length: nothing keeps an administrator from making two of them."""
+    """Get or create the interval. If an administrator has created it twice, get the first."""
     values = as_interval(seconds)
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
 def create_rows(interval_model: Any, task_model: Any) -> None:
-    """Create the rows that are missing. A row that is there is an administrator's."""
+    """Create the missing rows. An existing row stays as it is, because an administrator may have edited it."""
     for row in ROWS:
         interval = _interval(interval_model, row.seconds if row.seconds > 0 else 30)
         task_model.objects.get_or_create(

@@ -1,21 +1,21 @@
-"""What happens in the pipeline and to jobs, said once. `narrator` turns it into log lines.
+"""Signals of what happens in the pipeline and to jobs. `pipeline_log` writes their log lines.
 
-Those of executions.signals are sent from here as well.
+The modules of this app also send three signals of executions.signals.
 
 | signal              | sent when                                            | with                               |
 | ------------------- | ---------------------------------------------------- | ---------------------------------- |
-| `claimed`           | a batch has been claimed and handed to the workers   | `count`                            |
-| `outlived`          | a claim came back after it had been recovered        | `claim`, `count`                   |
-| `recovered`         | claims of dead nodes, or old ones, went back         | `count`                            |
-| `discarded`         | a member that nobody can read was dropped            | `members`                          |
-| `marks_lost`        | Redis was away when executions were to be marked     | `count`, `error`                   |
+| `claimed`           | a batch has been claimed and published to workers    | `count`                            |
+| `outlived`          | a claim was completed or released after its recovery | `claim`, `count`                   |
+| `recovered`         | claims of dead nodes, or old claims, were recovered  | `count`                            |
+| `discarded`         | members that cannot be read were dropped             | `members`                          |
+| `marks_lost`        | executions were not marked, because Redis was away   | `count`, `error`                   |
 | `reconciled`        | a reconcile pass has ended                           | `outcome`                          |
-| `lease_taken_over`  | a pass took over the lease of one that let it expire | `holder`, `until`                  |
-| `watermark_doubted` | the watermark cannot be trusted; all is looked at    | `doubt`                            |
-| `stops_lost`        | Redis was away when jobs were to be asked to stop    | `count`, `error`                   |
+| `lease_taken_over`  | a pass took over a lease that had expired            | `holder`, `until`                  |
+| `watermark_doubted` | the watermark is not trusted; all rows are compared  | `doubt`                            |
+| `stops_lost`        | jobs were not asked to stop, because Redis was away  | `count`, `error`                   |
 | `reaped`            | a pass of the reaper over the jobs has ended         | `outcome`                          |
 | `jobs_recovered`    | a pass that recovers jobs has ended                  | `outcome`                          |
-| `troubled`          | jobs that could not be settled: the next pass tries  | `error`                            |
+| `troubled`          | jobs could not be settled; the next pass tries again | `error`                            |
 | `lock_lost`         | a cycle of the `lock` design lost its lock and ended |                                    |
 """
 

@@ -1,7 +1,7 @@
-"""What the scheduled tasks share: a tick is worth nothing once the next one is there.
+"""The base of the scheduled Celery tasks. A tick is useless once the next one is there.
 
-Any number of beats may send ticks and any number of workers may be away: a tick is not sent while others
-still wait, so they never pile up. It expires, but late: expiry compares the clocks of two machines, and a
+A tick is not sent while enough ticks wait in the broker, so they never pile up, however many beats run and
+however many workers are away. A tick expires late, because expiry compares the clocks of two machines, and a
 clock that is a minute off must not stop the schedule.
 """
 
@@ -12,8 +12,8 @@ from celery.result import AsyncResult
 
 from tasks.celery_queues import TICKS, waiting
 
-#: One for each kind of tick, and one more for a wake-up.
-ENOUGH = 4
+#: No tick is sent while so many wait in the broker.
+MAX_WAITING = 4
 EXPIRES_SECONDS = 3_600
 
 
@@ -21,8 +21,8 @@ class Tick(Task):  # type: ignore[type-arg]
     abstract = True
 
     def apply_async(self, *args: Any, **options: Any) -> AsyncResult[Any] | None:  # type: ignore[override]
-        """Send the tick, unless enough of them wait already: then None."""
-        if waiting(TICKS) >= ENOUGH:
+        """Send the tick; return None if enough ticks wait already."""
+        if waiting(TICKS) >= MAX_WAITING:
             return None
         options.setdefault("expires", EXPIRES_SECONDS)
         result: AsyncResult[Any] = super().apply_async(*args, **options)
@@ -30,5 +30,6 @@ class Tick(Task):  # type: ignore[type-arg]
 
 
 def send(name: str) -> None:
-    """Send the tick of the actor of that name. By its name, because the actors stand above what sends ticks."""
+    """Send the tick of the Celery task of that name. The task is not imported, because it imports the modules
+    that send ticks."""
     current_app.tasks[name].apply_async(retry=False)

@@ -12,9 +12,9 @@ from django.core.paginator import Paginator
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from executions.admin.cells import NOTHING
-from executions.admin.looks import ChangeList, ModelAdmin
-from executions.admin.search import number
+from executions.admin.formatters import NOTHING
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import ChangeList, ModelAdmin
 from executions.text import storable
 
 if TYPE_CHECKING:
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """A paginator that counts at most `MOST` rows. Search and filters find the rows beyond."""
+    """A paginator that counts at most `MAX_ROWS` rows. Search and filters find the rows beyond."""
 
-    MOST = 10_000
+    MAX_ROWS = 10_000
     template_name = "executions/admin/pagination.html"
 
     @cached_property
     def _counted(self) -> int:
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
-        return rows.order_by().values("pk")[: self.MOST + 1].count()
+        return rows.order_by().values("pk")[: self.MAX_ROWS + 1].count()
 
     @cached_property
     def count(self) -> int:
-        return min(self._counted, self.MOST)
+        return min(self._counted, self.MAX_ROWS)
 
     @property
     def is_capped(self) -> bool:
-        return self._counted > self.MOST
+        return self._counted > self.MAX_ROWS
 
 
 class CappedChangeList(ChangeList):
@@ -79,7 +79,7 @@ class ReadOnlyAdmin(ModelAdmin):
         raise NotImplementedError
 
     def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]", *place: Any) -> HttpResponse | None:
-        if any(number(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+        if any(parse_id(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME)):
             return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
         return super().response_action(request, queryset, *place)
 

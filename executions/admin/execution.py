@@ -10,12 +10,20 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from executions.admin.base import ReadOnlyAdmin
-from executions.admin.cells import is_quarantined, label, moment, status_label, task_labels, tasks_url, took
-from executions.admin.counts import CountedChangeList, counts_of
-from executions.admin.legend import OF_EXECUTIONS, legend
-from executions.admin.looks import display
+from executions.admin.formatters import (
+    elapsed,
+    is_quarantined,
+    label,
+    moment,
+    status_label,
+    task_labels,
+    tasks_url,
+)
 from executions.admin.search import executions_matching, vendors
-from executions.admin.status_change import History
+from executions.admin.status_change import HistoryInline
+from executions.admin.status_legend import EXECUTION_MEANINGS, legend_context
+from executions.admin.task_counts import CountedChangeList, counts_of
+from executions.admin.unfold_api import display
 from executions.models import Execution
 
 
@@ -62,13 +70,13 @@ class ExecutionAdmin(ReadOnlyAdmin):
         ("Times", {"fields": (("started", "ended"), ("duration", "updated"))}),
     )
     readonly_fields = ("shown_status", "all_tasks", "started", "ended", "duration", "updated")
-    inlines = (History,)
+    inlines = (HistoryInline,)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CountedChangeList]:
         return CountedChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend(request, OF_EXECUTIONS)}
+        context = {**(extra_context or {}), **legend_context(request, EXECUTION_MEANINGS)}
         return super().changelist_view(request, context)
 
     def matching(self, rows: QuerySet[Execution], text: str) -> QuerySet[Execution]:
@@ -118,4 +126,4 @@ class ExecutionAdmin(ReadOnlyAdmin):
 
     @display(description="Took")
     def duration(self, execution: Execution) -> str | SafeString:
-        return took(execution.start_time, execution.end_time)
+        return elapsed(execution.start_time, execution.end_time)

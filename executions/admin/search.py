@@ -6,15 +6,15 @@ from executions.database import run
 from executions.models import Task
 from executions.status import MAX_ID
 
-MOST_VENDORS = 200
-MOST_EXECUTIONS = 1_000
+MAX_VENDORS = 200
+MAX_EXECUTIONS = 1_000
 
 
 def vendors() -> list[str]:
-    return [row[0] for row in run("vendors", most=MOST_VENDORS)]
+    return [row[0] for row in run("vendors", most=MAX_VENDORS)]
 
 
-def number(word: str) -> int | None:
+def parse_id(word: str) -> int | None:
     """The word as an id, or None if it cannot be an id."""
     return int(word) if word.isdecimal() and len(word) <= 19 and int(word) <= MAX_ID else None
 
@@ -28,8 +28,8 @@ def executions_matching(text: str) -> Q:
     known = vendors()
     for word in text.split():
         jobs = Task.objects.filter(job_id=word).values_list("execution_id", flat=True)
-        ids = set(jobs[:MOST_EXECUTIONS])
-        if (pk := number(word)) is not None:
+        ids = set(jobs[:MAX_EXECUTIONS])
+        if (pk := parse_id(word)) is not None:
             ids.add(pk)
         named = [vendor for vendor in known if word.lower() in vendor.lower()]
         condition &= Q(pk__in=ids) | Q(vendor_type__in=named)

@@ -8,13 +8,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from executions.admin.base import ReadOnlyAdmin
-from executions.admin.cells import execution_link, moment, status_label
-from executions.admin.looks import PaginationInlineFormSet, TabularInline, display
-from executions.admin.search import number
+from executions.admin.formatters import execution_link, moment, status_label
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import PaginationInlineFormSet, TabularInline, display
 from executions.models import StatusChange
 
 
-class ShownChange:
+class StatusChangeColumns:
     """The columns of a change, for the list and for the history under an execution."""
 
     @display(description="From")
@@ -31,7 +31,7 @@ class ShownChange:
 
 
 @admin.register(StatusChange)
-class StatusChangeAdmin(ShownChange, ReadOnlyAdmin):
+class StatusChangeAdmin(StatusChangeColumns, ReadOnlyAdmin):
     list_display = ("id", "execution_number", "revision", "was", "became", "when")
     fields = ("execution_number", "revision", "was", "became", "when")
     readonly_fields = fields
@@ -45,22 +45,22 @@ class StatusChangeAdmin(ShownChange, ReadOnlyAdmin):
     def matching(self, rows: QuerySet[StatusChange], text: str) -> QuerySet[StatusChange]:
         if not text:
             return rows
-        found = number(text.strip())
+        found = parse_id(text.strip())
         return rows.none() if found is None else rows.filter(execution_id=found)
 
 
-class Pages(PaginationInlineFormSet):
+class PageFormSet(PaginationInlineFormSet):
     """Check the page number, because unfold accepts any word of digits, even if no such number or page exists."""
 
     def get_page_num(self) -> int:
-        return number(self.request.GET.get(self.get_pagination_key(), "")) or 1
+        return parse_id(self.request.GET.get(self.get_pagination_key(), "")) or 1
 
 
-class History(ShownChange, TabularInline):
+class HistoryInline(StatusChangeColumns, TabularInline):
     """The history of one execution, newest first, a page at a time."""
 
     model = StatusChange
-    formset = Pages
+    formset = PageFormSet
     verbose_name_plural = "History"
     fields = ("revision", "was", "became", "when")
     readonly_fields = fields

@@ -9,13 +9,13 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from executions.admin.base import ReadOnlyAdmin
-from executions.admin.cells import execution_link, moment, status_label, took
-from executions.admin.legend import OF_TASKS, legend
-from executions.admin.looks import display
-from executions.admin.search import number
+from executions.admin.formatters import elapsed, execution_link, moment, status_label
+from executions.admin.search import parse_id
+from executions.admin.status_legend import TASK_MEANINGS, legend_context
+from executions.admin.unfold_api import display
 from executions.models import Task
 
-OF_ONE_EXECUTION = "execution__id__exact"
+EXECUTION_PARAMETER = "execution__id__exact"
 
 
 @admin.register(Task)
@@ -61,22 +61,22 @@ class TaskAdmin(ReadOnlyAdmin):
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Within one execution, show unfinished tasks first, which is the order of the index task_rollup."""
-        return ("status_code", "-pk") if OF_ONE_EXECUTION in request.GET else ("-pk",)
+        return ("status_code", "-pk") if EXECUTION_PARAMETER in request.GET else ("-pk",)
 
     def get_list_filter(self, request: HttpRequest) -> tuple[str, ...]:
         """Filter by status within one execution only, because no index answers that for all tasks."""
-        return ("status",) if OF_ONE_EXECUTION in request.GET else ()
+        return ("status",) if EXECUTION_PARAMETER in request.GET else ()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = dict(extra_context or {})
-        if found := number(request.GET.get(OF_ONE_EXECUTION, "")):
-            context |= legend(request, OF_TASKS)
+        if found := parse_id(request.GET.get(EXECUTION_PARAMETER, "")):
+            context |= legend_context(request, TASK_MEANINGS)
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)
 
     def matching(self, rows: QuerySet[Task], text: str) -> QuerySet[Task]:
         for word in text.split():
-            found = number(word)
+            found = parse_id(word)
             same_id = Q() if found is None else Q(pk=found)
             rows = rows.filter(Q(job_id=word) | same_id)
         return rows
@@ -111,7 +111,7 @@ class TaskAdmin(ReadOnlyAdmin):
 
     @display(description="Took")
     def duration(self, task: Task) -> str | SafeString:
-        return took(task.start_time, task.end_time)
+        return elapsed(task.start_time, task.end_time)
 
     @display(description="Message")
     def short_message(self, task: Task) -> str:

@@ -30,14 +30,14 @@ class Misused(CommandError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a command: its data, the data as people see it, and a failure, if there was one."""
+    """The result of a command: its data, what is shown to people, and a failure, if there was one."""
 
     data: dict[str, Any]
     shown: Sequence[Table | str]
     failure: str = ""
 
 
-def tell(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> None:
+def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> None:
     if as_json:
         stdout.write(json.dumps(answer.data, indent=2))
     else:
@@ -83,9 +83,8 @@ def _sentence(error: Exception) -> str:
 
 
 @contextmanager
-def absences_told() -> Iterator[None]:
-    """Turn an absent server into one line: what happened, what it means, what to type. Every other error of ours
-    becomes one line as well."""
+def errors_in_one_line() -> Iterator[None]:
+    """Turn every error of ours into one line. For an absent server it says what happened and what to do."""
     try:
         with absence_translated():
             yield
@@ -96,7 +95,7 @@ def absences_told() -> Iterator[None]:
         ) from exc
     except DatabaseAway as exc:
         raise Failed(
-            f"{_sentence(exc)} The database is away; what was marked waits for it. "
+            f"{_sentence(exc)} The database is away. "
             "Look at DATABASE_URL and `pg_isready`, then repeat this command."
         ) from exc
     except RefreshError as exc:

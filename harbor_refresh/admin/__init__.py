@@ -4,6 +4,6 @@ Only this service registers them. Another project does not install `harbor_refre
 registered for these models stay.
 """
 
-from harbor_refresh.admin import account, schedule
+from harbor_refresh.admin import account, beat_schedule
 
-__all__ = ["account", "schedule"]
+__all__ = ["account", "beat_schedule"]

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from executions.admin.looks import ModelAdmin
+from executions.admin.unfold_api import ModelAdmin
 
 for model in (User, Group):
     admin.site.unregister(model)

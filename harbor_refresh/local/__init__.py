@@ -1,8 +1,8 @@
 """A whole Harbor Refresh on one machine: embedded servers, and the supervisor behind `make up`.
 
 This package owns what a newcomer and the tests need and production does not: a PostgreSQL and a Valkey started
-from wheels, and the processes around them. Only the bench and the tests import it. It must not touch the domain:
-it starts `manage.py` and Celery as a user would.
+from wheels, and the processes around them. Only the bench and the tests import it. It must not touch the
+domain: it starts `manage.py` and Celery as a user would.
 
 | module | owns |
 | --- | --- |
@@ -12,6 +12,6 @@ it starts `manage.py` and Celery as a user would.
 | `ports`, `process` | free ports; processes that end with their parent |
 | `checkout`, `lock`, `logs` | what `make up` keeps in `.local/` |
 | `services`, `child`, `keeper` | the processes, one running process, keeping all of them running |
-| `startup`, `signals`, `screen` | the start-up steps, the signals to end, every word that is shown |
+| `startup`, `stop_signals`, `screen` | the start-up steps, the signals to end, every word that is shown |
 | `supervisor` | `make up` from start to end |
 """

@@ -42,7 +42,7 @@ class Checkout:
             self.logs.mkdir(exist_ok=True)
         except OSError as exc:
             raise LocalError(
-                f"{exc.filename} cannot be written ({exc.strerror}): somebody else, perhaps root, "
+                f"{exc.filename} cannot be written ({exc.strerror}): another user, perhaps root, "
                 "started Harbor Refresh here before. Run it as they did, or remove the directory."
             ) from exc
 

@@ -21,8 +21,8 @@ from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.local.screen import Screen, without_password
 from harbor_refresh.local.server import EmbeddedServer
 from harbor_refresh.local.services import services
-from harbor_refresh.local.signals import StopSignals
 from harbor_refresh.local.startup import Steps, StopRequested
+from harbor_refresh.local.stop_signals import StopSignals
 
 WEB_PORT, FLOWER_PORT, POSTGRES_PORT, REDIS_PORT = 8000, 5555, 5432, 6379
 

@@ -1,4 +1,4 @@
-"""The screens of jobs and of quarantine; and what jobs and the queue add to those of executions and tasks."""
+"""The screens of jobs and quarantine, and what they add to the screens of executions and tasks."""
 
 from tasks.admin import execution, job, quarantine, task
 

@@ -1,4 +1,4 @@
-"""The page of executions, with their jobs and the actions: refresh now, stop, try failed jobs again."""
+"""The screen of executions with their jobs and the actions: refresh now, stop, try failed jobs again."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from executions.admin.asking import asks_first, page_again
+from executions.admin.confirmation import confirmed_action, redirect_to_execution
 from executions.admin.execution import ExecutionAdmin
 from executions.models import Execution
-from tasks.admin.execution_jobs import WithJobs
-from tasks.admin.refresh_action import MOST, refresh_now
+from tasks.admin.execution_jobs import ExecutionJobsMixin
+from tasks.admin.refresh_action import MAX_EXECUTIONS, refresh_now
 
 admin.site.unregister(Execution)
 
 
 @admin.register(Execution)
-class ActingExecutionAdmin(WithJobs, ExecutionAdmin):
+class ExecutionWithActionsAdmin(ExecutionJobsMixin, ExecutionAdmin):
     actions = ("refresh_selected", "stop_selected", "retry_selected")
     actions_detail = ("refresh_this", "stop_this", "retry_this")
 
@@ -25,9 +25,9 @@ class ActingExecutionAdmin(WithJobs, ExecutionAdmin):
 
     @admin.action(description="Refresh now", permissions=["refresh"])
     def refresh_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MOST + 1]))
+        refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MAX_EXECUTIONS + 1]))
 
-    @asks_first(
+    @confirmed_action(
         "Refresh now",
         "Brings the status to what the tasks say, at once, without the queue.",
         icon="sync",
@@ -37,4 +37,4 @@ class ActingExecutionAdmin(WithJobs, ExecutionAdmin):
     def refresh_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
         chosen = Execution.objects.filter(pk=object_id)
         refresh_now(request, list(chosen.values_list("pk", "vendor_type")))
-        return page_again(object_id)
+        return redirect_to_execution(object_id)

@@ -1,4 +1,4 @@
-"""The jobs of an execution, on its page and among its actions: the share done, `Stop`, `Try failed jobs again`."""
+"""The jobs on the page of an execution: the share done, `Stop` and `Try failed jobs again`."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.asking import asks_first, page_again
-from executions.admin.cells import bar, duration
-from executions.admin.looks import ModelAdmin, display
-from executions.admin.search import number
+from executions.admin.confirmation import confirmed_action, redirect_to_execution
+from executions.admin.formatters import bar, duration
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import ModelAdmin, display
 from executions.errors import NoSuchExecution
 from executions.models import Execution
 from executions.status import Status, is_final
-from tasks.admin.job_actions import MOST, retry_now, stop_now
-from tasks.admin.job_cells import jobs_url
+from tasks.admin.job_actions import MAX_EXECUTIONS, retry_now, stop_now
+from tasks.admin.job_formatters import jobs_url
 from tasks.jobs.overview.progress import Progress, progress
 from tasks.jobs.overview.selection import executions_with_jobs
 
@@ -24,8 +24,8 @@ JOBS = ("Jobs", {"fields": ("done",)})
 
 
 def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:
-    """None if it has no jobs, or is not there. Asked once a page."""
-    execution_id = number(str(object_id)) or 0
+    """Read the progress, once for a page; None if the execution has no jobs or does not exist."""
+    execution_id = parse_id(str(object_id)) or 0
     known: dict[int, Progress | None] = request.__dict__.setdefault("progress_of_jobs", {})
     if execution_id not in known:
         try:
@@ -36,7 +36,7 @@ def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:
     return known[execution_id]
 
 
-class WithJobs(ModelAdmin):
+class ExecutionJobsMixin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = list(super().get_fieldsets(request, obj))
         if obj is None or (found := progress_of(request, obj.pk)) is None:
@@ -48,7 +48,7 @@ class WithJobs(ModelAdmin):
         return (*super().get_readonly_fields(request, obj), "done")
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[Any]:
-        """Without those that would do nothing."""
+        """Leave out the actions that would do nothing."""
         found = progress_of(request, object_id)
         shown = {
             "stop": found is not None and not is_final(found.status),
@@ -58,33 +58,33 @@ class WithJobs(ModelAdmin):
 
     @admin.action(description="Stop", permissions=["refresh"])
     def stop_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        stop_now(request, list(queryset.values_list("pk", flat=True)[: MOST + 1]))
+        stop_now(request, list(queryset.values_list("pk", flat=True)[: MAX_EXECUTIONS + 1]))
 
     @admin.action(description="Try failed jobs again", permissions=["refresh"])
     def retry_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        retry_now(request, list(queryset.values_list("pk", flat=True)[: MOST + 1]))
+        retry_now(request, list(queryset.values_list("pk", flat=True)[: MAX_EXECUTIONS + 1]))
 
-    @asks_first(
+    @confirmed_action(
         "Stop",
-        "What waits is not begun any more, what runs is asked to stop. It is Stopped at once.",
+        "Waiting jobs do not begin any more, running jobs are asked to stop. The execution is Stopped at once.",
         icon="stop_circle",
         url_path="stop",
         submit="Stop",
     )
     def stop_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
         stop_now(request, [int(object_id)])
-        return page_again(object_id)
+        return redirect_to_execution(object_id)
 
-    @asks_first(
+    @confirmed_action(
         "Try failed jobs again",
-        "Each that failed runs once more, with those that were stopped for it in its chain.",
+        "Each failed job runs once more, and so do the jobs of its chain that were stopped because of it.",
         icon="replay",
         url_path="retry",
         submit="Try again",
     )
     def retry_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
         retry_now(request, [int(object_id)])
-        return page_again(object_id)
+        return redirect_to_execution(object_id)
 
     @display(description="Done")
     def done(self, execution: Execution) -> SafeString:

@@ -1,4 +1,4 @@
-"""The jobs: of all executions newest first, or of one; and over them what the reaper did."""
+"""The screen of jobs: of all executions, newest first, or of one execution; with the totals of the reaper."""
 
 from typing import Any
 
@@ -9,26 +9,26 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from executions.admin.base import CappedChangeList, ReadOnlyAdmin
-from executions.admin.cells import OF_ONE_EXECUTION, execution_link, moment, status_label, task_url
-from executions.admin.legend import OF_TASKS, legend
-from executions.admin.looks import display
-from executions.admin.search import number
+from executions.admin.formatters import EXECUTION_PARAMETER, execution_link, moment, status_label, task_url
+from executions.admin.search import parse_id
+from executions.admin.status_legend import TASK_MEANINGS, legend_context
+from executions.admin.unfold_api import display
 from executions.models import Task
 from executions.status import Status
-from tasks.admin.job_cells import attempt, waits_for
-from tasks.admin.job_filters import ByName, ByStatus, is_narrow
-from tasks.admin.passes import passes
+from tasks.admin.job_filters import NameFilter, StatusFilter, is_narrow
+from tasks.admin.job_formatters import attempt, waits_for
+from tasks.admin.repair_totals import repair_totals
 from tasks.models.job import Job
 
-OF_JOBS = OF_TASKS | {
+JOB_MEANINGS = TASK_MEANINGS | {
     Status.PENDING: "waits for a worker",
     Status.SCHEDULED: "will be tried again later",
-    Status.STOPPED: "stopped, or one before it failed",
+    Status.STOPPED: "stopped, or an earlier job of its chain failed",
 }
 
 
-class LeadsToTheTask(CappedChangeList):
-    """A job has no page of its own: all that is known of it is on that of its task."""
+class TaskLinkChangeList(CappedChangeList):
+    """Link each job to the page of its task, because a job has no page of its own."""
 
     def url_for_result(self, result: Any) -> str:
         return task_url(result.pk)
@@ -47,29 +47,30 @@ class JobAdmin(ReadOnlyAdmin):
         "short_message",
     )
     list_select_related = ("task", "follows__task")
-    list_filter = (ByName, ByStatus)
+    list_filter = (NameFilter, StatusFilter)
     list_before_template = "tasks/admin/job_list_head.html"
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Few among many: the unfinished first, and no walk through all jobs in search of a page of them."""
+        """In a narrowed list, show unfinished jobs first, so that the database need not search all jobs for a
+        page."""
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:
-        return LeadsToTheTask
+        return TaskLinkChangeList
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup == OF_ONE_EXECUTION or super().lookup_allowed(lookup, value, request)
+        return lookup == EXECUTION_PARAMETER or super().lookup_allowed(lookup, value, request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend(request, OF_JOBS), **passes()}
-        if found := number(request.GET.get(OF_ONE_EXECUTION, "")):
+        context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS), **repair_totals()}
+        if found := parse_id(request.GET.get(EXECUTION_PARAMETER, "")):
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        if request.method != "GET" or (found := number(object_id)) is None:
+        if request.method != "GET" or (found := parse_id(object_id)) is None:
             return super().change_view(request, object_id, *args, **options)
         return HttpResponseRedirect(task_url(found))
 
@@ -106,11 +107,11 @@ class JobAdmin(ReadOnlyAdmin):
 
 
 def matching(text: str) -> Q:
-    """Every word must match: the job's id, its task's, or its execution's. All three are indexed columns of one
-    table, so its tasks are found by three indexes at once."""
+    """Match jobs for which every word is the id of the job, of its task or of its execution. All three are
+    indexed columns of the table of tasks, so three indexes answer together."""
     condition = Q()
     for word in text.split():
-        found = number(word)
+        found = parse_id(word)
         same_id = Q() if found is None else Q(pk=found) | Q(execution_id=found)
         condition &= Q(pk__in=Task.objects.filter(Q(job_id=word) | same_id).values("pk"))
     return condition

@@ -1,4 +1,4 @@
-"""The actions `Stop` and `Try failed jobs again`: what they do, and what they tell the person who asked."""
+"""The actions `Stop` and `Try failed jobs again`, and the messages that they show."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,23 +8,24 @@ from django.http import HttpRequest
 
 from executions.database import absence_translated
 from executions.errors import Contended, DatabaseAway, QueueUnavailable
-from tasks.admin.refresh_action import executions, some
+from tasks.admin.refresh_action import SHOWN, executions
+from tasks.id_list import id_list
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.overview.selection import Selection, for_each, select
 from tasks.queue.connection import absence_remembered
 
-MOST = 100
+MAX_EXECUTIONS = 100
 
 
 def stop_now(request: HttpRequest, ids: Sequence[int]) -> None:
-    """Stop these within this request, one after the other."""
+    """Stop these executions in this request, one after another."""
     stopped, asked = 0, 0
-    with absences_told(request):
-        these = _meant(request, ids)
-        if these.ended:
-            messages.warning(request, f"Had ended before: {some(these.ended)}.")
-        for _, count in for_each(these.going, stop_jobs):
+    with errors_shown(request):
+        chosen = _choose(request, ids)
+        if chosen.ended:
+            messages.warning(request, f"Had ended before: {id_list(chosen.ended, at_most=SHOWN)}.")
+        for _, count in for_each(chosen.going, stop_jobs):
             asked += count
             stopped += 1
     if stopped:
@@ -33,38 +34,39 @@ def stop_now(request: HttpRequest, ids: Sequence[int]) -> None:
 
 
 def retry_now(request: HttpRequest, ids: Sequence[int]) -> None:
-    """Try what failed of these once more, one execution after the other."""
-    tried: list[int] = []
-    with absences_told(request):
-        these = _meant(request, ids)
-        for _, count in for_each((*these.going, *these.ended), retry_failed):
+    """Retry the failed jobs of these executions, one execution after another."""
+    retried: list[int] = []
+    with errors_shown(request):
+        chosen = _choose(request, ids)
+        for _, count in for_each((*chosen.going, *chosen.ended), retry_failed):
             if count:
-                tried.append(count)
-        if (these.going or these.ended) and not tried:
+                retried.append(count)
+        if (chosen.going or chosen.ended) and not retried:
             messages.warning(request, "No job of these has failed.")
-    if tried:
-        all_jobs = sum(tried)
+    if retried:
+        all_jobs = sum(retried)
         jobs = "1 job" if all_jobs == 1 else f"{all_jobs:,} jobs"
-        messages.success(request, f"{jobs} of {executions(len(tried))} will be tried again.")
+        messages.success(request, f"{jobs} of {executions(len(retried))} will be tried again.")
 
 
-def _meant(request: HttpRequest, ids: Sequence[int]) -> Selection:
-    """What can be done with them; nothing, if they are too many."""
-    if len(ids) > MOST:
-        messages.error(
-            request,
-            f"Nothing was done: {MOST:,} at once is the most. `manage.py refresh_jobs` takes any number.",
-        )
-    these = select(ids if len(ids) <= MOST else ())
-    if these.without_jobs:
-        messages.warning(request, f"Without jobs, so left alone: {some(these.without_jobs)}.")
-    return these
+def _choose(request: HttpRequest, ids: Sequence[int]) -> Selection:
+    """Sort the executions by what can be done with them. If there are too many, choose none."""
+    if len(ids) > MAX_EXECUTIONS:
+        most = f"{MAX_EXECUTIONS:,} at once is the most"
+        messages.error(request, f"Nothing was done: {most}. `manage.py refresh_jobs` takes any number.")
+    chosen = select(ids if len(ids) <= MAX_EXECUTIONS else ())
+    if chosen.without_jobs:
+        left = id_list(chosen.without_jobs, at_most=SHOWN)
+        messages.warning(request, f"Without jobs, so left alone: {left}.")
+    return chosen
 
 
 @contextmanager
-def absences_told(request: HttpRequest) -> Iterator[None]:
-    """A server that is away is told; what had been done by then stands, and is told as well. Redis is waited for
-    once, however many executions it is asked about."""
+def errors_shown(request: HttpRequest) -> Iterator[None]:
+    """Show a message if a server is away. Work done before stays done, and its message is shown too.
+
+    Redis is waited for only once, however many executions are chosen.
+    """
     try:
         with absence_translated(), absence_remembered():
             yield

@@ -1,7 +1,7 @@
 """The filters of the jobs: by name and by status.
 
-No index answers them, so they look at the newest `NEWEST` jobs; or, where the list is that of one execution or
-of a search, at all of those.
+No index answers them, so they filter the newest `NEWEST` jobs only. In the list of one execution or of a search
+they filter all of its jobs.
 """
 
 from typing import Any
@@ -10,21 +10,21 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from executions.admin.cells import OF_ONE_EXECUTION
-from executions.admin.legend import PARAMETER
+from executions.admin.formatters import EXECUTION_PARAMETER
+from executions.admin.status_legend import STATUS_PARAMETER
 from executions.status import Status
 from tasks.models.job import Job
 
 NEWEST = 100_000
-MOST_NAMES = 200
+MAX_NAMES = 200
 
 
 def is_narrow(request: HttpRequest) -> bool:
-    return bool(OF_ONE_EXECUTION in request.GET or request.GET.get("q"))
+    return bool(EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
 
 
 def newest(request: HttpRequest, jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """Those of the jobs that are looked at. Where they begin is asked once a request."""
+    """Keep the newest jobs. The id where they begin is read once in a request."""
     known: dict[str, int] = request.__dict__
     if "before_the_newest" not in known:
         pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
@@ -32,7 +32,7 @@ def newest(request: HttpRequest, jobs: QuerySet[Job]) -> QuerySet[Job]:
     return jobs.filter(pk__gt=known["before_the_newest"])
 
 
-class OfTheNewest(admin.SimpleListFilter):
+class NewestJobsFilter(admin.SimpleListFilter):
     lookup: str
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
@@ -44,20 +44,20 @@ class OfTheNewest(admin.SimpleListFilter):
         return queryset.filter(**{self.lookup: value})
 
 
-class ByStatus(OfTheNewest):
+class StatusFilter(NewestJobsFilter):
     title = "status"
-    parameter_name = PARAMETER
+    parameter_name = STATUS_PARAMETER
     lookup = "task__status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return list(Status.choices)
 
 
-class ByName(OfTheNewest):
+class NameFilter(NewestJobsFilter):
     title = "name"
     parameter_name = "name"
     lookup = "name"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        names = newest(request, Job.objects.order_by()).values_list("name", flat=True).distinct()[:MOST_NAMES]
+        names = newest(request, Job.objects.order_by()).values_list("name", flat=True).distinct()[:MAX_NAMES]
         return [(name, name) for name in sorted(names)]

@@ -1,4 +1,4 @@
-"""Quarantine: which executions are set aside, and why; and the way out."""
+"""The screen of quarantine: its executions, the reasons, and the action that releases them."""
 
 from datetime import timedelta
 
@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 
 from executions import quarantines
 from executions.admin.base import ReadOnlyAdmin
-from executions.admin.cells import execution_link, moment, status_label
-from executions.admin.looks import display
-from executions.admin.search import number
+from executions.admin.formatters import execution_link, moment, status_label
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import display
 from executions.models import Quarantine
 from tasks.conf import refresh_settings
 
@@ -52,7 +52,7 @@ class QuarantineAdmin(ReadOnlyAdmin):
 
     def matching(self, rows: QuerySet[Quarantine], text: str) -> QuerySet[Quarantine]:
         for word in text.split():
-            found = number(word)
+            found = parse_id(word)
             same_id = Q() if found is None else Q(pk=found)
             rows = rows.filter(Q(reason__icontains=word) | same_id)
         return rows

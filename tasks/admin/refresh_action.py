@@ -1,4 +1,4 @@
-"""The action `Refresh now`: what it does, and what it tells the person who asked."""
+"""The action `Refresh now`, and the messages that it shows."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,20 @@ from django.http import HttpRequest
 from executions.errors import DatabaseAway
 from executions.models import Quarantine
 from executions.rollup import refresh
+from tasks.id_list import id_list
 from tasks.pipeline.marks import mark
 from tasks.queue.members import member
 
-MOST = 1_000
+MAX_EXECUTIONS = 1_000
 SHOWN = 5
 
 
 def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None:
-    """Refresh these (id, vendor) within this request; mark them if the database goes away."""
-    if len(chosen) > MOST:
+    """Refresh these executions (id, vendor) in this request; mark them if the database goes away."""
+    if len(chosen) > MAX_EXECUTIONS:
         messages.error(
             request,
-            f"Nothing was refreshed: {MOST:,} at once is the most. "
+            f"Nothing was refreshed: {MAX_EXECUTIONS:,} at once is the most. "
             "`manage.py refresh_queue mark` marks any number for the workers.",
         )
         return
@@ -37,7 +38,7 @@ def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None
     if held:
         messages.warning(
             request,
-            f"In quarantine, so left alone: {some(held)}. Release from there for another try.",
+            f"In quarantine, so left alone: {id_list(held, at_most=SHOWN)}. Release from there for another try.",
         )
     for pk, reason in list(outcome.failed.items())[:SHOWN]:
         messages.error(request, f"Execution {pk} could not be refreshed: {reason}")
@@ -52,13 +53,8 @@ def _mark_instead(request: HttpRequest, chosen: Sequence[tuple[int, str]], reaso
             f"{reason}. {executions(len(chosen))} marked instead: the workers refresh them when it is back.",
         )
     else:
-        messages.error(request, f"{reason}, and Redis is away too. Reconcile finds what is not true.")
+        messages.error(request, f"{reason}, and Redis is away too. Reconcile will find these executions.")
 
 
 def executions(count: int) -> str:
     return "1 execution" if count == 1 else f"{count:,} executions"
-
-
-def some(ids: Sequence[int]) -> str:
-    more = len(ids) - SHOWN
-    return ", ".join(map(str, ids[:SHOWN])) + (f" and {more:,} more" if more > 0 else "")

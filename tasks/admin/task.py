@@ -1,14 +1,14 @@
-"""The page of tasks, with the job of a task."""
+"""The screen of tasks with the job of a task."""
 
 from django.contrib import admin
 
 from executions.admin.task import TaskAdmin
 from executions.models import Task
-from tasks.admin.task_job import WithJob
+from tasks.admin.task_job import TaskJobMixin
 
 admin.site.unregister(Task)
 
 
 @admin.register(Task)
-class TaskWithJobAdmin(WithJob, TaskAdmin):
+class TaskWithJobAdmin(TaskJobMixin, TaskAdmin):
     pass

@@ -1,16 +1,16 @@
-"""The job of a task, on the task's page: what it has to do, and what Redis knows of it at this moment."""
+"""The job of a task on the page of the task: its work, and what Redis knows of it at this moment."""
 
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from executions.admin.cells import moment
-from executions.admin.looks import ModelAdmin, display
+from executions.admin.formatters import moment
+from executions.admin.unfold_api import ModelAdmin, display
 from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import is_final
-from tasks.admin import job_cells
+from tasks.admin import job_formatters
 from tasks.jobs.overview.inspection import JobInspection, inspect_job
 from tasks.models.job import Job
 
@@ -23,7 +23,7 @@ NOTHING_SEEN = ("At this moment", {"fields": (OF_NOW[4],)})
 
 
 def job_of(task: Task) -> Job | None:
-    """Asked once a page."""
+    """Read the job, once for a page."""
     known: dict[str, Any] = task.__dict__
     if "its_job" not in known:
         known["its_job"] = Job.objects.select_related("task", "follows__task").filter(pk=task.pk).first()
@@ -32,20 +32,21 @@ def job_of(task: Task) -> Job | None:
 
 
 def seen_of(task: Task) -> JobInspection | str:
-    """What Redis knows of it now, or why there is nothing to tell; empty if it is over. Asked once a page."""
+    """Read what Redis knows of the job, once for a page. If it knows nothing, return the reason; empty if the
+    job has ended."""
     known: dict[str, Any] = task.__dict__
     if "seen" not in known:
         nothing = "" if is_final(task.status) else "No worker has begun it."
         try:
             known["seen"] = inspect_job(task.job_id) or nothing
         except QueueUnavailable as exc:
-            known["seen"] = f"Redis is away, and nobody else knows. {exc}"
+            known["seen"] = f"Redis is away, so this is unknown. {exc}"
     seen: JobInspection | str = known["seen"]
     return seen
 
 
 def _job(task: Task) -> Job:
-    """Of a page that shows one; else the field stays empty."""
+    """Return the job, or raise DoesNotExist, which leaves the field empty."""
     if job := job_of(task):
         return job
     raise Job.DoesNotExist
@@ -58,7 +59,7 @@ def _seen(task: Task) -> JobInspection:
     raise Job.DoesNotExist
 
 
-class WithJob(ModelAdmin):
+class TaskJobMixin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = list(super().get_fieldsets(request, obj))
         if obj is None or job_of(obj) is None:
@@ -76,19 +77,19 @@ class WithJob(ModelAdmin):
 
     @display(description="Attempt")
     def attempt(self, task: Task) -> SafeString:
-        return job_cells.attempt(_job(task))
+        return job_formatters.attempt(_job(task))
 
     @display(description="Arguments")
     def arguments(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).arguments)
+        return job_formatters.pretty(_job(task).arguments)
 
     @display(description="Named arguments")
     def named_arguments(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).kwargs)
+        return job_formatters.pretty(_job(task).kwargs)
 
     @display(description="Options")
     def options(self, task: Task) -> SafeString | str:
-        return job_cells.pretty(_job(task).options)
+        return job_formatters.pretty(_job(task).options)
 
     @display(description="Message sent")
     def published(self, task: Task) -> SafeString | str:
@@ -96,11 +97,11 @@ class WithJob(ModelAdmin):
 
     @display(description="Waits for")
     def waits_for(self, task: Task) -> SafeString | str:
-        return job_cells.waits_for(_job(task))
+        return job_formatters.waits_for(_job(task))
 
     @display(description="Runs on")
     def node(self, task: Task) -> SafeString | str:
-        return job_cells.node_label(_seen(task))
+        return job_formatters.node_label(_seen(task))
 
     @display(description="Runs so far")
     def runs_so_far(self, task: Task) -> int:
@@ -108,11 +109,11 @@ class WithJob(ModelAdmin):
 
     @display(description="Last heard of")
     def heard(self, task: Task) -> str:
-        return job_cells.heard(_seen(task))
+        return job_formatters.heard(_seen(task))
 
-    @display(description="Its last turn")
+    @display(description="Its last report")
     def landed(self, task: Task) -> str:
-        return "has landed in the database" if _seen(task).record.is_delivered else "is not in the database yet"
+        return "is in the database" if _seen(task).record.is_delivered else "is not in the database yet"
 
     @display(description="Known to Redis")
     def not_seen(self, task: Task) -> str:

@@ -1,10 +1,10 @@
-"""The tables of the pipeline and of jobs. `TrackedExecution` has none: it is the row that `executions` has."""
+"""The tables of the pipeline and of jobs. `TrackedExecution` has no table; it is a proxy of Execution."""
 
 from tasks.models.job import Job
 from tasks.models.redis_memory import RedisMemory
 from tasks.models.watermark import Watermark
 
-# last: what a tracked execution does needs the tables above
+# last, because its module imports the tables above
 from tasks.jobs.execution import TrackedExecution  # isort: skip
 
 __all__ = ["Job", "RedisMemory", "TrackedExecution", "Watermark"]

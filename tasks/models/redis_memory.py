@@ -5,10 +5,10 @@ from django.db.models import Q
 
 
 class RedisMemory(models.Model):
-    """One row: what was last seen of the memory of Redis, so that an older one is noticed when it comes back.
+    """One row: the memory of Redis as last read, so that a Redis that comes back older is noticed.
 
-    `looked_up` is the epoch for which what Redis had forgotten was looked up in the database. `database` is the
-    name of this database in messages: a worker leaves alone what was sent for another.
+    `looked_up` is the last epoch for which the database was searched for what Redis had forgotten. `database`
+    is the name of this database in messages; a worker ignores messages for another database.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

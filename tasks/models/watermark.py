@@ -5,8 +5,9 @@ from django.db.models import Q
 class Watermark(models.Model):
     """One row: every task change committed before this moment has been found to agree with its execution.
 
-    `last_pass_at` and `timeline` say by which clock of which server: the database's time and WAL timeline when the
-    last pass began. `holder` may reconcile until `held_until` (tasks/pipeline/lease.py).
+    `last_pass_at` and `timeline` are the database's time and WAL timeline when the last pass began: they name
+    the clock and the server of this moment. `holder` may reconcile until `held_until`
+    (tasks/pipeline/lease.py).
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

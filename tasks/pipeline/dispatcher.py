@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from executions import points
+from executions import crash_points
 from executions.database import raise_if_away
 from executions.errors import DatabaseAway, QueueUnavailable
 from tasks import signals
@@ -71,7 +71,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         chunks = chunked(batch, conf.fanout, conf.chunk) if batch.claim.members else []
         is_last = not batch.more or len(chunks) >= room.slots
         if chunks:
-            points.reach("claimed", batch.claim)
+            crash_points.reach("claimed", batch.claim)
             if is_last and batch.backlog > SMALL:
                 queue.forget_wake()
             total += _publish(publish, batch.claim, chunks, room.slots)

@@ -61,4 +61,4 @@ class Lease:
     def give_back(self) -> None:
         """Release the lease. If the database cannot be reached, it expires by itself."""
         with suppress(Error):
-            run("give_back_lease", holder=self.holder)
+            run("release_lease", holder=self.holder)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from executions.errors import Overtaken, QueueUnavailable
 from executions.models import Execution
-from executions.quarantines import parole
+from executions.quarantines import release_expired
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.database import run
@@ -104,7 +104,7 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
     """Do a pass. Without a lease it is a dry run."""
     if lease:
         after = timedelta(seconds=refresh_settings().quarantine)
-        outcome.paroled = len(parole(after, lease.extend))
+        outcome.paroled = len(release_expired(after, lease.extend))
         lease.write("notice_releases")
     since, outcome.doubt, last_pass_at, timeline = run("read_watermark")[0]
     if outcome.doubt:

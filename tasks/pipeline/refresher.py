@@ -1,6 +1,6 @@
 """Refresh the executions of a claim: take it over, refresh, complete."""
 
-from executions import points
+from executions import crash_points
 from executions.errors import DatabaseAway, QueueUnavailable
 from executions.quarantines import quarantine
 from executions.rollup import Refreshed, refresh
@@ -39,7 +39,7 @@ def refresh_claim(claim: Claim) -> Refreshed:
             queue.release(mine)
             signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
             return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
-        points.reach("committed", mine)
+        crash_points.reach("committed", mine)
         _end(mine, outcome)
     except QueueUnavailable:
         this_node.renew()

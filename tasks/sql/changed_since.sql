@@ -1,4 +1,4 @@
--- A page of the executions whose tasks changed, in the order of the change.
+-- Reads a page of the executions whose tasks changed, in the order of the change.
 --
 -- :after_time timestamptz  :after_id bigint  (the last row of the page before)
 -- :before timestamptz      (ready: changes before it have had time to be refreshed)

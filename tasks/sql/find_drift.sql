@@ -1,8 +1,8 @@
--- Of these executions, those whose stored status or end_time differs from the rollup of their tasks.
+-- Finds those of the given executions whose stored status or end_time differs from the rollup of their tasks.
 --
 -- :ids     bigint[]
 -- returns  id, vendor_type, stored_status, true_status, changed_at (the last change of a task), in id
---          order; executions in quarantine are left out: they are known, and wait for their time
+--          order; executions in quarantine are left out, because they are known and are released later
 SELECT
     e.id,
     e.vendor_type,

@@ -1,8 +1,8 @@
--- Moves the watermark back to the oldest change that a release from quarantine has named, and strikes those
--- releases off. A release that commits later keeps its row, for the next pass.
+-- Moves the watermark back to the oldest change that a release from quarantine has named, and deletes the rows
+-- of those releases. A release that commits later keeps its row for the next pass.
 --
 -- :holder text
--- returns  one row, or none if the lease is not the holder's any more: then nothing is struck off
+-- returns  one row, or none if the lease is not the holder's any more: then no row is deleted
 WITH mine AS MATERIALIZED (
     SELECT id FROM execution_watermark WHERE id = 1 AND holder = %(holder)s FOR NO KEY UPDATE
 ),

@@ -1,7 +1,7 @@
-"""The older designs by which executions that may be out of date are found and refreshed: REFRESH_STRATEGY.
+"""The older designs that find and refresh executions that may be out of date. REFRESH_STRATEGY chooses one.
 
-`claim`, the product, is tasks/pipeline. The others are where it came from: built as they were, so that they can be
-measured and compared (docs/strategies.md). One is imported only when it is chosen.
+`claim`, the product, is tasks/pipeline. These are the designs before it, built as they were, so that they can
+be measured and compared (docs/strategies.md). A design is imported only when it is chosen.
 """
 
 from functools import cache
@@ -22,7 +22,7 @@ OLDER = {
 
 
 def older_strategy() -> Strategy | None:
-    """The one that the settings name; None if that is `claim`."""
+    """Return the design that the settings name; None for `claim`."""
     name = refresh_settings().strategy
     return _made(name) if name in OLDER else None
 

@@ -1,4 +1,4 @@
-"""What the cycles of the older designs share: one execution after the other, and one word at the end."""
+"""What the cycles of the older designs share: refresh one execution after another, and signal the outcome."""
 
 from collections.abc import Callable, Iterable
 
@@ -6,15 +6,15 @@ from executions.errors import DatabaseAway
 from executions.rollup import Refreshed
 from tasks import signals
 from tasks.queue import members as names
-from tasks.strategies.one_by_one import refresh_one
+from tasks.strategies.original_refresh import refresh_one
 from tasks.strategies.strategy import Strategy
 
 Done = Callable[[str], None]
 
 
-def told(strategy: Strategy, run: Callable[[Refreshed], None]) -> Refreshed:
-    """Run a cycle, which adds to the outcome as it goes, and tell what came of it. A database that goes away
-    ends it there."""
+def run_and_signal(strategy: Strategy, run: Callable[[Refreshed], None]) -> Refreshed:
+    """Run a cycle, which adds to the outcome as it goes, and signal the outcome. A database that goes away ends
+    the cycle."""
     outcome = Refreshed()
     try:
         run(outcome)
@@ -24,18 +24,18 @@ def told(strategy: Strategy, run: Callable[[Refreshed], None]) -> Refreshed:
     return outcome
 
 
-def one_after_the_other(
+def refresh_each(
     members: Iterable[str],
     outcome: Refreshed,
     *,
     done: Done,
-    go_on: Callable[[], bool] = lambda: True,
+    may_continue: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Refresh these, each in the way of the original; call `done` for each that need not come again."""
+    """Refresh these members as the original does. Call `done` for each that did not fail."""
     for member in members:
-        if not go_on():
+        if not may_continue():
             return
-        one = refresh_one(names.execution_id(member))
-        outcome += one
-        if not one.failed:
+        refreshed = refresh_one(names.execution_id(member))
+        outcome += refreshed
+        if not refreshed.failed:
             done(member)

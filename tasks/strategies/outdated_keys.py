@@ -1,7 +1,7 @@
-"""The legacy keys: one key an execution, `execution:id:ID:vendor:VENDOR:status_outdate`.
+"""The legacy keys, one for each execution: `execution:id:ID:vendor:VENDOR:status_outdate`.
 
-Where the original design keeps its marks. They do not share our prefix, for an older release wrote them. To
-know which there are, or how many, one must SCAN all keys of the server; there is no index.
+The original design keeps its marks in them. They do not have our prefix, because an older release wrote them.
+There is no index, so to list or count them one must SCAN all keys of the server.
 """
 
 import re
@@ -22,13 +22,13 @@ def key(member: str) -> str:
 
 
 def readable(raw: bytes) -> str | None:
-    """The member `ID:VENDOR` of a key; None if there is none to be read from it."""
+    """Read the member `ID:VENDOR` from a key; None if it cannot be read."""
     match = _KEY.fullmatch(raw)
     return names.readable(match[1] + b":" + match[2]) if match else None
 
 
 def add(members: Iterable[str]) -> None:
-    """One SET for each. A key may be set twice, so a page that was cut off is sent again whole."""
+    """Send one SET for each member. A key may be set twice, so a page without an answer is sent again whole."""
     for page in pages(members):
         with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
             for member in page:
@@ -42,7 +42,7 @@ def remove(member: str) -> None:
 
 
 def missing(members: Iterable[str]) -> Iterator[str]:
-    """Those of the members that have no key."""
+    """Return the members that have no key."""
     for page in pages(members):
         with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
             for member in page:
@@ -52,8 +52,8 @@ def missing(members: Iterable[str]) -> Iterator[str]:
 
 
 def scan(count: int) -> Iterator[bytes]:
-    """Every key of the pattern; `count` is how many keys Redis looks at in one step. A key may come twice,
-    one that comes or goes meanwhile may be seen or not."""
+    """Return every key of the pattern; Redis looks at `count` keys in one step. A key may come twice. A key
+    that is set or deleted meanwhile may be seen or not."""
     cursor = 0
     while True:
         with redis_errors_translated():

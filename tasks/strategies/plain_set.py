@@ -1,4 +1,4 @@
-"""The set `queue:v2` without claims: plain SADD, SSCAN, SREM and SPOP, for the designs that know no more."""
+"""The set `queue:v2` without claims, for `hash` and `upstream`: plain SADD, SSCAN, SREM and SPOP."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
@@ -27,7 +27,7 @@ def remove(members: Iterable[str | bytes]) -> None:
 
 
 def pop(count: int) -> list[bytes]:
-    """Take some out. Never sent twice: what was popped for an answer that got lost is lost with it."""
+    """Remove some members and return them. It is sent only once: if the answer is lost, so are the members."""
     with redis_errors_translated():
         return cast("list[bytes]", single().spop(_key(), count)) or []
 

@@ -1,40 +1,41 @@
-"""`scan`, the original of Harbor: one key an execution, and every instance goes through all of them."""
+"""`scan`, the original of Harbor: a key for each execution, and every instance refreshes all of them."""
 
 import random
 from collections.abc import Sequence
 
 from executions.rollup import Refreshed
 from tasks import signals
-from tasks.strategies import outdated_keys, worker_lock
-from tasks.strategies.cycles import one_after_the_other, told
+from tasks.strategies import outdated_keys, worker_mutex
+from tasks.strategies.cycles import refresh_each, run_and_signal
 
 
 class Scan:
     name = "scan"
 
-    #: How many keys Redis looks at in one step of a cycle: its default, which is what the original uses. A
+    #: How many keys Redis looks at in one step of a cycle: the default of Redis, which the original uses. A
     #: million keys take 100,000 round trips.
     PAGE = 10
-    #: The same for whoever only wants to know how many there are. That is no part of the original.
+    #: The same when keys are only counted, which the original does not do.
     COUNTING_PAGE = 1_000
 
     def connect(self) -> None:
-        worker_lock.connect()
+        worker_mutex.connect()
 
     def mark(self, members: Sequence[str]) -> None:
         outdated_keys.add(members)
 
     def cycle(self) -> Refreshed:
-        return told(self, self._run)
+        return run_and_signal(self, self._run)
 
     def _run(self, outcome: Refreshed) -> None:
-        one_after_the_other(self.found(), outcome, done=outdated_keys.remove)
+        refresh_each(self.find_marked(), outcome, done=outdated_keys.remove)
 
-    def found(self) -> list[str]:
-        """All that is marked, in any order: instances that begin at the same time shall not go side by side.
+    def find_marked(self) -> list[str]:
+        """List every marked member, in random order, so that instances that begin at the same time do not
+        refresh the same executions at the same time.
 
-        That is all that keeps them apart. None looks again whether another was there first, so five
-        instances do the same work up to five times.
+        Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
+        five instances do the same work up to five times.
         """
         keys = list(dict.fromkeys(outdated_keys.scan(self.PAGE)))
         read = [outdated_keys.readable(key) for key in keys]
@@ -49,6 +50,6 @@ class Scan:
         return list(outdated_keys.missing(members))
 
     def backlog(self) -> int:
-        """A SCAN of all keys of the server: there is no other way to know. Seconds, for a million."""
+        """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
         keys = set(outdated_keys.scan(self.COUNTING_PAGE))
         return sum(outdated_keys.readable(key) is not None for key in keys)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions import points
+from executions import crash_points
 from executions.creation import NewExecution, NewTask, create_many
 from executions.models import Execution, Task
 from executions.reports import Report, report
@@ -47,7 +47,7 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(database, tmp_path)
     yield cluster
     cluster.end()
-    points.visitors.clear()
+    crash_points.handlers.clear()
 
 
 @pytest.fixture

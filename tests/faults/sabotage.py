@@ -1,8 +1,8 @@
-"""A worker that kills or stops itself: the Celery app of the product, with a visitor at a named point.
+"""A worker that kills or stops itself: the Celery app of the product, with a handler at a named point.
 
 Started as `celery -A tests.faults.sabotage worker`. SABOTAGE is a JSON object:
 
-    point   the point of `executions.points` at which it acts
+    point   the point of `executions.crash_points` at which it acts
     act     kill_group | kill_process | stop_group
     once    path of a file that it creates when it acts; it acts only if the file does not exist
     id      act only if this execution is among those at the point (instead of once)
@@ -14,7 +14,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from executions import points
+from executions import crash_points
 from harbor_refresh.celery import app
 
 __all__ = ["app"]
@@ -47,4 +47,4 @@ def sabotage(point: str, execution_ids: Sequence[int]) -> None:
 
 
 if plan:
-    points.visitors.append(sabotage)
+    crash_points.handlers.append(sabotage)

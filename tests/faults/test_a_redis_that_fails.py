@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis import Redis
 
-from executions import points
+from executions import crash_points
 from tasks.queue import execution_queue
 from tests import servers
 from tests.faults.cluster import Cluster
@@ -51,9 +51,9 @@ def test_redis_stopped_between_the_commit_and_the_mark_fails_no_report(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(50)
-    points.visitors.append(lambda point, _: servers.redis.kill() if point == "reported" else None)
+    crash_points.handlers.append(lambda point, _: servers.redis.kill() if point == "reported" else None)
     succeed(ids)
-    points.visitors.clear()
+    crash_points.handlers.clear()
     assert not servers.redis.running
     assert statuses() == {"Running": 50}
     servers.redis.start()

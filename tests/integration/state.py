@@ -10,7 +10,7 @@ from typing import Any
 import redis as redis_library
 from django.db import connection, models, transaction
 
-from executions import points
+from executions import crash_points
 from tasks.conf import refresh_settings
 from tasks.queue.connection import connect
 from tasks.queue.queue import ExecutionQueue
@@ -213,9 +213,9 @@ class Pause:
             assert self.go_on.wait(DEADLINE_SECONDS)
 
     def __enter__(self) -> "Pause":
-        points.visitors.append(self)
+        crash_points.handlers.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        points.visitors.remove(self)
+        crash_points.handlers.remove(self)
         self.go_on.set()

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections, models, router
 
-from executions.by_hand import mark_done
 from executions.creation import NewExecution, create
 from executions.deletion import delete
+from executions.manual_status import finish_as_success
 from executions.models import Execution, Quarantine, Task
 from executions.quarantines import quarantine, release
 from executions.reports import Report, report
@@ -63,7 +63,7 @@ def test_reports_refreshes_stops_and_hand_set_statuses_see_changes_of_a_moment_a
     assert status_of(execution) == "Stopped"
     assert execution.tasks.get(pk=tasks[1]).execution.status == "Stopped"
     alone = create(NewExecution("TEST"))
-    mark_done(alone.pk)
+    finish_as_success(alone.pk)
     assert status_of(alone) == "Success"
     assert TrackedExecution.objects.get(pk=alone.pk).status == "Success"
     assert delete([alone.pk]) == 1

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from executions.admin.base import CappedPaginator
-from executions.admin.cells import duration
+from executions.admin.formatters import duration
 from executions.creation import NewExecution, NewTask, create
 from executions.errors import DatabaseAway
 from executions.models import Execution, Quarantine, StatusChange, Task
@@ -157,7 +157,7 @@ def test_the_page_of_an_execution_costs_the_same_with_500_tasks(admin: Client) -
 
 
 def test_no_list_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CappedPaginator, "MOST", 3)
+    monkeypatch.setattr(CappedPaginator, "MAX_ROWS", 3)
     for _ in range(5):
         made()
 
@@ -384,7 +384,7 @@ def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Cli
 def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh_action, "MOST", 1)
+    monkeypatch.setattr(refresh_action, "MAX_EXECUTIONS", 1)
     one, other = made_wrong(), made_wrong()
 
     response = act(admin, LIST, "refresh_selected", [one.pk, other.pk])

@@ -81,7 +81,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
     for module in ("pipeline.marks", "pipeline.recovery", "pipeline.wakeup"):
         monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: queue)
-    for module in ("stats", "claims", "mark"):
+    for module in ("queue_stats", "claims", "mark"):
         monkeypatch.setattr(f"tasks.management.verbs.{module}.execution_queue", lambda: queue)
     yield
     lonely.close()
@@ -160,9 +160,9 @@ def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
 
     *_, paused, unused = said("refresh_queue", "stats").splitlines()
 
-    assert paused.startswith("Nobody claims for ")
-    assert paused.endswith(" ms more: the database was away.")
-    assert unused == "The interval is 0 or less: whoever reports refreshes, the queue is not used."
+    assert paused.startswith("No node claims for ")
+    assert paused.endswith(" ms more, because the database was away.")
+    assert unused == "The interval is 0 or less: the reporting process refreshes, and the queue is not used."
 
 
 def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
@@ -198,7 +198,7 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
     ]
     assert lines[3:] == [
         "2 of 2 claims in flight.",
-        "1 token nobody can read; recover drops them:",
+        "1 token that cannot be read; recover drops them:",
         "  \\xff\\x1b[2J",
     ]
     assert limited[2] == "1 of 2 claims in flight."
@@ -285,7 +285,7 @@ def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis:
 
 
 def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
-    assert said("refresh_queue", "quarantine") == "Nobody is in quarantine."
+    assert said("refresh_queue", "quarantine") == "No execution is in quarantine."
     assert data("refresh_queue", "quarantine") == {"quarantined": []}
 
     held = made_held(queue)
@@ -472,8 +472,7 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Failed: PostgreSQL: connection failed")
     assert done.stderr.endswith(
-        "The database is away; what was marked waits for it. "
-        "Look at DATABASE_URL and `pg_isready`, then repeat this command.\n"
+        "The database is away. Look at DATABASE_URL and `pg_isready`, then repeat this command.\n"
     )
 
 

@@ -1,4 +1,5 @@
-"""apply_reports against the oracle: whole task rows, whatever the order and however a batch is split."""
+"""apply_reports against the reference model: whole task rows, whatever the order and however a batch is
+split."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from executions.models import Execution, Task
 from executions.reports import Outcome, Report, report
 from executions.status import MAX_ID, MAX_REVISION
 from tests.integration.state import Redis, at_once, rows, whole_redis
-from tests.unit.oracle import CODE, OracleTask, changes, reported
+from tests.unit.reference_model import CODE, ReferenceTask, changes, reported
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -36,7 +37,7 @@ def database_now() -> datetime:
 
 
 def report_and_compare(reports: Sequence[Report], splits: Sequence[int] = ()) -> list[Outcome]:
-    """Report, split at these places, in one transaction; every task must be what the oracle says."""
+    """Report, split at these places, in one transaction; every task must be what the model says."""
     expected = rows(Task)
     outcomes = []
     with transaction.atomic():
@@ -46,7 +47,7 @@ def report_and_compare(reports: Sequence[Report], splits: Sequence[int] = ()) ->
             applied = 0
             for one in reports[start:end]:
                 row = expected[one.task_id]
-                before = OracleTask.from_row(row)
+                before = ReferenceTask.from_row(row)
                 applied += changes(before, one.status, one.revision)
                 after = reported(before, one.status, one.revision, one.message, now)
                 expected[one.task_id] = row | vars(after)
@@ -162,7 +163,7 @@ one_report = st.tuples(st.integers(0, 2), st.sampled_from(sorted(CODE)), st.inte
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_any_batch_split_in_any_way_gives_the_result_of_single_reports_and_of_the_oracle(
+def test_any_batch_split_in_any_way_gives_the_result_of_single_reports_and_of_the_model(
     said: list[Any], before: list[Any], data: st.DataObject
 ) -> None:
     splits = data.draw(st.lists(st.integers(0, len(said)), max_size=4))

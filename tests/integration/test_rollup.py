@@ -1,4 +1,4 @@
-"""The refresh against the oracle, and what it must do when others do something at the same moment."""
+"""The refresh against the reference model, and what it must do when others do something at the same moment."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from executions.rollup import Refreshed, refresh
 from executions.sql import text as statement_of
 from tests import servers
 from tests.integration.state import at_once, in_background, rows, wait_until, waiting_for_locks
-from tests.unit.oracle import CODE, is_final, rollup
+from tests.unit.reference_model import CODE, is_final, rollup
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -55,7 +55,7 @@ def make(stored: Stored, tasks: Sequence[Stored]) -> Execution:
 
 
 def refresh_and_compare(ids: Sequence[int] | None = None) -> Refreshed:
-    """Refresh. The rows of these executions must be what the oracle says, and all other rows unchanged."""
+    """Refresh. The rows of these executions must be what the model says, and all other rows unchanged."""
     expected, history = rows(Execution), history_rows()
     tasks, versions = rows(Task), row_versions()
     ids = list(expected) if ids is None else ids
@@ -116,7 +116,7 @@ stored_values = st.tuples(statuses, st.integers(0, 3))
     print_blob=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_any_mix_of_tasks_is_rolled_up_as_the_oracle_says_and_no_other_row_is_written(
+def test_any_mix_of_tasks_is_rolled_up_as_the_model_says_and_no_other_row_is_written(
     executions: list[Any], asked: list[int]
 ) -> None:
     made = [make(*one) for one in executions]

@@ -170,7 +170,7 @@ def test_every_signal_is_documented() -> None:
 def test_every_check_is_documented() -> None:
     code = (ROOT / "tasks/checks.py").read_text(encoding="utf-8")
     documented = first_cells(section("Environment variables"))
-    ids = {name for name in documented if name.startswith("executions.")}
+    ids = {name for name in documented if name.startswith("harbor_tasks.")}
     assert ids == set(re.findall(r'id="([^"]+)"', code))
 
 

@@ -29,7 +29,7 @@ class Queue:
         answer = self.answers.pop(0) if self.answers else None
         self.beats.append(node)
         if not self.answers:
-            heartbeat._stop.set()
+            heartbeat.stopping.set()
         assert answer is not None
         if isinstance(answer, QueueUnavailable):
             raise answer
@@ -43,9 +43,9 @@ def sign(*, dead: int = 0) -> Heartbeat:
 @pytest.fixture(autouse=True)
 def quick(settings: Settings) -> Iterator[None]:
     settings.REFRESH_HEARTBEAT_SECONDS = 0.001
-    heartbeat._stop.clear()
+    heartbeat.stopping.clear()
     yield
-    heartbeat._stop.clear()
+    heartbeat.stopping.clear()
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def beaten(monkeypatch: pytest.MonkeyPatch, told: list[int], *answers: Heartbeat
     queue = Queue(*answers)
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
     monkeypatch.setattr(current_runs, "renew", lambda: told.append(len(queue.beats)))
-    heartbeat.beat_until_stopped()
+    heartbeat.send_until_stopped()
     return queue
 
 
@@ -119,7 +119,7 @@ def test_no_sign_of_life_is_sent_until_the_leases_are_renewed(
 
     monkeypatch.setattr(heartbeat, "execution_queue", lambda: queue)
     monkeypatch.setattr(current_runs, "renew", renew)
-    heartbeat.beat_until_stopped()
+    heartbeat.send_until_stopped()
     assert told == [0, 0, 1]
 
 
@@ -139,8 +139,8 @@ def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, Any]]
 ) -> None:
     begun: list[int] = []
-    monkeypatch.setattr(heartbeat, "_beating_in", 0)
-    monkeypatch.setattr(heartbeat, "beat_until_stopped", lambda: begun.append(1))
+    monkeypatch.setattr(heartbeat, "_running_in", 0)
+    monkeypatch.setattr(heartbeat, "send_until_stopped", lambda: begun.append(1))
     for _ in range(3):
         heartbeat.start()
     wait_for(lambda: begun, "the heartbeat")
@@ -157,6 +157,6 @@ def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later
     monkeypatch.setattr(recover_stale, "apply_async", lambda **_: calls.append("recover"))
     monkeypatch.setattr(reap, "apply_async", lambda **_: calls.append("reap"))
     settings.REFRESH_REAP_DELAY_SECONDS = 0.05
-    heartbeat.greet(sender=None)
+    heartbeat.request_first_passes(sender=None)
     assert calls[0] == "recover"
     wait_for(lambda: calls == ["recover", "reap"], "the reaper to be asked for")

@@ -129,7 +129,7 @@ def graph_of(paths: list[Path]) -> dict[str, frozenset[str]]:
 def test_the_walk_sees_imports_wherever_they_are() -> None:
     found = {(name_of(path), module) for path in modules("tasks") for module in imports(path)}
     assert ("tasks.apps", "tasks.pipeline.marks") in found  # inside a function
-    assert ("tasks.narrator", "tasks.queue.claim") in found  # for the types alone
+    assert ("tasks.pipeline_log", "tasks.queue.claim") in found  # for the types alone
     assert ("tasks.strategies", "tasks.strategies.scan") in found  # by a string
     assert ("tasks.strategies", "tasks.recover_stale") not in found
 
@@ -193,7 +193,7 @@ def test_the_examples_import_what_a_host_project_would() -> None:
 
 
 def test_only_the_stores_import_redis() -> None:
-    stores = ("tasks.queue", "tasks.strategies.lock.hold", "tasks.strategies.hash.announcements")
+    stores = ("tasks.queue", "tasks.strategies.lock.cycle_lock", "tasks.strategies.hash.announcements")
     others = [path for path in modules("tasks") if not is_in(name_of(path), stores)]
     assert forbidden(others, "redis") == []
 

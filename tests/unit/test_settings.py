@@ -74,8 +74,8 @@ def test_good_values_give_no_message() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "check"),
     [
-        ("REFRESH_NODE_TTL_SECONDS", "3", "executions.E002"),
-        ("REFRESH_STALE_SECONDS", "5", "executions.E003"),
+        ("REFRESH_NODE_TTL_SECONDS", "3", "harbor_tasks.E002"),
+        ("REFRESH_STALE_SECONDS", "5", "harbor_tasks.E003"),
     ],
 )
 def test_a_check_with_a_hint_reports_values_that_do_not_fit_together(name: str, value: str, check: str) -> None:
@@ -90,7 +90,7 @@ def test_a_check_with_a_hint_reports_values_that_do_not_fit_together(name: str, 
 def test_an_unusual_prefix_gives_a_warning() -> None:
     ran = run(CHECK, REFRESH_KEY_PREFIX="mine:")
     assert ran.returncode == 0
-    assert "executions.W001" in ran.stderr
+    assert "harbor_tasks.W001" in ran.stderr
     assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
 
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 from django.db import transaction
 
-from executions.by_hand import mark_done
 from executions.creation import BATCH, MAX_JOB_ID, NewExecution, NewTask, create
 from executions.errors import AlreadyUnderWay, Refused
+from executions.manual_status import finish_as_success
 from executions.models import Execution
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from tasks.jobs.lifecycle import publication
@@ -115,7 +115,7 @@ def _record(
     if rows:
         transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution.pk))
     else:
-        mark_done(execution.pk, "it had no jobs")
+        finish_as_success(execution.pk, "it had no jobs")
     return Started(execution, left_out)
 
 

@@ -1,21 +1,22 @@
-"""`manage.py reconcile`: find executions whose status is not what their tasks say; mark them."""
+"""`manage.py reconcile`: find executions whose status differs from their tasks, and mark them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from executions.management.output import Answer, Failed, absences_told, plural, table, tell
+from executions.management.command import AnswerCommand
+from executions.management.output import Answer, Failed, plural, table
 from tasks.pipeline.reconciliation import Drift, Progress, Reconciled, reconcile
 
 SHOWN = 20
 
 
-class Command(BaseCommand):
+class Command(AnswerCommand):
     help = "Find executions whose status differs from their tasks, and mark them."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,11 +25,11 @@ class Command(BaseCommand):
             action="store_true",
             help="look at every execution, not at what changed lately",
         )
-        parser.add_argument("--dry-run", action="store_true", help="find and tell, mark nothing")
+        parser.add_argument("--dry-run", action="store_true", help="find and print, mark nothing")
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        with absences_told(), progress_shown() as progress:
+    def answer(self, options: dict[str, Any]) -> Answer:
+        with progress_shown() as progress:
             outcome = reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
         if outcome.held:
             raise Failed(
@@ -37,12 +38,12 @@ class Command(BaseCommand):
             )
         if outcome.overtaken:
             raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
-        tell(answer(outcome, options), self.stdout, as_json=options["json"])
+        return _answer(outcome, options)
 
 
 @contextmanager
 def progress_shown() -> Iterator[Progress]:
-    """On stderr, and only if a person looks at it."""
+    """Show the progress on stderr, if that is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda looked_at: None
@@ -53,7 +54,7 @@ def progress_shown() -> Iterator[Progress]:
         yield lambda looked_at: bar.update(task, completed=looked_at)
 
 
-def answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
+def _answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
     data = {
         "full": options["full"],
         "dry_run": options["dry_run"],

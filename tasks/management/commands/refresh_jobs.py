@@ -1,16 +1,16 @@
 """`manage.py refresh_jobs`: look at the jobs, and act on them."""
 
-from executions.management.family import Family
-from tasks.management.verbs.jobs import reap, retry, stats, stop
+from executions.management.command import VerbCommand
+from tasks.management.verbs.jobs import job_stats, reap, retry, stop
 
 VERBS = {
-    "stats": stats,
+    "stats": job_stats,
     "reap": reap,
     "stop": stop,
     "retry": retry,
 }
 
 
-class Command(Family):
+class Command(VerbCommand):
     help = "Look at the jobs in progress, and act on those of an execution."
     verbs = VERBS

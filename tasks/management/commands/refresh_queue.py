@@ -1,10 +1,10 @@
 """`manage.py refresh_queue`: look at the queue, and act on it."""
 
-from executions.management.family import Family
-from tasks.management.verbs import claims, mark, quarantine, recover, stats
+from executions.management.command import VerbCommand
+from tasks.management.verbs import claims, mark, quarantine, queue_stats, recover
 
 VERBS = {
-    "stats": stats,
+    "stats": queue_stats,
     "claims": claims,
     "mark": mark,
     "recover": recover,
@@ -12,6 +12,6 @@ VERBS = {
 }
 
 
-class Command(Family):
+class Command(VerbCommand):
     help = "Look at the queue of executions to be refreshed, and act on it."
     verbs = VERBS

@@ -1,1 +1,1 @@
-"""What `manage.py refresh_queue` can do, one verb a module (management/family.py). `refresh_jobs`: jobs/."""
+"""The verbs of `manage.py refresh_queue`, one a module. Those of `refresh_jobs` are in jobs/."""

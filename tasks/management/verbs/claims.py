@@ -1,4 +1,4 @@
-"""Who is processing what."""
+"""List the claims in flight: which node processes which execution."""
 
 import heapq
 from datetime import UTC, datetime
@@ -7,15 +7,15 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from executions.management.output import Answer, plural, table
-from tasks.management.verbs.numbers import at_least_one
+from tasks.management.verbs.argument_types import positive_integer
 from tasks.queue import execution_queue
 from tasks.queue.members import Token, execution_id
 
-HELP = "who is processing what, the oldest first"
+HELP = "list the claims in flight with their nodes, the oldest first"
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("--limit", type=at_least_one, default=50, metavar="N", help="show the N oldest (50)")
+    parser.add_argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N oldest (50)")
 
 
 def answer(options: dict[str, Any]) -> Answer:
@@ -54,7 +54,7 @@ def answer(options: dict[str, Any]) -> Answer:
     ]
     notes = [f"{len(claims):,} of {plural(len(readable), 'claim')} in flight."]
     if unreadable:
-        notes.append(f"{plural(len(unreadable), 'token')} nobody can read; recover drops them:")
+        notes.append(f"{plural(len(unreadable), 'token')} that cannot be read; recover drops them:")
         notes += [f"  {text}" for text in raw]
     shown = [table(("execution", "vendor", "node", "age"), rows)] if rows else []
     return Answer(data, [*shown, *notes])

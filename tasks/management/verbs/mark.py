@@ -10,22 +10,24 @@ from executions.management.output import Answer, Misused, plural
 from executions.models import Execution
 from executions.status import Status
 from tasks.conf import refresh_settings
-from tasks.management.verbs.numbers import at_least_one, some, vendor
+from tasks.id_list import id_list
+from tasks.management.verbs.argument_types import positive_integer, vendor_type
 from tasks.pipeline.marks import mark
 from tasks.queue import execution_queue
 from tasks.queue.members import member
 from tasks.queue.sets import pages
 
-HELP = "put executions on the queue, by id or by what they are"
+HELP = "put executions on the queue, by id, vendor or status"
 
 PAGE = 10_000
+SHOWN = 20
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("ids", nargs="*", type=at_least_one, metavar="ID", help="these executions")
-    parser.add_argument("--vendor", type=vendor, metavar="X", help="those of this vendor type")
-    parser.add_argument("--status", choices=Status.values, help="those with this stored status")
-    parser.add_argument("--all-unfinished", action="store_true", help="those without an end")
+    parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="these executions")
+    parser.add_argument("--vendor", type=vendor_type, metavar="X", help="executions of this vendor type")
+    parser.add_argument("--status", choices=Status.values, help="executions with this stored status")
+    parser.add_argument("--all-unfinished", action="store_true", help="executions without an end")
 
 
 def answer(options: dict[str, Any]) -> Answer:
@@ -37,10 +39,10 @@ def answer(options: dict[str, Any]) -> Answer:
             "(together they narrow), and not by both"
         )
     if not refresh_settings().in_process:
-        execution_queue().stats()  # Redis being away is told here, once, before anything is done
+        execution_queue().stats()  # raises before anything is marked, if Redis is away
     found, unknown = _mark_ids(ids) if ids else (_mark_all(_chosen(options)), [])
     shown = [f"Marked {plural(found, 'execution')}."]
-    failure = f"there is no execution {some(unknown)}" if unknown else ""
+    failure = f"there is no execution {id_list(unknown, at_most=SHOWN)}" if unknown else ""
     return Answer({"marked": found, "unknown": unknown}, shown, failure)
 
 

@@ -1,4 +1,4 @@
-"""List who is in quarantine and why, or let them out."""
+"""List the executions in quarantine, or release them."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ from django.core.management.base import CommandParser
 from executions.management.output import Answer, plural, table
 from executions.models import Quarantine
 from executions.quarantines import release
-from tasks.management.verbs.numbers import at_least_one
+from tasks.management.verbs.argument_types import positive_integer
 
-HELP = "who is in quarantine and why; or the way out"
+HELP = "list the executions in quarantine with their reasons, or release them"
 
 
 def arguments(parser: CommandParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--release", nargs="+", type=at_least_one, metavar="ID", help="let these out")
-    group.add_argument("--release-all", action="store_true", help="let everybody out")
+    group.add_argument("--release", nargs="+", type=positive_integer, metavar="ID", help="release these")
+    group.add_argument("--release-all", action="store_true", help="release all of them")
 
 
 def answer(options: dict[str, Any]) -> Answer:
@@ -38,7 +38,7 @@ def _release(ids: list[int]) -> Answer:
 
 
 def _list() -> Answer:
-    inmates = list(Quarantine.objects.select_related("execution").order_by("pk"))
+    quarantined = list(Quarantine.objects.select_related("execution").order_by("pk"))
     data = {
         "quarantined": [
             {
@@ -49,11 +49,11 @@ def _list() -> Answer:
                 "at": row.at.isoformat(),
                 "reason": row.reason,
             }
-            for row in inmates
+            for row in quarantined
         ]
     }
-    if not inmates:
-        return Answer(data, ["Nobody is in quarantine."])
+    if not quarantined:
+        return Answer(data, ["No execution is in quarantine."])
     rows = [
         (
             str(row.execution_id),
@@ -63,7 +63,7 @@ def _list() -> Answer:
             f"{row.at:%Y-%m-%d %H:%M:%S}",
             row.reason,
         )
-        for row in inmates
+        for row in quarantined
     ]
     columns = ("execution", "vendor", "status", "attempts", "since", "reason")
     return Answer(data, [table(columns, rows)])

@@ -1,4 +1,4 @@
-"""Give back what dead nodes had claimed, now."""
+"""Release the claims of dead nodes now."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from executions.management.output import Answer, plural
 from tasks.pipeline.recovery import recover
 
-HELP = "give back what dead nodes had claimed"
+HELP = "release the claims of dead nodes"
 
 
 def arguments(parser: CommandParser) -> None:

@@ -1,13 +1,14 @@
-"""`hash`: each instance takes the executions whose id, divided by how many there are, leaves its number."""
+"""`hash`: each instance refreshes the executions whose id, modulo the number of instances, is its own
+number."""
 
 from collections.abc import Iterator, Sequence
 
 from executions.rollup import Refreshed
 from tasks import signals
 from tasks.queue import members as names
-from tasks.strategies import plain_set, worker_lock
-from tasks.strategies.cycles import one_after_the_other, told
-from tasks.strategies.hash import worker
+from tasks.strategies import plain_set, worker_mutex
+from tasks.strategies.cycles import refresh_each, run_and_signal
+from tasks.strategies.hash import announcer
 from tasks.strategies.hash.instance import this_instance
 
 
@@ -15,21 +16,21 @@ class Hash:
     name = "hash"
 
     def connect(self) -> None:
-        worker_lock.connect()
-        worker.connect()
+        worker_mutex.connect()
+        announcer.connect()
 
     def mark(self, members: Sequence[str]) -> None:
-        """Whoever marks need not be an instance."""
+        """Mark these members. A process that only marks needs no instance number."""
         plain_set.add(members)
 
     def cycle(self) -> Refreshed:
-        return told(self, self._run)
+        return run_and_signal(self, self._run)
 
     def _run(self, outcome: Refreshed) -> None:
-        one_after_the_other(self.mine(), outcome, done=lambda member: plain_set.remove([member]))
+        refresh_each(self.own_members(), outcome, done=lambda member: plain_set.remove([member]))
 
-    def mine(self) -> Iterator[str]:
-        """Our part of the set. Every instance reads the whole of it."""
+    def own_members(self) -> Iterator[str]:
+        """Read the members of this instance. Every instance reads the whole set."""
         instance = this_instance()
         for page in plain_set.scan():
             members, unreadable = names.sorted_out(page)

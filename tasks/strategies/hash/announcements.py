@@ -1,7 +1,7 @@
-"""Who is which instance of the hash design: `ID:NODE` in a zset, by the last sign of life.
+"""The instances of the hash design: `ID:NODE` in a zset, scored by the last heartbeat.
 
-A node here is a whole worker, named by its main process. One that is silent for REFRESH_NODE_TTL_SECONDS is
-forgotten, by whoever looks next.
+A node here is a whole worker, named by its main process. A node that is silent for REFRESH_NODE_TTL_SECONDS is
+removed by the next call of any node.
 """
 
 from collections import defaultdict
@@ -17,23 +17,23 @@ from tasks.queue.scripts import Script, Scripts
 
 SCRIPTS = Scripts(__package__, {"announce": Script(("instances",))})
 
-#: The nodes that announce a number. More than one: they do the same work twice.
+#: The nodes that announce a number. If there are two, both do the same work.
 Announced = dict[int, list[str]]
 
 
-def announce(number: int, node: str, *, yields: bool = False) -> Announced:
-    """Give a sign of life and see who else is there. One that `yields` is not announced while another live
-    node has that number: of two that start at once, one gets it."""
-    return _run(str(number), node, "1" if yields else "0")
+def announce(number: int, node: str, *, if_free: bool = False) -> Announced:
+    """Send a heartbeat and return the live instances. With `if_free`, do not announce the node while another
+    live node has that number, so that of two nodes that start at once only one gets it."""
+    return _run(str(number), node, "1" if if_free else "0")
 
 
 def announced() -> Announced:
-    """Look only."""
+    """Return the live instances, without announcing one."""
     return _run("", "", "0")
 
 
 def withdraw(number: int, node: str) -> None:
-    """For a clean end; an unclean one is noticed by its silence."""
+    """Remove the node at its clean end. A node that dies is removed when it has been silent for long enough."""
     with redis_errors_translated():
         patient().zrem(Keys(refresh_settings().key_prefix).instances, f"{number}:{node}")
 
@@ -43,7 +43,7 @@ def doubled(seen: Announced) -> Announced:
 
 
 def unannounced(seen: Announced, total: int) -> list[int]:
-    """The numbers nobody has: the executions that fall to them wait."""
+    """List the numbers that no node announces. The executions that belong to them wait."""
     return [number for number in range(total) if number not in seen]
 
 
@@ -52,20 +52,19 @@ def _script() -> Registered:
     return patient().register_script(SCRIPTS.source("announce"))
 
 
-def _run(*words: str) -> Announced:
+def _run(number: str, node: str, if_free: str) -> Announced:
     conf = refresh_settings()
-    number, node, yields = words
     with redis_errors_translated():
         found = cast(
             "list[bytes]",
             _script()(
                 keys=Keys(conf.key_prefix).named(*SCRIPTS["announce"].keys),
-                args=[number, node, round(conf.node_ttl * 1_000_000), yields],
+                args=[number, node, round(conf.node_ttl * 1_000_000), if_free],
             ),
         )
     seen: Announced = defaultdict(list)
     for raw in found:
         digits, _, name = raw.decode(errors="replace").partition(":")
-        if digits.isdecimal():  # somebody else wrote the others; they fall silent
+        if digits.isdecimal():  # another program wrote the rest; they expire
             seen[int(digits)].append(name)
     return {one: sorted(names) for one, names in seen.items()}

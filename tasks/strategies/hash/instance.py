@@ -1,4 +1,4 @@
-"""Which instance of the hash design this worker is: CORE_INSTANCE_ID of CORE_INSTANCE_TOTAL."""
+"""The instance of the hash design that this worker is: CORE_INSTANCE_ID of CORE_INSTANCE_TOTAL."""
 
 import re
 import socket
@@ -15,9 +15,10 @@ class Instance:
 
 
 def this_instance() -> Instance:
-    """By the settings; without CORE_INSTANCE_ID, the ordinal of a StatefulSet's host name (`harbor-core-3`).
+    """Read the number from the settings, or without CORE_INSTANCE_ID from the ordinal of a StatefulSet's host
+    name (`harbor-core-3`).
 
-    Raises NoInstance, in one line, if that is no number from 0 to the total - 1.
+    Raises NoInstance, in one line, if there is no number from 0 to the total - 1.
     """
     conf = refresh_settings()
     host = socket.gethostname()

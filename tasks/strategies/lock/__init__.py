@@ -1,10 +1,10 @@
-"""`lock`: as `scan`, but one instance at a time works a cycle and the others wait for it."""
+"""`lock`: like `scan`, but one instance at a time works a cycle, and the other instances wait."""
 
 from executions.rollup import Refreshed
 from tasks import signals
 from tasks.strategies import outdated_keys
-from tasks.strategies.cycles import one_after_the_other
-from tasks.strategies.lock.hold import cycle_lock
+from tasks.strategies.cycles import refresh_each
+from tasks.strategies.lock.cycle_lock import cycle_lock
 from tasks.strategies.scan import Scan
 
 
@@ -12,11 +12,11 @@ class Lock(Scan):
     name = "lock"
 
     def _run(self, outcome: Refreshed) -> None:
-        """Under the lock. One that is lost in the middle ends the cycle at the next execution: whoever has
-        it now does the rest."""
-        with cycle_lock() as hold:
-            if hold is None:
+        """Work the cycle under the lock. If the lock is lost, end before the next execution, because the new
+        holder refreshes the rest."""
+        with cycle_lock() as held:
+            if held is None:
                 return
-            one_after_the_other(self.found(), outcome, done=outdated_keys.remove, go_on=lambda: hold.is_ours)
-            if not hold.is_ours:
+            refresh_each(self.find_marked(), outcome, done=outdated_keys.remove, may_continue=lambda: held.is_ours)
+            if not held.is_ours:
                 signals.lock_lost.send(sender=Lock)

@@ -1,4 +1,4 @@
--- The second of the original's four statements: how many tasks of an execution have which status.
+-- The second of the original's four statements: counts the tasks of an execution by status.
 --
 -- :execution_id bigint
 -- returns  status, count

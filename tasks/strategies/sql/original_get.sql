@@ -1,7 +1,7 @@
--- The first of the original's four statements: what is stored of one execution.
+-- The first of the original's four statements: reads the stored status and revision of an execution.
 --
 -- :execution_id bigint
--- returns  status, revision; no row if it is gone or in quarantine
+-- returns  status, revision; no row if it is deleted or in quarantine
 SELECT e.status, e.revision
 FROM execution e
 WHERE

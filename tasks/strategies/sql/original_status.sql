@@ -1,17 +1,17 @@
--- The third of the original's four statements: writes the status, if nobody else has refreshed meanwhile.
+-- The third of the original's four statements: writes the status, if no other process has refreshed meanwhile.
 --
 -- :execution_id bigint  :revision bigint   as the first statement read them
 -- :before text          the status the first statement read; it belongs to that revision
--- :status text          what follows from the counts of the second  :final bool  whether it is final
--- returns  the new revision; no row if the execution has another revision by now, or is gone
+-- :status text          the status that the counts of the second statement give  :final bool  whether it is
+-- final
+-- returns  the new revision; no row if the execution has another revision by now, or is deleted
 --
--- It writes whether anything differs or not, as the original does. The revision is what protects from
--- another instance that does the same execution at once: of two who read the same one, the second to write
--- finds it gone, though it may have waited for the first one's lock.
--- The history row is written here too, and not by a statement of its own: neither is ever there without
--- the other. An end that is there is left: another instance may have corrected it, and this one may die before
--- it does the same. A new one is only good enough for the constraint that ties it to the status; the fourth
--- statement corrects it.
+-- It writes whether anything differs or not, as the original does. The revision protects from another instance
+-- that refreshes the same execution at once: if two have read the same revision, the second write finds a newer
+-- one, even if it waited for the lock of the first. The same statement writes the history row, so that neither
+-- row exists without the other. An existing end stays, because another instance may have corrected it, and this
+-- instance may die before it does the same. A new end only satisfies the constraint that ties it to the status;
+-- the fourth statement corrects it.
 WITH changed AS (
     UPDATE execution e
     SET

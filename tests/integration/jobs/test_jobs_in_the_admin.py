@@ -15,7 +15,7 @@ from executions.deletion import delete
 from executions.errors import Contended, DatabaseAway
 from executions.models import Execution, Task
 from executions.reports import Report, report
-from tasks.admin import job_actions, job_cells, job_filters
+from tasks.admin import job_actions, job_filters, job_formatters
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle import job_stops
 from tasks.jobs.lifecycle.job_creation import NewJob, start
@@ -104,7 +104,7 @@ def test_the_attempt_is_the_one_it_is_at_and_begins_anew_by_hand(
     run_count: int, runs_before: int, shown: str
 ) -> None:
     job = Job(max_attempts=3, runs_before=runs_before, task=Task(run_count=run_count))
-    assert shown in job_cells.attempt(job)
+    assert shown in job_formatters.attempt(job)
 
 
 def test_a_list_of_jobs_costs_as_many_queries_for_forty_as_for_one(admin: Client) -> None:
@@ -176,7 +176,7 @@ def test_filters_look_at_the_newest_jobs_or_at_all_of_one_execution(
 
 
 def test_no_list_of_jobs_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CappedPaginator, "MOST", 3)
+    monkeypatch.setattr(CappedPaginator, "MAX_ROWS", 3)
     started(*"abcde")
 
     with CaptureQueriesContext(connection) as captured:
@@ -264,12 +264,13 @@ def test_the_page_of_a_task_shows_what_redis_knows_of_its_job_now(
     }
     assert ends == {
         "runs": "Runs on live Runs so far 1 Last heard of N s ago: layer &lt;3&gt; of 7 "
-        "Its last turn has landed in the database",
-        "dead": "Runs on gone Silent Runs so far 1 Last heard of N s ago Its last turn is not in the database yet",
+        "Its last report is in the database",
+        "dead": "Runs on gone Silent Runs so far 1 Last heard of N s ago "
+        "Its last report is not in the database yet",
         "done": "Runs on No node: it is Success Runs so far 1 Last heard of N s ago "
-        "Its last turn is not in the database yet",
+        "Its last report is not in the database yet",
         "later": "Runs on No node: it is Scheduled Runs so far 1 Last heard of to run in 3 d "
-        "Its last turn is not in the database yet",
+        "Its last report is not in the database yet",
     }
 
 
@@ -290,10 +291,10 @@ def test_a_task_that_is_over_or_nobodys_job_has_nothing_to_tell_of_now(admin: Cl
 def test_a_redis_that_is_away_is_told_and_is_no_error(admin: Client) -> None:
     started("a")
 
-    assert "Known to Redis Redis is away, and nobody else knows. Redis: ConnectionError" in (
+    assert "Known to Redis Redis is away, so this is unknown. Redis: ConnectionError" in (
         text(admin, page_of_task("a"))
     )
-    assert "Redis is away, so nobody knows what reaper and recovery did. Redis: ConnectionError" in text(
+    assert "Redis is away, so the totals of reaper and recovery are unknown. Redis: ConnectionError" in text(
         admin, JOBS
     )
 
@@ -386,7 +387,7 @@ def test_the_list_stops_and_tries_again_several_at_once(admin: Client) -> None:
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_actions, "MOST", 1)
+    monkeypatch.setattr(job_actions, "MAX_EXECUTIONS", 1)
     both = [started("a"), started("b")]
 
     response = act(admin, LIST, "stop_selected", [one.pk for one in both])

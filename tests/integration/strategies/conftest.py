@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES
-from executions import points
+from executions import crash_points
 from tests.integration.strategies.situations import OLD
 
 
@@ -15,7 +15,7 @@ def one_instance_without_grace(settings: Settings) -> Iterator[None]:
     settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
     settings.CORE_INSTANCE_ID, settings.CORE_INSTANCE_TOTAL = 0, 1
     yield
-    points.visitors.clear()
+    crash_points.handlers.clear()
 
 
 @pytest.fixture(params=sorted(STRATEGIES))

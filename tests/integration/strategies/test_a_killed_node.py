@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[3]
 DIES = """
 import os, django
 django.setup()
-from executions import points
+from executions import crash_points
 from benchmarks.designs import strategy
 reached = []
 def die(point, ids):
     reached.append(ids) if point == "one" else None
     len(reached) < 3 or os._exit(9)
-points.visitors.append(die)
+crash_points.handlers.append(die)
 strategy().cycle()
 """
 

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from pytest_django import Settings
 
 from executions.errors import QueueUnavailable
 from tasks.queue.node import this_node
-from tasks.strategies.hash import announcements
-from tasks.strategies.hash import worker as instance_of_worker
+from tasks.strategies.hash import announcements, announcer
 from tests.integration.state import Redis, at_once, in_background, wait_until, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -32,7 +30,7 @@ def test_a_worker_whose_number_another_has_waits_and_refuses_with_both_their_nam
     with in_background(beat):
         began = time.monotonic()
         with pytest.raises(SystemExit) as refused:
-            instance_of_worker.refuse_without_a_number()
+            announcer.refuse_without_a_number()
         waited = time.monotonic() - began
         beating.set()
     assert waited > 0.7
@@ -47,14 +45,14 @@ def test_a_worker_whose_number_another_has_waits_and_refuses_with_both_their_nam
 def test_a_worker_takes_the_number_of_one_that_was_killed_as_soon_as_that_is_silent(hashing: Settings) -> None:
     announcements.announce(0, "a-dead-node")
     began = time.monotonic()
-    instance_of_worker.refuse_without_a_number()
+    announcer.refuse_without_a_number()
     assert 0.3 < time.monotonic() - began < 5
     assert announcements.announced() == {0: [this_node.name]}
 
 
 def test_of_two_that_want_one_number_at_the_same_moment_one_gets_it(hashing: Settings) -> None:
     seen = at_once(
-        *(lambda name=name: announcements.announce(1, name, yields=True) for name in ("a", "b", "c", "d"))
+        *(lambda name=name: announcements.announce(1, name, if_free=True) for name in ("a", "b", "c", "d"))
     )
     assert len(announcements.announced()[1]) == 1
     assert all(one[1] == seen[0][1] for one in seen)
@@ -62,7 +60,7 @@ def test_of_two_that_want_one_number_at_the_same_moment_one_gets_it(hashing: Set
 
 def test_number_one_is_not_taken_by_number_eleven(hashing: Settings) -> None:
     announcements.announce(11, "eleven")
-    announcements.announce(1, "one", yields=True)
+    announcements.announce(1, "one", if_free=True)
     assert announcements.announced() == {1: ["one"], 11: ["eleven"]}
 
 
@@ -76,10 +74,10 @@ def test_instances_that_fall_silent_are_forgotten_and_leave_no_key(hashing: Sett
 
 def test_one_that_ends_cleanly_is_forgotten_at_once(hashing: Settings) -> None:
     hashing.REFRESH_NODE_TTL_SECONDS = 60
-    instance_of_worker.refuse_without_a_number()
-    instance_of_worker.start()
+    announcer.refuse_without_a_number()
+    announcer.start()
     wait_until(lambda: announcements.announced() == {0: [this_node.name]}, "the announcement")
-    instance_of_worker.stop()
+    announcer.stop()
     assert announcements.announced() == {}
 
 
@@ -96,9 +94,9 @@ def test_a_sign_of_life_that_is_under_way_at_the_end_is_waited_for(
         return announce(*args, **options)
 
     monkeypatch.setattr(announcements, "announce", announce_slowly)
-    instance_of_worker.start()
+    announcer.start()
     assert under_way.wait(10)
-    instance_of_worker.stop()
+    announcer.stop()
     wait_until(lambda: all(one.name != "instance" for one in threading.enumerate()), "the thread to end")
     assert announcements.announced() == {}
 
@@ -110,18 +108,18 @@ def test_a_worker_whose_redis_is_away_starts_all_the_same(
         raise QueueUnavailable("Redis: away")
 
     monkeypatch.setattr(announcements, "announce", away)
-    instance_of_worker.refuse_without_a_number()
+    announcer.refuse_without_a_number()
     assert "cannot announce its CORE_INSTANCE_ID" in caplog.text
 
 
 def test_numbers_that_are_doubled_or_missing_are_told_once_until_that_changes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told = instance_of_worker.Told(3, patience=0)
+    faults = announcer.FaultLog(3, patience=0)
 
     def lines(seen: announcements.Announced) -> list[str]:
         caplog.clear()
-        told.tell(seen)
+        faults.update(seen)
         return [one.getMessage() for one in caplog.records]
 
     assert lines({0: ["a"], 1: ["b"], 2: ["c"]}) == []
@@ -134,12 +132,15 @@ def test_numbers_that_are_doubled_or_missing_are_told_once_until_that_changes(
     assert lines({0: ["a"], 1: ["b"]}) == ["Nobody announces CORE_INSTANCE_ID 2 of 3: their executions wait"]
 
 
-def test_a_number_that_is_missing_is_given_the_time_of_a_restart(caplog: pytest.LogCaptureFixture) -> None:
-    told = instance_of_worker.Told(2, patience=60)
-    told.tell({0: ["a"]})
+def test_a_number_that_is_missing_is_given_the_time_of_a_restart(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = announcer.FaultLog(2, patience=60)
+    faults.update({0: ["a"]})
     assert caplog.text == ""
-    told._whole_at -= timedelta(seconds=61).total_seconds()
-    told.tell({0: ["a"]})
+    later = time.monotonic() + 61
+    monkeypatch.setattr(announcer.time, "monotonic", lambda: later)
+    faults.update({0: ["a"]})
     assert "Nobody announces CORE_INSTANCE_ID 1 of 2" in caplog.text
 
 
@@ -160,7 +161,7 @@ def test_stats_tell_who_is_which_instance_and_what_is_wrong_with_that(
     shown = capsys.readouterr().out
     for line in (
         "Instance 2 of 3: b, c",
-        "CORE_INSTANCE_ID 2 is announced twice: what it does is done twice.",
-        "Nobody announces CORE_INSTANCE_ID 1: the executions that fall to it wait.",
+        "CORE_INSTANCE_ID 2 is announced by several workers: they do the same work.",
+        "No worker announces CORE_INSTANCE_ID 1: its executions wait.",
     ):
         assert line in shown

@@ -1,14 +1,12 @@
 """A worker runs one cycle at a time, whichever of its processes is asked."""
 
 import os
-import time
-from collections.abc import Callable, Iterator
+import signal
 
 import pytest
 
 from tasks.run_cycle import run_cycle
-from tasks.strategies import worker_lock as alone_module
-from tasks.strategies.worker_lock import alone
+from tasks.strategies.worker_mutex import WorkerMutex
 from tests.integration.state import Pause, in_background
 from tests.integration.strategies.situations import marked
 
@@ -25,40 +23,33 @@ def test_a_worker_drops_a_tick_while_it_runs_a_cycle(old_strategy: str) -> None:
     assert run_cycle() == {"succeeded": 0, "failed": 0}
 
 
-@pytest.fixture
-def shared_file() -> Iterator[Callable[[], int]]:
-    """The file of a worker's main process; the value begins a cycle in a child of it that then dies."""
-    alone_module.open_file()
-
-    def child() -> int:
-        ready, tell = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                with alone() as free:
-                    os.write(tell, b"1" if free else b"0")
-                    time.sleep(60)
-            finally:
-                os._exit(0)  # it must not go on as a second pytest
-        os.close(tell)
-        assert os.read(ready, 1) == b"1"
-        os.close(ready)
-        return pid
-
-    yield child
-    assert alone_module._file is not None
-    alone_module._file.close()
-    alone_module._file = None
+def child_with_lock(mutex: WorkerMutex) -> int:
+    """Fork a process that takes the lock and holds it until it is killed."""
+    ready, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with mutex.try_lock() as locked:
+                os.write(tell, b"1" if locked else b"0")
+                signal.pause()
+        finally:
+            os._exit(0)  # it must not go on as a second pytest
+    os.close(tell)
+    assert os.read(ready, 1) == b"1"
+    os.close(ready)
+    return pid
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_processes_of_one_worker_run_one_cycle_at_a_time_and_a_killed_one_frees_it(
-    shared_file: Callable[[], int],
-) -> None:
-    pid = shared_file()
-    with alone() as free:
-        assert not free
+def test_processes_of_one_worker_run_one_cycle_at_a_time_and_a_killed_one_frees_it() -> None:
+    mutex = WorkerMutex()
+    mutex.open_file()
+    assert mutex.file is not None
+    pid = child_with_lock(mutex)
+    with mutex.try_lock() as locked:
+        assert not locked
     os.kill(pid, 9)
     os.waitpid(pid, 0)
-    with alone() as free:
-        assert free
+    with mutex.try_lock() as locked:
+        assert locked
+    mutex.file.close()

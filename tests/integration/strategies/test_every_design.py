@@ -11,7 +11,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
-from executions import points
+from executions import crash_points
 from executions.creation import NewExecution, NewTask, create, create_many
 from executions.errors import QueueUnavailable
 from executions.models import Execution, Quarantine, StatusChange, Task
@@ -164,7 +164,7 @@ def test_a_mark_that_comes_while_its_execution_waits_in_a_cycle_is_not_forgotten
             others = Task.objects.filter(execution_id__in=ids).exclude(execution_id=execution_ids[0])
             report([Report(task.pk, "Error", 2) for task in others])
 
-    points.visitors.append(change)
+    crash_points.handlers.append(change)
     strategy().cycle()
     rested(redis)
     strategy().cycle()

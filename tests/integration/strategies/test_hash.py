@@ -7,7 +7,7 @@ from benchmarks.designs import STRATEGIES, strategy
 from executions.errors import NoInstance
 from executions.models import Execution
 from tasks.conf import refresh_settings
-from tasks.strategies.hash import worker as instance_of_worker
+from tasks.strategies.hash import announcer
 from tasks.strategies.hash.instance import Instance, this_instance
 from tests.integration.state import Redis
 from tests.integration.strategies.situations import left_in_redis, marked, statuses
@@ -54,7 +54,7 @@ def test_a_worker_without_a_possible_number_does_not_start_and_says_why_in_one_l
     hashing.CORE_INSTANCE_ID, hashing.CORE_INSTANCE_TOTAL = given
     monkeypatch.setattr("socket.gethostname", lambda: host)
     with pytest.raises(SystemExit) as refused:
-        instance_of_worker.refuse_without_a_number()
+        announcer.refuse_without_a_number()
     assert str(refused.value).startswith(line)
     assert "\n" not in str(refused.value)
     with pytest.raises(NoInstance):
@@ -75,7 +75,7 @@ def test_other_designs_ask_for_no_number(settings: Settings) -> None:
     settings.CORE_INSTANCE_ID = settings.CORE_INSTANCE_TOTAL = None
     for name in set(STRATEGIES) - {"hash"}:
         settings.REFRESH_STRATEGY = name
-        instance_of_worker.refuse_without_a_number()
+        announcer.refuse_without_a_number()
 
 
 def test_the_settings_carry_the_instance() -> None:

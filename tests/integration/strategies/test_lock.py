@@ -1,5 +1,6 @@
 """The design with a lock: one instance works a cycle, and a lock that is lost ends it."""
 
+import threading
 import time
 
 import pytest
@@ -7,8 +8,8 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from executions.models import Execution
-from tasks.strategies.lock import hold
-from tests.integration.state import Pause, Redis, in_background
+from tasks.strategies.lock.cycle_lock import HeldLock
+from tests.integration.state import Pause, Redis, in_background, wait_until
 from tests.integration.strategies.situations import LOCK, marked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -23,12 +24,20 @@ def locking(settings: Settings) -> Settings:
     return settings
 
 
-def test_while_one_instance_works_a_cycle_the_others_wait_and_then_find_nothing(locking: Settings) -> None:
+def attempts(redis: Redis) -> int:
+    """How often a process has tried to take the lock, which is one SET."""
+    return int(redis.info("commandstats")["cmdstat_set"]["calls"])
+
+
+def test_while_one_instance_works_a_cycle_the_others_wait_and_then_find_nothing(
+    locking: Settings, redis: Redis
+) -> None:
     ids = marked(20)
     with Pause("one") as pause, in_background(strategy().cycle) as first:
         assert pause.reached.wait(20)
+        before = attempts(redis)
         with in_background(strategy().cycle) as second:
-            time.sleep(0.3)
+            wait_until(lambda: attempts(redis) > before + 1, "the second to try twice")
             assert set(Execution.objects.values_list("revision", flat=True)) == {0}
             pause.go_on.set()
             assert (first().succeeded, second().succeeded) == (20, 0)
@@ -40,8 +49,8 @@ def test_the_lock_is_renewed_for_as_long_as_the_cycle_runs(locking: Settings, re
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         assert pause.reached.wait(20)
         token = redis.get(LOCK)
-        for _ in range(15):  # three times its life
-            time.sleep(0.12)
+        for _ in range(15):
+            time.sleep(0.12)  # time must pass: in all, three times the 0.6 s after which an unrenewed lock ends
             assert redis.get(LOCK) == token is not None
             assert 0 < redis.pttl(LOCK) <= 600
         pause.go_on.set()
@@ -56,7 +65,7 @@ def test_who_holds_a_lock_that_is_anothers_by_now_stops_at_the_next_execution_an
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         assert pause.reached.wait(20)
         redis.set(LOCK, "another's")
-        time.sleep(0.3)  # a renewal has been refused by now
+        wait_until(lambda: all(one.name != "lock" for one in threading.enumerate()), "a refused renewal")
         pause.go_on.set()
         assert outcome().succeeded == 1
     assert redis.get(LOCK) == b"another's"
@@ -69,10 +78,10 @@ def test_a_lock_that_could_not_be_renewed_in_time_is_lost_before_redis_says_so(
 ) -> None:
     """Redis is out of reach, or this process was stopped: no renewal, and the time that was granted is over."""
     marked(5)
-    monkeypatch.setattr(hold.Hold, "renew_until", lambda *_: None)
+    monkeypatch.setattr(HeldLock, "renew_until", lambda *_: None)
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
         assert pause.reached.wait(20)
-        time.sleep(0.7)
+        time.sleep(0.7)  # time must pass: more than the 0.6 s that were granted, by this process's own clock
         pause.go_on.set()
         assert outcome().succeeded == 1
     assert strategy().backlog() == 4

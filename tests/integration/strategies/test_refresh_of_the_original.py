@@ -9,13 +9,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.designs import strategy
-from executions import points
+from executions import crash_points
 from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution, StatusChange, Task
 from executions.reports import Report, report
 from executions.status import Status
 from harbor_refresh.invariants import violations
-from tasks.strategies.one_by_one import OVERTAKEN, refresh_one, rolled_up
+from tasks.strategies.original_refresh import OVERTAKEN, refresh_one, roll_up
 from tests.integration.state import Pause, in_background
 from tests.integration.strategies.situations import marked, refuse
 
@@ -26,9 +26,9 @@ AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.mark.parametrize("name", Status.values)
 def test_one_status_alone_rolls_up_as_the_view_does(name: str) -> None:
-    assert rolled_up({name: 2}) == ("Running" if not Status(name).is_final else name)
-    assert rolled_up({name: 1, "Running": 1}) == "Running"
-    assert rolled_up({"Succeed": 3}) == "Success"
+    assert roll_up({name: 2}) == ("Running" if not Status(name).is_final else name)
+    assert roll_up({name: 1, "Running": 1}) == "Running"
+    assert roll_up({"Succeed": 3}) == "Success"
 
 
 def test_the_original_writes_a_revision_and_its_history_whether_anything_differs_or_not() -> None:
@@ -88,10 +88,10 @@ def killed_at_its_write(pk: int) -> None:
         if point == "written":
             raise Killed
 
-    points.visitors.append(die)
+    crash_points.handlers.append(die)
     with pytest.raises(Killed):
         refresh_one(pk)
-    points.visitors.remove(die)
+    crash_points.handlers.remove(die)
 
 
 def test_one_that_dies_before_its_last_statement_leaves_the_end_that_another_has_corrected() -> None:
@@ -123,7 +123,7 @@ def test_one_that_is_overtaken_five_times_fails_with_a_reason() -> None:
             refresh_one(pk)
             inside.it = False
 
-    points.visitors.append(overtake)
+    crash_points.handlers.append(overtake)
     assert refresh_one(pk).failed == {pk: OVERTAKEN}
     assert Execution.objects.get(pk=pk).revision == 5
 

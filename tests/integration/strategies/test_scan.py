@@ -27,7 +27,7 @@ def test_scan_reads_ten_keys_a_step_as_the_original_does(settings: Settings) -> 
     marked(300)
     client = connect(servers.redis.url, 2, tries=1)
     client.config_resetstat()
-    assert len(Scan().found()) == 300
+    assert len(Scan().find_marked()) == 300
     steps = client.info("commandstats")["cmdstat_scan"]["calls"]
     client.close()
     assert steps >= 15

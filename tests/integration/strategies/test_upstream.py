@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import strategy
-from executions import points
+from executions import crash_points
 from tasks.strategies import plain_set
 from tests.integration.strategies.situations import marked, refuse
 
@@ -22,7 +22,7 @@ def test_upstream_pops_a_hundred_at_a_time(settings: Settings) -> None:
         if point == "one":
             backlogs.append(plain_set.size())
 
-    points.visitors.append(look)
+    crash_points.handlers.append(look)
     strategy().cycle()
     assert sorted(set(backlogs), reverse=True) == [150, 50, 0]
     assert len(backlogs) == 250
@@ -33,7 +33,7 @@ def test_upstream_ends_a_cycle_that_only_meets_what_has_failed_in_it(settings: S
     ids = marked(3)
     refuse(ids[0])
     tried: list[int] = []
-    points.visitors.append(lambda point, at: tried.extend(at) if point == "one" else None)
+    crash_points.handlers.append(lambda point, at: tried.extend(at) if point == "one" else None)
     assert strategy().cycle().succeeded == 2
     assert tried.count(ids[0]) == 2
     assert strategy().backlog() == 1

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from executions.models import Quarantine
-from executions.quarantines import parole, quarantine, release
+from executions.quarantines import quarantine, release, release_expired
 from executions.reports import Report, report
 from tasks.conf import refresh_settings
 from tasks.pipeline.reconciliation import reconcile
@@ -82,7 +82,7 @@ def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
     assert ("paroled", {"execution_ids": [old.pk]}) in told
 
 
-@pytest.mark.parametrize("way", ["parole", "release"])
+@pytest.mark.parametrize("way", ["release_expired", "release"])
 def test_reconcile_finds_released_executions_whose_mark_redis_forgot(
     way: str, redis: Redis, settings: Settings
 ) -> None:
@@ -94,7 +94,7 @@ def test_reconcile_finds_released_executions_whose_mark_redis_forgot(
         assert release([execution.pk]) == [execution.pk]
     else:
         Quarantine.objects.update(at=AGES_AGO)
-        assert parole(timedelta(hours=1)) == [execution.pk]
+        assert release_expired(timedelta(hours=1)) == [execution.pk]
     redis.flushall()
     reconcile()
     assert marked(redis) == {member(execution)}

@@ -185,7 +185,7 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
 
     def run_overtaken(name: str, **values: Any) -> Any:
         nonlocal count
-        count += "holder" in values and name not in ("take_lease", "give_back_lease")
+        count += "holder" in values and name not in ("take_lease", "release_lease")
         if count == write and not after:
             at_once(lambda: Watermark.objects.update(holder="other"))
             after.update(at_once(state)[0])

@@ -15,7 +15,7 @@ from examples.simulation.queue_state import NotDrained, describe, wait_until_dra
 from examples.simulation.runners import Runners, create_executions
 from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
-from executions.management.output import Answer, Failed, Misused, absences_told, tell
+from executions.management.output import Answer, Failed, Misused, errors_in_one_line, print_answer
 from harbor_refresh.arguments import count
 
 MOST_TASKS = 1_000_000
@@ -76,12 +76,12 @@ class Command(BaseCommand):
         screen = Screen(quiet=options["json"])
         screen.say(f"Seed {seed}; repeat the same reports with --seed {seed}")
         try:
-            with absences_told():
+            with errors_in_one_line():
                 result = simulate(mix, options["rate"], options["timeout"], screen)
         except KeyboardInterrupt:
             raise Failed("interrupted; what has been reported stays.") from None
         answer = Answer(result.as_json(), render(result), result.complaint)
-        tell(answer, self.stdout, as_json=options["json"])
+        print_answer(answer, self.stdout, as_json=options["json"])
 
     def _demo(self, seed: int) -> None:
         ended = threading.Event()

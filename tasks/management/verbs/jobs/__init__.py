@@ -1,1 +1,1 @@
-"""What `manage.py refresh_jobs` can do, one verb a module (management/family.py)."""
+"""The verbs of `manage.py refresh_jobs`, one a module."""

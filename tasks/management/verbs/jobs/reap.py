@@ -1,4 +1,4 @@
-"""A pass of the reaper, now: compare the jobs in progress with what has landed, and settle what differs."""
+"""Run a pass of the reaper now: compare the jobs in progress with the database, and settle what differs."""
 
 from dataclasses import asdict
 from typing import Any

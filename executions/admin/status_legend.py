@@ -1,21 +1,21 @@
-"""The legend above the lists: what each status means. A click on a status shows the rows that have it."""
+"""The legend above the lists: the meaning of each status. A click on a status filters the list by it."""
 
 from typing import Any
 
 from django.http import HttpRequest
 
-from executions.admin.cells import status_label
+from executions.admin.formatters import status_label
 from executions.status import Status
 
-PARAMETER = "status__exact"
+STATUS_PARAMETER = "status__exact"
 
-OF_EXECUTIONS = {
+EXECUTION_MEANINGS = {
     Status.RUNNING: "a task is not finished",
     Status.ERROR: "all finished, a task failed",
     Status.STOPPED: "none failed, a task was stopped",
     Status.SUCCESS: "every task succeeded",
 }
-OF_TASKS = {
+TASK_MEANINGS = {
     Status.PENDING: "waits for a runner",
     Status.SCHEDULED: "given to a runner",
     Status.RUNNING: "at work",
@@ -25,16 +25,16 @@ OF_TASKS = {
 }
 
 
-def legend(request: HttpRequest, meanings: dict[Status, str]) -> dict[str, Any]:
-    chosen = request.GET.get(PARAMETER)
+def legend_context(request: HttpRequest, meanings: dict[Status, str]) -> dict[str, Any]:
+    chosen = request.GET.get(STATUS_PARAMETER)
     entries = []
     for status, meaning in meanings.items():
         query = request.GET.copy()
         query.pop("p", None)
         if status == chosen:
-            del query[PARAMETER]
+            del query[STATUS_PARAMETER]
         else:
-            query[PARAMETER] = status
+            query[STATUS_PARAMETER] = status
         entries.append(
             {
                 "label": status_label(status, href=f"?{query.urlencode()}"),

@@ -1,13 +1,13 @@
-"""mark_done, mark_error: an execution without tasks is ended by hand, once."""
+"""finish_as_success, finish_as_error: set the status of an execution without tasks by hand, once."""
 
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from executions.by_hand import mark_done, mark_error
 from executions.creation import NewExecution, create
 from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
+from executions.manual_status import finish_as_error, finish_as_success
 from executions.models import Execution, StatusChange
 from executions.stops import stop
 from tests.integration.state import rows
@@ -16,7 +16,7 @@ from tests.integration.usecases.situations import AGES_AGO, made, status_of
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-@pytest.mark.parametrize(("verb", "status"), [(mark_done, "Success"), (mark_error, "Error")])
+@pytest.mark.parametrize(("verb", "status"), [(finish_as_success, "Success"), (finish_as_error, "Error")])
 def test_an_execution_without_tasks_ends_by_hand_once_and_the_history_records_it(verb: Any, status: str) -> None:
     execution = create(NewExecution("TEST"))
     verb(execution.pk, "because")
@@ -29,7 +29,7 @@ def test_an_execution_without_tasks_ends_by_hand_once_and_the_history_records_it
     assert execution.end_time is not None
     before = (rows(Execution), rows(StatusChange))
     with pytest.raises(AlreadyFinal, match=f"execution {execution.pk} is {status} already"):
-        mark_error(execution.pk)
+        finish_as_error(execution.pk)
     assert (rows(Execution), rows(StatusChange)) == before
     steps = execution.history.values_list("revision", "from_status", "to_status")
     assert list(steps) == [(1, "Running", status)]
@@ -39,12 +39,12 @@ def test_an_execution_with_tasks_cannot_be_set_by_hand() -> None:
     execution, _ = made()
     before = rows(Execution)
     with pytest.raises(HasTasks, match=f"execution {execution.pk} has tasks"):
-        mark_done(execution.pk)
+        finish_as_success(execution.pk)
     assert rows(Execution) == before
 
 
 def test_what_does_not_exist_cannot_be_set_or_stopped() -> None:
-    for verb in (mark_done, mark_error, stop):
+    for verb in (finish_as_success, finish_as_error, stop):
         with pytest.raises(NoSuchExecution, match="there is no execution 99"):
             verb(99)
 
@@ -55,6 +55,6 @@ def test_a_status_of_an_old_release_is_final_and_cannot_be_set_by_hand() -> None
         cursor.execute("ALTER TABLE execution DROP CONSTRAINT execution_ends_when_final")
     execution = Execution.objects.create(vendor_type="TEST", status="Succeed", end_time=AGES_AGO)
     with pytest.raises(AlreadyFinal):
-        mark_error(execution.pk)
+        finish_as_error(execution.pk)
     assert stop(execution.pk) == 0
     assert status_of(execution) == "Succeed"

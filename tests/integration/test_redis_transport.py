@@ -10,7 +10,7 @@ import pytest
 from kombu import Connection, Consumer, Queue
 from kombu.exceptions import OperationalError
 
-from harbor_refresh import broker
+from harbor_refresh import redis_transport
 from harbor_refresh.local.redis import EmbeddedRedis
 from tasks.queue.connection import NotServing, WrongServer
 from tests.integration.state import Redis, wait_until
@@ -33,16 +33,16 @@ def operator(server: EmbeddedRedis) -> Iterator[Redis]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept() -> Iterator[None]:
-    broker._taken.clear()
+    redis_transport.unrecorded.clear()
     yield
-    broker._taken.clear()
+    redis_transport.unrecorded.clear()
 
 
 class Reader:
     """Reads the queue as a worker does: one connection after the other, with acknowledgement."""
 
     def __init__(self, url: str) -> None:
-        self.connection = Connection(url, transport=broker.Transport)
+        self.connection = Connection(url, transport=redis_transport.Transport)
         self.bodies: list[Any] = []
 
     def begin(self) -> None:
@@ -93,15 +93,15 @@ def test_a_taken_message_that_could_not_be_recorded_is_put_back_when_redis_takes
     reader.begin()
     reader.read()
     assert sorted(reader.bodies) == ["one", "two"]
-    assert (operator.llen(QUEUE), operator.hlen("unacked"), len(broker._taken)) == (0, 0, 0)
+    assert (operator.llen(QUEUE), operator.hlen("unacked"), len(redis_transport.unrecorded)) == (0, 0, 0)
 
 
 def test_children_do_not_put_back_messages_that_their_parent_took() -> None:
-    broker._taken.append((QUEUE, {}))
+    redis_transport.unrecorded.append((QUEUE, {}))
     if (child := os.fork()) == 0:
-        os._exit(len(broker._taken))
+        os._exit(len(redis_transport.unrecorded))
     assert os.waitpid(child, 0)[1] == 0
-    assert len(broker._taken) == 1
+    assert len(redis_transport.unrecorded) == 1
 
 
 def test_messages_that_cannot_be_put_back_when_the_connection_closes_come_back_later(
@@ -182,7 +182,7 @@ def test_a_publisher_whose_server_was_demoted_fails_once(
         wait_until(lambda: other.info("replication")["master_link_status"] == "up", "the replica")
         proxy = Proxy(server.port)
         address = f"redis://127.0.0.1:{proxy.port}/0"
-        with Connection(address, transport=broker.Transport) as connection:
+        with Connection(address, transport=redis_transport.Transport) as connection:
             producer = connection.Producer()
             producer.publish("one", routing_key=QUEUE)
             other.replicaof("NO", "ONE")

@@ -1,6 +1,6 @@
-"""Signals of the pipeline and of jobs in, log lines out.
+"""Write a log line for each signal of the pipeline and of jobs.
 
-Operators grep for these lines; docs/operations.md lists them. Their words do not change.
+Operators grep for these lines and docs/operations.md lists them, so their words do not change.
 """
 
 import logging
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from executions.narrator import SHOWN, listen
+from executions.execution_log import SHOWN, connect_each
 from tasks import signals
 
 if TYPE_CHECKING:
@@ -107,5 +107,5 @@ def on_lock_lost(**_: Any) -> None:
     log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
 
 
-def begin() -> None:
-    listen(globals().items(), vars(signals), "tasks")
+def connect() -> None:
+    connect_each(globals().items(), vars(signals), __name__)

@@ -1,7 +1,7 @@
-"""The lock of the `lock` design: one instance works a cycle, the others wait.
+"""The lock of the `lock` design: one instance works a cycle, the other instances wait.
 
-Taken by one atomic command, with an end; freed only by its owner; renewed by a thread for as long as the
-cycle runs. docs/strategies.md tells what the original's lock did instead, and what came of it.
+One atomic command takes it, with an end. Only its owner frees it. A thread renews it while the cycle runs.
+docs/strategies.md describes the original's lock and its faults.
 """
 
 import threading
@@ -17,11 +17,11 @@ from tasks.queue.connection import redis_errors_translated, single
 from tasks.queue.keys import Keys
 
 
-class Hold:
-    """A lock that is ours until `expires`, by this process's own clock, which stops for nobody.
+class HeldLock:
+    """A lock that is ours until `expires`, by this process's own monotonic clock.
 
-    Counted from before the command that granted the time was sent: Redis lets go later than we do, never
-    earlier. So a process that slept through its time knows it at the next look, before its thread does.
+    The time counts from before the command that granted it was sent, so it ends here before it ends in Redis. A
+    process that slept through its time notices at its next check, before its renewing thread does.
     """
 
     def __init__(self, lock: Lock, ttl: float) -> None:
@@ -34,7 +34,7 @@ class Hold:
         return monotonic() < self._expires
 
     def renew(self) -> None:
-        """Redis out of reach is no loss yet: the time that was granted is still ours."""
+        """Renew the lock. If Redis cannot be reached, it stays ours for the time that was granted."""
         asked = monotonic()
         try:
             self._lock.extend(self._ttl, replace_ttl=True)
@@ -51,29 +51,30 @@ class Hold:
 
 
 @contextmanager
-def cycle_lock() -> Iterator[Hold | None]:
-    """Wait for the lock and hold it. None if others held it for a whole interval: the next tick is there.
+def cycle_lock() -> Iterator[HeldLock | None]:
+    """Wait for the lock and hold it. Yield None after waiting for an interval, because then the next tick
+    comes.
 
     What if the process dies: the lock ends REFRESH_NODE_TTL_SECONDS after its last renewal. What if it was
-    lost: nothing is freed, for it is another's by now.
+    lost: it is not freed, because another instance may hold it by now.
     """
     conf = refresh_settings()
-    # thread_local=False: the thread that renews it must see the token of the one that took it
+    # thread_local=False: the renewing thread must see the token of the thread that took the lock
     lock = Lock(single(), Keys(conf.key_prefix).lock, timeout=conf.node_ttl, thread_local=False)
     with redis_errors_translated():
         taken = lock.acquire(blocking_timeout=max(conf.interval, 0))
     if not taken:
         yield None
         return
-    hold = Hold(lock, conf.node_ttl)
-    hold.renew()
+    held = HeldLock(lock, conf.node_ttl)
+    held.renew()
     done = threading.Event()
-    keeper = threading.Thread(target=hold.renew_until, args=(done, conf.heartbeat), name="lock", daemon=True)
-    keeper.start()
+    renewer = threading.Thread(target=held.renew_until, args=(done, conf.heartbeat), name="lock", daemon=True)
+    renewer.start()
     try:
-        yield hold
+        yield held
     finally:
         done.set()
-        keeper.join()
+        renewer.join()
         with suppress(LockError, RedisError):
             lock.release()

@@ -1,6 +1,6 @@
-"""Turn the signals of executions into log lines. No other module of this app writes a log.
+"""Write a log line for each signal of executions. No other module of this app writes a log.
 
-Operators grep for these lines; docs/operations.md lists them. Their words do not change.
+Operators grep for these lines and docs/operations.md lists them, so their words do not change.
 """
 
 import logging
@@ -55,12 +55,12 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
         log.warning("Refused %d more reports of that batch", len(refusals) - SHOWN)
 
 
-def begin() -> None:
-    listen(globals().items(), vars(signals), "executions")
+def connect() -> None:
+    connect_each(globals().items(), vars(signals), __name__)
 
 
-def listen(functions: Iterable[tuple[str, Any]], signals: dict[str, Signal], app: str) -> None:
-    """Connect each `on_NAME` to the signal NAME."""
-    for name, tell in list(functions):
+def connect_each(functions: Iterable[tuple[str, Any]], signals: dict[str, Signal], module: str) -> None:
+    """Connect each function `on_NAME` to the signal NAME."""
+    for name, write in list(functions):
         if name.startswith("on_"):
-            signals[name.removeprefix("on_")].connect(tell, dispatch_uid=f"{app}.narrator.{name}")
+            signals[name.removeprefix("on_")].connect(write, dispatch_uid=f"{module}.{name}")

@@ -1,7 +1,7 @@
-"""With REFRESH_STRATEGY=hash: which instance this worker is, announced by its main process.
+"""Announce the instance number of this worker, from its main process, with REFRESH_STRATEGY=hash.
 
-A worker that cannot know its number, or whose number another live worker has, does not start. What is seen
-to be wrong later is told in the log, once until it changes.
+A worker does not start if it has no number, or if another live worker has the same number. Faults that are seen
+later are logged, once until they change.
 """
 
 import logging
@@ -23,29 +23,29 @@ _stop = threading.Event()
 _announcer: threading.Thread | None = None
 
 
-def is_wanted() -> bool:
+def is_enabled() -> bool:
     return refresh_settings().strategy == "hash" and not refresh_settings().in_process
 
 
 def refuse_without_a_number(**_: Any) -> None:
-    """Before the worker starts anything. A predecessor that was killed is forgotten after
-    REFRESH_NODE_TTL_SECONDS, so one that beats for longer is alive."""
-    if not is_wanted():
+    """End the worker before it starts, if it cannot have its number. A killed predecessor is removed after
+    REFRESH_NODE_TTL_SECONDS, so a node that announces the number for longer than that is alive."""
+    if not is_enabled():
         return
     try:
         instance = this_instance()
-        _take(instance)
+        _take_number(instance)
     except NoInstance as exc:
         raise SystemExit(str(exc)) from None
-    except QueueUnavailable as exc:  # no reason not to start: the broker is waited for, too
-        _tell_silent(exc)
+    except QueueUnavailable as exc:  # the worker starts, because it waits for the broker as well
+        _log_silence(exc)
 
 
-def _take(instance: Instance) -> None:
+def _take_number(instance: Instance) -> None:
     conf = refresh_settings()
     deadline = time.monotonic() + conf.node_ttl + conf.heartbeat
     while True:
-        seen = announcements.announce(instance.number, this_node.name, yields=True)
+        seen = announcements.announce(instance.number, this_node.name, if_free=True)
         holders = [node for node in seen.get(instance.number, []) if node != this_node.name]
         if not holders:
             return
@@ -58,9 +58,9 @@ def _take(instance: Instance) -> None:
 
 
 def start(**_: Any) -> None:
-    """Once the pool is up: its processes are not born into the middle of a thread."""
+    """Start the thread when the pool is up, because its processes must not be forked while the thread runs."""
     global _announcer  # noqa: PLW0603
-    if is_wanted():
+    if is_enabled():
         _stop.clear()
         _announcer = threading.Thread(
             target=announce_until_stopped, args=(this_instance(),), name="instance", daemon=True
@@ -71,13 +71,13 @@ def start(**_: Any) -> None:
 def announce_until_stopped(instance: Instance) -> None:
     conf = refresh_settings()
     silent = False
-    told = Told(instance.total, conf.node_ttl)
+    faults = FaultLog(instance.total, conf.node_ttl)
     while True:
         try:
-            told.tell(announcements.announce(instance.number, this_node.name))
+            faults.update(announcements.announce(instance.number, this_node.name))
         except QueueUnavailable as exc:
             if not silent:
-                _tell_silent(exc)
+                _log_silence(exc)
             silent = True
         else:
             silent = False
@@ -85,18 +85,18 @@ def announce_until_stopped(instance: Instance) -> None:
             return
 
 
-class Told:
-    """What is wrong with the instances, told once until it changes. A number that is missing is given the
-    time in which a worker is restarted."""
+class FaultLog:
+    """Log doubled and missing numbers, once until they change. A missing number is logged only after `patience`
+    seconds, in which a worker can be restarted."""
 
     def __init__(self, total: int, patience: float) -> None:
         self._total = total
         self._patience = patience
         self._doubled: announcements.Announced = {}
         self._missing: list[int] = []
-        self._whole_at = time.monotonic()
+        self._complete_at = time.monotonic()
 
-    def tell(self, seen: announcements.Announced) -> None:
+    def update(self, seen: announcements.Announced) -> None:
         doubled = announcements.doubled(seen)
         for number, nodes in doubled.items():
             if self._doubled.get(number) != nodes:
@@ -106,8 +106,8 @@ class Told:
         self._doubled = doubled
         missing = announcements.unannounced(seen, self._total)
         if not missing:
-            self._whole_at = time.monotonic()
-        elif missing == self._missing or time.monotonic() - self._whole_at < self._patience:
+            self._complete_at = time.monotonic()
+        elif missing == self._missing or time.monotonic() - self._complete_at < self._patience:
             return
         else:
             numbers = ", ".join(map(str, missing))
@@ -116,9 +116,9 @@ class Told:
 
 
 def stop(**_: Any) -> None:
-    """A successor need not wait for our silence. A sign of life that is under way comes first: it would undo
-    the withdrawal."""
-    if not is_wanted():
+    """Withdraw the number, so that a successor need not wait until this node counts as dead. Wait for a running
+    announcement first, because it would undo the withdrawal."""
+    if not is_enabled():
         return
     _stop.set()
     if _announcer is not None:
@@ -126,10 +126,10 @@ def stop(**_: Any) -> None:
     try:
         announcements.withdraw(this_instance().number, this_node.name)
     except QueueUnavailable as exc:
-        _tell_silent(exc)
+        _log_silence(exc)
 
 
-def _tell_silent(reason: Exception) -> None:
+def _log_silence(reason: Exception) -> None:
     log.warning("%s cannot announce its CORE_INSTANCE_ID: %s", this_node.name, reason)
 
 

@@ -23,7 +23,7 @@ COLOURS: dict[str, str] = {
 }
 NOTHING = "-"
 #: The parameter that narrows the list of jobs to those of one execution.
-OF_ONE_EXECUTION = "task__execution__id__exact"
+EXECUTION_PARAMETER = "task__execution__id__exact"
 UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
@@ -96,7 +96,7 @@ def moment(at: datetime | None) -> str | SafeString:
     )
 
 
-def took(begin: datetime | None, end: datetime | None) -> str | SafeString:
+def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
     """The time from begin to end, or until now if there is no end yet."""
     if begin is None:
         return NOTHING

@@ -1,4 +1,4 @@
-"""What the jobs do at this moment, and what has been done for them: reads the record of each job in progress."""
+"""Count the jobs in progress, from the record of each, and show the totals of reaper and recovery."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from executions.status import Status
 from tasks.jobs.overview.inspection import Inspection, inspect
 from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
 
-HELP = "how many jobs are in progress, where they run, what waits, and what reaper and recovery did"
+HELP = "count the jobs in progress and those that wait; show where they run, and what reaper and recovery did"
 
 SHOWN = 50
 STATUSES = {
@@ -57,10 +57,10 @@ def answer(options: dict[str, Any]) -> Answer:
 def _jobs(seen: Inspection) -> list[tuple[str, int, str]]:
     return [
         *((status.lower(), seen.statuses[status], meaning) for status, meaning in STATUSES.items()),
-        ("not landed", seen.undelivered, "of these, the database does not know their last turn"),
+        ("not landed", seen.undelivered, "of these, their last status is not in the database yet"),
         ("unsent", seen.unsent, "recorded, and their message is still to be sent"),
         ("in chains", seen.in_chains, "wait for the job before them"),
-        ("unreadable", seen.unreadable, "records nobody can read; the reaper drops them"),
+        ("unreadable", seen.unreadable, "records that cannot be read; the reaper drops them"),
     ]
 
 

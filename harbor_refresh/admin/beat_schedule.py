@@ -14,7 +14,7 @@ from django_celery_beat.models import (
 )
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from executions.admin.looks import ModelAdmin
+from executions.admin.unfold_api import ModelAdmin
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
 

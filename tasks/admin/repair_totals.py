@@ -1,21 +1,21 @@
-"""What reaper and recovery did, in all, over the list of jobs."""
+"""The totals of reaper and recovery, shown above the list of jobs."""
 
 from typing import Any
 
-from executions.admin.cells import moment
+from executions.admin.formatters import moment
 from executions.errors import QueueUnavailable
 from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
 
 
-def passes() -> dict[str, Any]:
+def repair_totals() -> dict[str, Any]:
     try:
         found = counted()
     except QueueUnavailable as exc:
-        return {"passes_unknown": str(exc)}
+        return {"repair_totals_error": str(exc)}
     kinds = (("reaper", "Reaper", found.reaper), ("recovery", "Recovery", found.recovery))
     return {
-        "passes": [{"title": title, **_shown(kind, one)} for kind, title, one in kinds],
-        "passes_since": found.since,
+        "repair_totals": [{"title": title, **_shown(kind, one)} for kind, title, one in kinds],
+        "repair_totals_since": found.since,
     }
 
 

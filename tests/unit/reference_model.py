@@ -1,8 +1,8 @@
 """The rules of status, rollup and reports in plain Python.
 
-Written from docs/DESIGN and not from the SQL, one thing at a time and slowly, so that the two can be
-compared. Two rules the design leaves open are fixed here: a task that never ran starts with the first
-report that says Running or final; a message stays until another one comes, a new run begins, or the task succeeds.
+Written from the contract and not from the SQL, one report at a time, so that tests can compare the two. It
+fixes two rules that the contract leaves open: a task that never ran starts with the first report that is
+Running or final; a message stays until another comes, a new run begins, or the task succeeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ def is_final(status: str) -> bool:
 
 
 @dataclass(frozen=True)
-class OracleTask:
+class ReferenceTask:
     status: str = "Pending"
     status_code: int = 0
     status_revision: int = 0
@@ -29,18 +29,18 @@ class OracleTask:
     end_time: datetime | None = None
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> "OracleTask":
+    def from_row(cls, row: Mapping[str, Any]) -> "ReferenceTask":
         return cls(**{name: row[name] for name in cls.__dataclass_fields__})
 
 
-def changes(task: OracleTask, status: str, revision: int) -> bool:
+def changes(task: ReferenceTask, status: str, revision: int) -> bool:
     """A report changes a task only if its revision is newer, or equal with a higher code."""
     if revision > task.status_revision:
         return True
     return revision == task.status_revision and CODE[status] > task.status_code
 
 
-def reported(task: OracleTask, status: str, revision: int, message: str | None, now: datetime) -> OracleTask:
+def reported(task: ReferenceTask, status: str, revision: int, message: str | None, now: datetime) -> ReferenceTask:
     """The task after a report."""
     if not changes(task, status, revision):
         return task

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from executions.admin.looks import action
-from executions.admin.search import number
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import action
 
 if TYPE_CHECKING:
-    from executions.admin.looks import Decorator
+    from executions.admin.unfold_api import Decorator
 
 
-def asks_first(description: str, explanation: str, *, icon: str, url_path: str, submit: str) -> "Decorator":
+def confirmed_action(description: str, explanation: str, *, icon: str, url_path: str, submit: str) -> "Decorator":
     """Decorate a method of ExecutionAdmin that takes the form and the id. It is shown to users who may change
     executions."""
     asks = action(
@@ -30,7 +30,7 @@ def asks_first(description: str, explanation: str, *, icon: str, url_path: str, 
 
         @wraps(asked)
         def answer(admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-            if number(object_id) is None:
+            if parse_id(object_id) is None:
                 raise Http404(f"no execution has the id {object_id!r}")
             response: HttpResponse = asked(admin, request, object_id=object_id)
             return response
@@ -40,6 +40,6 @@ def asks_first(description: str, explanation: str, *, icon: str, url_path: str, 
     return decorate
 
 
-def page_again(object_id: str) -> HttpResponse:
+def redirect_to_execution(object_id: str) -> HttpResponse:
     url = reverse("admin:harbor_executions_execution_change", args=[object_id])
     return HttpResponse(headers={"HX-Redirect": url})

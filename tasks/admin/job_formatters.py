@@ -1,4 +1,4 @@
-"""How a job looks: which attempt it is at, whom it waits for, what it was given, what Redis knows of it now."""
+"""Render a job: its attempt, the job it waits for, its arguments, and what Redis knows of it now."""
 
 import json
 from typing import Any
@@ -8,24 +8,24 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.cells import NOTHING, OF_ONE_EXECUTION, duration, label, status_label, task_link
+from executions.admin.formatters import EXECUTION_PARAMETER, NOTHING, duration, label, status_label, task_link
 from executions.status import Status, is_final
 from tasks.jobs.overview.inspection import JobInspection
 from tasks.jobs.records.attachments import RESULT
 from tasks.models.job import Job
 
-#: JSON is shown in one line up to so many characters.
+#: JSON of at most so many characters is shown in one line.
 LINE = 36
 
 
 def attempt(job: Job) -> SafeString:
-    """The one it is at: waits for, runs, or has ended with. A revision is one more."""
+    """Show the number of the attempt that waits, runs or has ended, and how many there may be."""
     now = min(job.task.run_count - job.runs_before + 1, job.max_attempts)
     return format_html('<span class="whitespace-nowrap">{} of {}</span>', now, job.max_attempts)
 
 
 def waits_for(job: Job) -> SafeString | str:
-    """The job before it in its chain, while that has not succeeded."""
+    """Show the job before it in its chain, until that has succeeded."""
     before = job.follows.task if job.follows else None
     if before is None or is_final(job.task.status) or before.status == Status.SUCCESS:
         return NOTHING
@@ -51,12 +51,12 @@ def node_label(seen: JobInspection) -> SafeString | str:
         return f"No node: it is {record.status}"
     if seen.is_alive:
         return record.node
-    silent = label("Silent", "danger", title="It is given back within seconds")
+    silent = label("Silent", "danger", title="Its job is recovered within seconds")
     return format_html('<span class="inline-flex gap-2 items-center">{} {}</span>', record.node, silent)
 
 
 def heard(seen: JobInspection) -> str:
-    """When, and what it said. What it hands on in its chain is no message."""
+    """Show when it last reported, and its message. A result for the next job of its chain is no message."""
     message = "" if seen.record.message.startswith(RESULT) else seen.record.message
     seconds = round(abs(seen.ago))
     when = f"{duration(seconds)} ago" if seen.ago >= 0 else f"to run in {duration(seconds)}"
@@ -64,4 +64,4 @@ def heard(seen: JobInspection) -> str:
 
 
 def jobs_url(execution_id: int) -> str:
-    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({OF_ONE_EXECUTION: execution_id})}"
+    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({EXECUTION_PARAMETER: execution_id})}"

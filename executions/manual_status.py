@@ -8,15 +8,15 @@ from executions.models import Execution
 from executions.status import Status, is_final
 
 
-def mark_done(execution_id: int, message: str = "") -> None:
-    set_by_hand(execution_id, Status.SUCCESS, message)
+def finish_as_success(execution_id: int, message: str = "") -> None:
+    finish(execution_id, Status.SUCCESS, message)
 
 
-def mark_error(execution_id: int, message: str = "") -> None:
-    set_by_hand(execution_id, Status.ERROR, message)
+def finish_as_error(execution_id: int, message: str = "") -> None:
+    finish(execution_id, Status.ERROR, message)
 
 
-def set_by_hand(execution_id: int, status: Status, message: str) -> None:
+def finish(execution_id: int, status: Status, message: str) -> None:
     """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
     with transaction.atomic():
         execution = Execution.objects.select_for_update().filter(pk=execution_id).first()
@@ -29,4 +29,4 @@ def set_by_hand(execution_id: int, status: Status, message: str) -> None:
             )
         if is_final(execution.status):
             raise AlreadyFinal(f"execution {execution_id} is {execution.status} already")
-        run("set_by_hand", execution_id=execution_id, status=str(status), message=message)
+        run("finish_execution", execution_id=execution_id, status=str(status), message=message)

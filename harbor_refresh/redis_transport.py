@@ -4,9 +4,10 @@
    channel. If the connection is closed by then, kombu 5.7 reads the host name of None. The AttributeError is no
    connection error, so the worker would end. The transport raises a connection error instead: the worker
    reconnects, and the messages come back after the visibility timeout.
-2. A server that does not serve (a replica, or a server that refuses writes) answers with an error that kombu does
-   not treat as a connection error, so the worker would end. The transport treats it as one, and connects only to
-   a server that takes writes. Until then the worker tries again with Celery's back-off.
+2. A server that does not serve (a replica, or a server that refuses writes) answers with an error that kombu
+   does
+   not treat as a connection error, so the worker would end. The transport treats it as one, and connects only
+   to a server that takes writes. Until then the worker tries again with Celery's back-off.
 3. Redis removes a message from its list before the worker can record it as unacknowledged. If Redis refuses the
    record, the message would be lost. The process keeps it and puts it back over its next connection.
 4. A message whose acknowledgement is refused would count as in progress, and a worker with enough of them would
@@ -25,10 +26,10 @@ from tasks.queue.connection import NotServing, WaryConnection, WarySSLConnection
 #: A list that never exists. A push to it changes nothing, and is refused when writes are refused.
 NO_LIST = "harbor_refresh.none"
 
-#: Messages that the process took from a queue and could not record, with the name of their queue. They belong to
-#: that process, not to its children.
-_taken: deque[tuple[str, dict[str, Any]]] = deque()
-os.register_at_fork(after_in_child=_taken.clear)
+#: Messages that the process took from a queue and could not record, with the name of their queue. They belong
+#: to that process, not to its children.
+unrecorded: deque[tuple[str, dict[str, Any]]] = deque()
+os.register_at_fork(after_in_child=unrecorded.clear)
 
 
 class Unrecorded(Exception):
@@ -70,15 +71,16 @@ class Channel(redis.Channel):
     def put_back(self) -> None:
         """Put the taken messages back. If the server takes no writes, raise, even if there are none."""
         self.client.lpushx(NO_LIST, "")
-        while _taken:
-            queue, message = _taken[0]
+        while unrecorded:
+            queue, message = unrecorded[0]
             self._put(queue, message)
-            _taken.popleft()
+            unrecorded.popleft()
 
 
 class Transport(redis.Transport):
     Channel = Channel
-    # OperationalError, into which kombu turns an error while it connects, is one too; else a starting worker ends
+    # OperationalError, into which kombu turns an error while it connects, is one too; else a starting worker
+    # ends
     connection_errors = (*redis.Transport.connection_errors, NotServing, OperationalError)
 
     def establish_connection(self) -> Any:
@@ -94,11 +96,11 @@ class Transport(redis.Transport):
         try:
             super()._deliver(message, queue)
         except Unrecorded as exc:
-            _taken.append((queue, message))
+            unrecorded.append((queue, message))
             raise (exc.__cause__ or exc) from None
 
 
-def mend() -> None:
+def register_transport() -> None:
     """Make `redis://` and `rediss://` mean the mended transport."""
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"

@@ -1,4 +1,4 @@
-"""What the queue looks like at this moment; cheap at any size."""
+"""Show the state of the queue. This is cheap at any size."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tasks.queue import execution_queue
 from tasks.strategies import older_strategy
 from tasks.strategies.hash import announcements
 
-HELP = "how many executions wait, are in flight, failed before, and who is alive"
+HELP = "count the executions that wait, are in flight or failed before; list the live nodes"
 
 
 def arguments(parser: CommandParser) -> None:
@@ -40,35 +40,35 @@ def answer(options: dict[str, Any]) -> Answer:
         (
             "live nodes",
             len(stats.nodes),
-            ", ".join(stats.nodes) or "no worker gives a sign of life",
+            ", ".join(stats.nodes) or "no worker sends a heartbeat",
         ),
     ]
     shown = [table(("", "count", ""), rows)]
     notes = []
     if stats.pause_ms:
-        notes.append(f"Nobody claims for {stats.pause_ms} ms more: the database was away.")
+        notes.append(f"No node claims for {stats.pause_ms} ms more, because the database was away.")
     if refresh_settings().in_process:
-        notes.append("The interval is 0 or less: whoever reports refreshes, the queue is not used.")
+        notes.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
     if older:
         notes.append(f"The strategy is {refresh_settings().strategy}.")
     if refresh_settings().strategy == "hash":
-        data["instances"], told = _instances()
-        notes += told
+        data["instances"], of_instances = _instances()
+        notes += of_instances
     return Answer(data, [*shown, *notes])
 
 
 def _instances() -> tuple[dict[str, Any], list[str]]:
-    """Who announces which CORE_INSTANCE_ID, and what is wrong with that. The total is that of this
-    command's environment; without one there is no telling who is missing."""
+    """Show which node announces which CORE_INSTANCE_ID, and which are doubled or missing. The total comes from
+    the environment of this command; without it, no number is known to be missing."""
     seen = announcements.announced()
     total = refresh_settings().instance_total
     doubled = announcements.doubled(seen)
     missing = announcements.unannounced(seen, total or 0)
     notes = [f"Instance {number} of {total or '?'}: {', '.join(nodes)}" for number, nodes in sorted(seen.items())]
-    notes += [f"CORE_INSTANCE_ID {one} is announced twice: what it does is done twice." for one in doubled]
+    notes += [f"CORE_INSTANCE_ID {one} is announced by several workers: they do the same work." for one in doubled]
     if missing:
         numbers = ", ".join(map(str, missing))
-        notes.append(f"Nobody announces CORE_INSTANCE_ID {numbers}: the executions that fall to it wait.")
+        notes.append(f"No worker announces CORE_INSTANCE_ID {numbers}: its executions wait.")
     data = {
         "total": total,
         "announced": {str(number): nodes for number, nodes in sorted(seen.items())},

@@ -1,4 +1,4 @@
-"""The narrator has a line for everything that happens, and the lines operators grep for never change."""
+"""Each signal has its log line, and the lines that operators grep for never change."""
 
 import logging
 from datetime import UTC, datetime
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.dispatch import Signal
 
-from executions import narrator as of_executions
+from executions import execution_log
 from executions import signals as signals_of_executions
 from executions.reports import Refusal, Report
 from executions.rollup import Refreshed
-from tasks import narrator, signals
+from tasks import pipeline_log, signals
 from tasks.jobs.repair.job_recovery import Recovered
 from tasks.jobs.repair.reaper import Reaped
 from tasks.pipeline.lease import Held
@@ -31,7 +31,9 @@ def test_every_signal_has_its_line_and_every_line_its_signal() -> None:
     news = {
         name for name, one in {**vars(signals_of_executions), **vars(signals)}.items() if isinstance(one, Signal)
     }
-    told = [name.removeprefix("on_") for name in (*vars(of_executions), *vars(narrator)) if name.startswith("on_")]
+    told = [
+        name.removeprefix("on_") for name in (*vars(execution_log), *vars(pipeline_log)) if name.startswith("on_")
+    ]
     assert sorted(told) == sorted(news)
 
 
@@ -43,8 +45,8 @@ def test_the_table_of_signals_lists_every_signal() -> None:
 
 
 def test_connecting_twice_logs_everything_once(caplog: pytest.LogCaptureFixture) -> None:
-    narrator.begin()
-    narrator.begin()
+    pipeline_log.connect()
+    pipeline_log.connect()
     assert len(lines(caplog, signals.claimed, count=1)) == 1
 
 
@@ -67,7 +69,7 @@ def test_failures_are_logged_with_their_reason_but_not_a_thousand_times(
     told = lines(caplog, signals.refreshed, outcome=outcome)
     assert told[0] == ("INFO", "Refresh outdate execution status done, 1 succeed, 1000 failed")
     assert told[1] == ("WARNING", "Execution 1 could not be refreshed: cursed")
-    assert len(told) == 1 + narrator.SHOWN
+    assert len(told) == 1 + pipeline_log.SHOWN
 
 
 def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,6 @@
-"""Named points in the life of a change, where a fault test may end the process.
+"""Named points in the refresh of an execution, where a fault test may end the process.
 
-In production there is no visitor, so a point costs one look into an empty list.
+In production no handler is registered, so a point costs one look into an empty list.
 
 | point       | where                                                                  |
 | ----------- | ---------------------------------------------------------------------- |
@@ -16,8 +16,8 @@ In production there is no visitor, so a point costs one look into an empty list.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-Visitor = Callable[[str, Sequence[int]], None]
-visitors: list[Visitor] = []
+Handler = Callable[[str, Sequence[int]], None]
+handlers: list[Handler] = []
 
 
 class HasIds(Protocol):
@@ -25,7 +25,7 @@ class HasIds(Protocol):
     def ids(self) -> Sequence[int]: ...
 
 
-def reach(point: str, whom: Sequence[int] | HasIds) -> None:
-    """Call the visitors. `ids` are read only if there is a visitor, because a claim has to parse its ids first."""
-    for visit in visitors:
-        visit(point, whom if isinstance(whom, Sequence) else whom.ids)
+def reach(point: str, executions: Sequence[int] | HasIds) -> None:
+    """Call the handlers. `ids` are read only if there is a handler, because a claim has to parse its ids first."""
+    for handle in handlers:
+        handle(point, executions if isinstance(executions, Sequence) else executions.ids)

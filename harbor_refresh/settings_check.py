@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import run_checks
 
 
-def refuse_what_cannot_work(**_: Any) -> None:
+def exit_on_bad_settings(**_: Any) -> None:
     """End the program with one line for each error: its id, the error and its hint."""
     errors = [message for message in run_checks() if message.is_serious()]
     if errors:

@@ -31,8 +31,8 @@ class StopSignals:
         return self._hurry
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        """Note a signal. A later Ctrl-C means hurry, an echo of the first signal does not: a signal to the whole
-        process group arrives twice, because make passes SIGTERM on."""
+        """Note a signal. A later Ctrl-C means hurry, an echo of the first signal does not: a signal to the
+        whole process group arrives twice, because make passes SIGTERM on."""
         now = time.monotonic()
         if self._asked_at is None:
             self._asked_at = now

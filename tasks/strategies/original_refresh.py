@@ -1,13 +1,13 @@
-"""Refresh one execution in the way of the original: four statements, each committed on its own.
+"""Refresh one execution as the original does: four statements, each committed separately.
 
-What `refresh` is measured against. The older designs use it.
+The older designs use it. The bench measures `refresh` against it.
 """
 
 from collections.abc import Mapping
 
 from django.db import DatabaseError
 
-from executions import points
+from executions import crash_points
 from executions.database import Statements, absence_translated, first_line
 from executions.rollup import Refreshed
 from executions.status import Status, is_final
@@ -15,23 +15,23 @@ from executions.status import Status, is_final
 run = Statements(__package__)
 
 TRIES = 5
-OVERTAKEN = f"somebody else refreshed it during each of {TRIES} tries"
+OVERTAKEN = f"another process refreshed it during each of {TRIES} tries"
 
 
 def refresh_one(execution_id: int) -> Refreshed:
-    """Refresh this execution; read again, up to five times, if another refresh comes in between.
+    """Refresh this execution. If another refresh comes in between, read again, up to five times in all.
 
-    1. Read its status and revision. One that is gone or in quarantine is left alone, and counted nowhere.
+    1. Read its status and revision. If it is deleted or in quarantine, do nothing and count nothing.
     2. Count its tasks by status. Without tasks its status stays as it was set by hand.
     3. Write the status and its history row, if the revision is still the one that was read.
-    4. Write the end, if it is final.
+    4. Write the end, if the status is final.
 
-    What if the process dies between 3 and 4: its mark is still there, so another instance writes the end,
-    before or after; without another it is the moment of the write until then. What if two do it at once: the
-    revision lets one of them write, and the other reads again; then both write the end. Raises DatabaseAway
-    if there is no database to refuse anything.
+    What if the process dies between 3 and 4: the mark is still there, so another instance writes the end,
+    before or after the death. Without another instance the end is the time of the write of 3 until then. What
+    if two processes refresh it at once: the revision lets one of them write, the other reads again, and both
+    write the end. Raises DatabaseAway if the database is away.
     """
-    points.reach("one", [execution_id])
+    crash_points.reach("one", [execution_id])
     try:
         with absence_translated():
             return _refresh_one(execution_id)
@@ -48,8 +48,8 @@ def _refresh_one(execution_id: int) -> Refreshed:
         counts = dict(run("original_count", execution_id=execution_id))
         if not counts:
             return Refreshed(succeeded=1)
-        status = rolled_up(counts)
-        points.reach("counted", [execution_id])
+        status = roll_up(counts)
+        crash_points.reach("counted", [execution_id])
         written = run(
             "original_status",
             execution_id=execution_id,
@@ -59,15 +59,15 @@ def _refresh_one(execution_id: int) -> Refreshed:
             final=status.is_final,
         )
         if written:
-            points.reach("written", [execution_id])
+            crash_points.reach("written", [execution_id])
             if status.is_final:
                 run("original_end", execution_id=execution_id)
             return Refreshed(succeeded=1, changed=1)
     return Refreshed(failed={execution_id: OVERTAKEN})
 
 
-def rolled_up(counts: Mapping[str, int]) -> Status:
-    """The rule of the view execution_rollup once more, in Python: the original had it there."""
+def roll_up(counts: Mapping[str, int]) -> Status:
+    """Apply the rule of the view execution_rollup, in Python, because the original has it in its code."""
     if any(not is_final(status) for status in counts):
         return Status.RUNNING
     return next((status for status in (Status.ERROR, Status.STOPPED) if status in counts), Status.SUCCESS)

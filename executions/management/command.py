@@ -1,0 +1,36 @@
+"""The bases of the commands: a command that prints an answer, and a command with verbs."""
+
+from typing import Any, ClassVar
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from executions.management.output import Answer, errors_in_one_line, print_answer
+
+
+class AnswerCommand(BaseCommand):
+    """A command that prints its answer as a table, or as JSON with `--json`."""
+
+    def answer(self, options: dict[str, Any]) -> Answer:
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with errors_in_one_line():
+            answer = self.answer(options)
+        print_answer(answer, self.stdout, as_json=options["json"])
+
+
+class VerbCommand(AnswerCommand):
+    """A command with verbs. Each verb is a module with HELP, arguments() and answer()."""
+
+    verbs: ClassVar[dict[str, Any]] = {}
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        for name, verb in self.verbs.items():
+            sub = parsers.add_parser(name, help=verb.HELP, description=verb.__doc__)
+            verb.arguments(sub)
+            sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    def answer(self, options: dict[str, Any]) -> Answer:
+        answer: Answer = self.verbs[options["verb"]].answer(options)
+        return answer

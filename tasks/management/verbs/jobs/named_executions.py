@@ -1,0 +1,38 @@
+"""The executions that a command names, and the named executions that it cannot act on."""
+
+from collections.abc import Container, Iterable
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from tasks.id_list import id_list
+from tasks.jobs.overview.selection import Selection
+from tasks.management.verbs.argument_types import positive_integer
+
+SHOWN = 20
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument("ids", nargs="+", type=positive_integer, metavar="EXECUTION_ID", help="these executions")
+
+
+def without_deleted(chosen: Selection, tried: Iterable[int], done: Container[int]) -> Selection:
+    """Move executions that were deleted before the command reached them to `unknown`."""
+    return replace(chosen, unknown=sorted([*chosen.unknown, *(pk for pk in tried if pk not in done)]))
+
+
+def as_data(chosen: Selection) -> dict[str, Any]:
+    return {"without_jobs": list(chosen.without_jobs), "unknown": list(chosen.unknown)}
+
+
+def failure(chosen: Selection) -> str:
+    """Name the executions that the command could not act on; it has acted on the rest."""
+    return "; ".join(
+        f"{what} {id_list(ids, at_most=SHOWN)}"
+        for what, ids in (
+            ("there is no execution", chosen.unknown),
+            ("no jobs belong to execution", chosen.without_jobs),
+        )
+        if ids
+    )
