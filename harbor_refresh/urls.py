@@ -5,6 +5,6 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:executions_execution_changelist")),
+    path("", RedirectView.as_view(pattern_name="admin:harbor_executions_execution_changelist")),
     path("admin/", admin.site.urls),
 ]
