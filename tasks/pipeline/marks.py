@@ -5,10 +5,7 @@ reconcile finds the execution in the database.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
-
-from django.db import transaction
 
 from executions.errors import QueueUnavailable
 from executions.news import Member
@@ -49,10 +46,6 @@ def mark(members: Iterable[str]) -> bool:
 def on_executions_changed(members: Iterable[Member], **_: Any) -> None:
     """Receive the news that executions.news.tell_changed sends after a commit."""
     mark(names.member(*one) for one in members)
-
-
-def mark_after_commit(members: Iterable[str]) -> None:
-    transaction.on_commit(partial(mark, list(members)))
 
 
 def _put(members: Sequence[str]) -> bool:

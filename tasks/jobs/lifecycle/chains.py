@@ -6,13 +6,12 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from executions.news import tell_changed_after_commit
 from executions.status import Status
 from tasks.database import run
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models.job import PARTS
-from tasks.pipeline.marks import mark_after_commit
-from tasks.queue.members import member
 
 #: A pass reads at most about this many waiting jobs, twice as many at worst, so its cost does not grow with them.
 LOOKED_AT = 10_000
@@ -42,8 +41,7 @@ def stop_broken(task_ids: Sequence[int], *, are_lost: bool = False) -> None:
     takes the result of a task that has succeeded, and has none, becomes Error. Idempotent, also at the same
     time."""
     if task_ids:
-        ended = run("stop_chains", task_ids=list(task_ids), are_lost=are_lost)
-        mark_after_commit(member(execution_id, vendor) for execution_id, vendor in ended)
+        tell_changed_after_commit(run("stop_chains", task_ids=list(task_ids), are_lost=are_lost))
 
 
 @dataclass(frozen=True)
