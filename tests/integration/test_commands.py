@@ -168,7 +168,7 @@ def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
 def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
     queue.heartbeat("node-1")
     queue.mark(["1:SCAN_ALL"])
-    queue.claim("node-1", 1)
+    queue.take_over(queue.claim("node-2", 1).claim, "node-1")
     queue.mark(["2:RETENTION"])
     queue.claim("node-2", 1)
     redis.zrem(queue.keys.nodes, "node-2")
@@ -183,8 +183,8 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
     assert found == {
         "in_flight": 2,
         "claims": [
-            {"execution_id": 1, "vendor": "SCAN_ALL", "node": "node-1", "alive": True},
-            {"execution_id": 2, "vendor": "RETENTION", "node": "node-2", "alive": False},
+            {"execution_id": 1, "vendor": "SCAN_ALL", "node": "node-1", "state": "works", "alive": True},
+            {"execution_id": 2, "vendor": "RETENTION", "node": "node-2", "state": "waits", "alive": False},
         ],
         "unreadable_count": 1,
         "unreadable": ["\\xff\\x1b[2J"],
@@ -196,6 +196,8 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
         ["1", "SCAN_ALL", "node-1", lines[1].split()[3]],
         ["2", "RETENTION", "node-2", "(silent)"],
     ]
+    assert lines[1].endswith(" is worked on")
+    assert lines[2].endswith(" waits for a worker")
     assert lines[3:] == [
         "2 of 2 claims in flight.",
         "1 token that cannot be read; recover drops them:",

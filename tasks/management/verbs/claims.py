@@ -30,6 +30,7 @@ def answer(options: dict[str, Any]) -> Answer:
             "execution_id": execution_id(token.member),
             "vendor": token.member.partition(":")[2],
             "node": token.node,
+            "state": "waits" if token.is_waiting else "works",
             "alive": token.node in stats.nodes,
             "claimed_at": datetime.fromtimestamp(token.stamp / 1_000_000, UTC).isoformat(),
             "age_seconds": round(max(0, stats.now - token.stamp) / 1_000_000, 3),
@@ -49,6 +50,7 @@ def answer(options: dict[str, Any]) -> Answer:
             claim["vendor"],
             claim["node"] if claim["alive"] else f"{claim['node']} (silent)",
             f"{claim['age_seconds']:,.1f} s",
+            "waits for a worker" if claim["state"] == "waits" else "is worked on",
         )
         for claim in claims
     ]
@@ -56,5 +58,5 @@ def answer(options: dict[str, Any]) -> Answer:
     if unreadable:
         notes.append(f"{plural(len(unreadable), 'token')} that cannot be read; recover drops them:")
         notes += [f"  {text}" for text in raw]
-    shown = [table(("execution", "vendor", "node", "age"), rows)] if rows else []
+    shown = [table(("execution", "vendor", "node", "age", "state"), rows)] if rows else []
     return Answer(data, [*shown, *notes])
