@@ -29,7 +29,7 @@ class Counts(Verbs):
     def add(self, kind: str, done: Mapping[str, int]) -> None:
         """Count a pass of this kind. Sent once: a repeated call would count twice."""
         parts = [part for what, count in done.items() if count for part in (what, count)]
-        self._run("count", kind, *parts, once=True)
+        self._run("count", *parts, kind=kind, once=True)
 
     def all(self) -> tuple[int, dict[str, Count]]:
         """Return since when passes are counted, in microseconds (0 if none were), and the counts by kind."""

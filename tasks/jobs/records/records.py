@@ -42,7 +42,12 @@ class JobRecords(Verbs):
         """Begin a run if Redis allows it. Sent once: a repeated call would find its own run alive."""
         verdict, revision, runs, before = self._run(
             "job_begin",
-            *(received.job, received.task_id, node, self._ttl_us, received.revision, received.runs),
+            job=received.job,
+            task=received.task_id,
+            node=node,
+            ttl=self._ttl_us,
+            revision=received.revision,
+            runs=received.runs,
             once=True,
         )
         run = Run(received.job, received.task_id, node, int(revision), runs)
@@ -53,26 +58,27 @@ class JobRecords(Verbs):
         the job belongs to another run by now."""
         run = begun.run
         text = begun.before if instead is None else instead
-        return bool(self._run("job_undo", run.job, run.node, run.revision, text))
+        return bool(self._run("job_undo", job=run.job, node=run.node, revision=run.revision, record=text))
 
     def check_in(self, run: Run, message: str = "") -> bool:
         """Record a message of the run. True if the run should stop."""
-        return bool(self._run("job_check_in", run.job, run.node, run.revision, message[:MAX_MESSAGE]))
+        said = message[:MAX_MESSAGE]
+        return bool(self._run("job_check_in", job=run.job, node=run.node, revision=run.revision, message=said))
 
     def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[Lease]:
         """Renew the leases of runs that are under way, and return how each was found. `forgotten_too`: write lost
         records again."""
         found: list[Lease] = []
         for page in pages(runs, PAGE):
-            parts = [part for run in page for part in run.args]
-            answers = self._run("job_renew", int(forgotten_too), *parts)
+            parts = [part for run in page for part in run.named.values()]
+            answers = self._run("job_renew", *parts, forgotten_too=int(forgotten_too))
             found += [Lease(answer.decode()) for answer in answers]
         return found
 
     def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
         """End the run. Returns the new revision of the job, or None if the job belongs to another run by now."""
-        args = (*run.args, status, round(delay * 1_000_000), message)
-        now = self._run("job_settle", *args, once=not is_final(status))
+        end = {"status": status, "delay": round(delay * 1_000_000), "message": message}
+        now = self._run("job_settle", **run.named, **end, once=not is_final(status))
         return int(now) if now else None
 
     def acknowledge(self, reports: Iterable[tuple[str, int, str]]) -> int:
@@ -132,7 +138,9 @@ class JobRecords(Verbs):
     def memory(self, noted_epoch: int | None = None, noted_sequence: int = 0) -> Memory:
         """Return the memory of Redis. If it is older than what was noted of it, a new epoch begins."""
         noted = "" if noted_epoch is None else noted_epoch
-        now, epoch, sequence, is_settled = self._run("job_memory", self._ttl_us, noted, noted_sequence)
+        now, epoch, sequence, is_settled = self._run(
+            "job_memory", ttl=self._ttl_us, noted_epoch=noted, noted_sequence=noted_sequence
+        )
         return Memory(int(now), int(epoch), sequence, bool(is_settled))
 
     def is_alive(self, record: JobRecord, now: int) -> bool:

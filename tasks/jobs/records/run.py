@@ -46,9 +46,15 @@ class Run:
     runs: int
 
     @property
-    def args(self) -> tuple[str | int, ...]:
+    def named(self) -> dict[str, str | int]:
         """The arguments of the scripts that may write its record again."""
-        return (self.job, self.task_id, self.node, self.revision, self.runs)
+        return {
+            "job": self.job,
+            "task": self.task_id,
+            "node": self.node,
+            "revision": self.revision,
+            "runs": self.runs,
+        }
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ RECORDS = Scripts(
     __package__,
     {
         "job_acknowledge": Script(("jobs",)),
-        "job_begin": Script(("jobs", "nodes", "presence")),
-        "job_check_in": Script(("jobs",)),
-        "job_memory": Script(("jobs", "presence")),
-        "job_renew": Script(("jobs",)),
+        "job_begin": Script(("jobs", "nodes", "presence"), ("job", "task", "node", "ttl", "revision", "runs")),
+        "job_check_in": Script(("jobs",), ("job", "node", "revision", "message")),
+        "job_memory": Script(("jobs", "presence"), ("ttl", "noted_epoch", "noted_sequence")),
+        "job_renew": Script(("jobs",), ("forgotten_too",)),
         "job_replace": Script(("jobs",)),
-        "job_settle": Script(("jobs",)),
+        "job_settle": Script(("jobs",), ("job", "task", "node", "revision", "runs", "status", "delay", "message")),
         "job_stop": Script(("jobs",)),
-        "job_undo": Script(("jobs",)),
+        "job_undo": Script(("jobs",), ("job", "node", "revision", "record")),
     },
 )
-COUNTS = Scripts(__package__, {"count": Script(("counts",))})
+COUNTS = Scripts(__package__, {"count": Script(("counts",), ("kind",))})

@@ -15,7 +15,7 @@ from tasks.queue.connection import patient, redis_errors_translated
 from tasks.queue.keys import Keys
 from tasks.queue.scripts import Script, Scripts
 
-SCRIPTS = Scripts(__package__, {"announce": Script(("instances",))})
+SCRIPTS = Scripts(__package__, {"announce": Script(("instances",), ("id", "node", "ttl", "if_free"))})
 
 #: The nodes that announce a number. If there are two, both do the same work.
 Announced = dict[int, list[str]]
@@ -53,15 +53,11 @@ def _script() -> Registered:
 
 
 def _run(number: str, node: str, if_free: str) -> Announced:
-    conf = refresh_settings()
+    conf, script = refresh_settings(), SCRIPTS["announce"]
+    named = {"id": number, "node": node, "ttl": round(conf.node_ttl * 1_000_000), "if_free": if_free}
+    keys = Keys(conf.key_prefix).named(*script.keys)
     with redis_errors_translated():
-        found = cast(
-            "list[bytes]",
-            _script()(
-                keys=Keys(conf.key_prefix).named(*SCRIPTS["announce"].keys),
-                args=[number, node, round(conf.node_ttl * 1_000_000), if_free],
-            ),
-        )
+        found = cast("list[bytes]", _script()(keys=keys, args=script.arguments(named, ())))
     seen: Announced = defaultdict(list)
     for raw in found:
         digits, _, name = raw.decode(errors="replace").partition(":")

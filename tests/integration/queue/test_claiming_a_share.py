@@ -103,3 +103,20 @@ def test_all_pages_of_a_claim_wait_under_one_stamp_and_are_worked_on_under_anoth
     assert (mine.stamp, set(mine.members)) == (str(NOW + 4), names)
     assert whole_redis(redis)["processing"] == {f"{name}:you:{NOW + 4}" for name in names}
     assert {one.is_waiting for one in queue.tokens() if isinstance(one, Token)} == {False}
+
+
+def test_the_next_claim_scans_on_where_the_last_page_of_the_last_claim_stopped(
+    redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
+    queue, _ = faked
+    queue.mark(waiting(SMALL + 20))
+    run = queue._run
+
+    def without_cursor(*words: Any, **options: Any) -> Any:
+        redis.delete(queue.keys.cursor)
+        return run(*words, **options)
+
+    monkeypatch.setattr(queue, "_run", without_cursor)
+    assert len(queue.claim("me", 4).claim) == 4
+    assert redis.exists(queue.keys.cursor), "the second page has noted it again"

@@ -74,6 +74,21 @@ def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
     assert len(published) == 10
 
 
+def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
+    settings: Settings, redis: Redis
+) -> None:
+    settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(1, 101))
+    batches: list[Any] = []
+    assert dispatch(batches.append, 1, together=7) == 59
+    assert [len(batch) for batch in batches] == [7] * 8 + [3]
+    assert len(whole_redis(redis)["queue:v2"]) == 41
+    assert not redis.exists(queue.keys.wake), "the tick has made its last claim, so another tick may be sent"
+
+
 def test_a_tick_that_found_no_slot_does_not_block_the_next_tick(redis: Redis) -> None:
     """The tick that was sent has run; the process that empties the broker must be able to send another."""
     execution_queue().mark(["1:A"])

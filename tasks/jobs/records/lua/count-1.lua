@@ -1,7 +1,7 @@
 -- Adds the results of a pass over the jobs to the counters, counts the pass, and notes when it ended.
 --
 -- KEYS[1] counts  hash  KIND.WHAT -> how often; KIND.passes; KIND.last: when the last pass ended (us); since (us)
--- ARGV[1] kind of pass
+-- ARGV[1] kind  of the pass
 -- ARGV[2..] pairs: what was done, how often
 -- returns how many passes of this kind have been counted
 --

@@ -4,10 +4,12 @@
 -- KEYS[1] jobs      hash  JOB -> its record, while it is in progress
 -- KEYS[2] nodes     zset  NODE by its last heartbeat (us)
 -- KEYS[3] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
--- ARGV[1] job  ARGV[2] task  ARGV[3] node
--- ARGV[4] node ttl, us
--- ARGV[5] revision, and
--- ARGV[6] runs so far: both are used if the job has no record, or an older one
+-- ARGV[1] job       the job
+-- ARGV[2] task      the row its reports are for
+-- ARGV[3] node      the node that begins the run
+-- ARGV[4] ttl       node ttl, us
+-- ARGV[5] revision  of the message; used if the job has no record, or an older one
+-- ARGV[6] runs      so far, as the message says; used like the revision
 -- returns {verdict, revision, runs, the record that was there before; '' if there was none}
 --
 --   go         the job runs now, in this revision, unless the database objects

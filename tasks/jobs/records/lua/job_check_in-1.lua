@@ -1,8 +1,10 @@
 -- Records the message of a run, and tells the run whether it should stop.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV[1] job  ARGV[2] node  ARGV[3] revision
--- ARGV[4] message; if empty, the last message stays
+-- ARGV[1] job       the job
+-- ARGV[2] node      the node that runs it
+-- ARGV[3] revision  of the run
+-- ARGV[4] message   what the job says; if empty, the last message stays
 -- returns 1 if the run should stop, because it was asked to or because the job belongs to another run by now
 --
 -- A run whose record was lost goes on: its heartbeat asks the database whether it is still valid (job_renew-1.lua).

@@ -4,9 +4,9 @@
 --
 -- KEYS[1] jobs      hash  JOB -> its record, while it is in progress; and EPOCH|SEQUENCE in the empty field
 -- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
--- ARGV[1] node ttl, us
--- ARGV[2] the epoch that the database has noted; '' if the caller has not read it
--- ARGV[3] the sequence that the database has noted
+-- ARGV[1] ttl             node ttl, us
+-- ARGV[2] noted_epoch     the epoch that the database has noted; '' if the caller has not read it
+-- ARGV[3] noted_sequence  the sequence that the database has noted
 -- returns {now (us), epoch (us: when it began), sequence, 1 if a silent node or run is dead}
 --
 -- Each call advances the sequence, and its caller notes it in the database. A Redis below the noted epoch, or in the

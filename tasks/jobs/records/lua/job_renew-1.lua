@@ -1,7 +1,7 @@
 -- Renews the leases of runs that are under way in a live process.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV[1] 1 to write the lost records again, because the database says that these runs are valid
+-- ARGV[1] forgotten_too  1 to write the lost records again, because the database says that these runs are valid
 -- ARGV[2..] for each run: job, task, node, revision, runs so far
 -- returns for each run how it was found: 'known', 'forgotten' or 'other'
 --

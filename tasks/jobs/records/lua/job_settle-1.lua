@@ -1,10 +1,14 @@
 -- Ends a run of a job: with a final status, or as Scheduled if the job is to run again, which is a new revision.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV[1] job  ARGV[2] task  ARGV[3] node  ARGV[4] revision  ARGV[5] runs so far
--- ARGV[6] status
--- ARGV[7] us until the job shall run again; 0 for at once
--- ARGV[8] message
+-- ARGV[1] job       the job
+-- ARGV[2] task      the row its reports are for
+-- ARGV[3] node      the node that runs it
+-- ARGV[4] revision  of the run
+-- ARGV[5] runs      so far
+-- ARGV[6] status    in which the run ends
+-- ARGV[7] delay     us until the job shall run again; 0 for at once
+-- ARGV[8] message   the last message of the run
 -- returns the new revision of the job; '' if the run no longer belongs to this node, so that nothing was changed, or
 --         if it was asked to stop and so does not run again: then it ends as Stopped
 --

@@ -1,8 +1,10 @@
 -- Undoes the beginning of a run whose code was never called.
 --
 -- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
--- ARGV[1] job  ARGV[2] node  ARGV[3] revision
--- ARGV[4] the record to write in its place; '' for none
+-- ARGV[1] job       the job
+-- ARGV[2] node      the node that began the run
+-- ARGV[3] revision  of the run
+-- ARGV[4] record    the record to write in its place; '' for none
 -- returns 1 if it was undone; 0 if the job belongs to another run by now
 --
 -- include _job

@@ -1,10 +1,10 @@
 -- Announces an instance of the hash design, removes silent instances, and returns the live ones.
 --
 -- KEYS[1] instances  zset  ID:NODE by its last heartbeat (us)
--- ARGV[1] ID         its number; '' to announce nothing
--- ARGV[2] NODE       the worker that has it
--- ARGV[3] ttl        us until a silent instance is removed
--- ARGV[4] if_free    '1' to announce nothing while another live node has that ID
+-- ARGV[1] id       its number; '' to announce nothing
+-- ARGV[2] node     the worker that has it
+-- ARGV[3] ttl      us until a silent instance is removed
+-- ARGV[4] if_free  '1' to announce nothing while another live node has that ID
 -- returns ID:NODE of each live instance, itself included if it was announced
 --
 -- include _clock
