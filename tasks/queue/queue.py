@@ -6,6 +6,7 @@ execution exists, and what its status is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import cast
 
 from redis import Redis
 
@@ -16,7 +17,7 @@ from tasks.queue import sets
 from tasks.queue.claim import Batch, Claim
 from tasks.queue.connection import redis_errors_translated
 from tasks.queue.members import WAITING, Token
-from tasks.queue.replies import Completed, FirstPage, Heartbeat, Marked, NextPage, Released, Stats
+from tasks.queue.replies import Completed, FirstPage, Heartbeat, Marked, NextPage, Released, Stats, Whereabouts
 from tasks.queue.scripts import SCRIPTS
 from tasks.queue.sets import PAGE, pages
 from tasks.queue.verbs import Verbs
@@ -168,6 +169,14 @@ class ExecutionQueue(Verbs):
         now, backlog, in_flight, failed, pause_ms, nodes, since, is_settled = self._run("stats", ttl=self._ttl_us)
         live = tuple(sorted(node.decode() for node in nodes))
         return Stats(int(now), backlog, in_flight, failed, pause_ms, live, int(since), bool(is_settled))
+
+    def whereabouts(self, member: str) -> Whereabouts:
+        """Return where this member is. Reads all tokens in flight, in pages."""
+        with redis_errors_translated():
+            is_queued = bool(self._redis.sismember(self.keys.queue, member))
+            failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
+        tokens = {token for token in self.tokens() if isinstance(token, Token) and token.member == member}
+        return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token | bytes]:
         """Yield every token in flight; an unreadable token is yielded as its bytes."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tasks.queue.members import Token
+
 
 @dataclass(frozen=True)
 class Marked:
@@ -53,6 +55,16 @@ class Stats:
     nodes: tuple[str, ...]
     since: int
     is_settled: bool
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where one member is: it may be on the queue and in several claims at once. `failures`: how often it
+    failed."""
+
+    is_queued: bool
+    failures: int
+    tokens: tuple[Token, ...]
 
 
 class FirstPage(NamedTuple):

@@ -1,0 +1,104 @@
+"""Diagnosis: why the status of one execution is not what its tasks say, and what to do. Changes nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from executions.comparison import Comparison, compare
+from tasks.conf import refresh_settings
+from tasks.queue import execution_queue
+from tasks.queue.members import Token, member
+from tasks.queue.replies import Stats, Whereabouts
+from tasks.strategies import older_strategy
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`where` and `stats` are None with an older design, which keeps its marks elsewhere."""
+
+    comparison: Comparison
+    where: Whereabouts | None
+    stats: Stats | None
+    findings: tuple[str, ...]
+
+
+def diagnose(execution_id: int) -> Diagnosis:
+    """Read what PostgreSQL and Redis know of this execution. Raises NoSuchExecution.
+
+    The database is read first: if a refresh ends meanwhile, the finding is one moment old, and not wrong.
+    """
+    comparison = compare(execution_id)
+    name = member(execution_id, comparison.vendor_type)
+    if older_strategy():
+        return Diagnosis(comparison, None, None, tuple(_findings_of_older(comparison, name)))
+    queue = execution_queue()
+    where, stats = queue.whereabouts(name), queue.stats()
+    return Diagnosis(comparison, where, stats, tuple(_findings(comparison, where, stats)))
+
+
+def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
+    """Each sentence says what is the case and what ends it. The first is the likely cause."""
+    yield from _of_the_row(row)
+    if refresh_settings().in_process:
+        yield _IN_PROCESS
+        return
+    for token in where.tokens:
+        yield _of_a_claim(token, stats)
+    if where.is_queued:
+        yield _of_the_queue(stats)
+    if where.failures:
+        yield f"It failed {where.failures} of {refresh_settings().max_attempts} times; the log says why."
+    if not (row.is_right or row.reason or where.tokens or where.is_queued):
+        yield _LOST.format(id=row.execution_id)
+
+
+def _findings_of_older(row: Comparison, name: str) -> Iterator[str]:
+    older = older_strategy()
+    yield from _of_the_row(row)
+    if older and not older.lost([name]):
+        yield f"It is marked. The strategy is {older.name}: the next cycle refreshes it."
+    elif not row.is_right and not row.reason:
+        yield _LOST.format(id=row.execution_id)
+
+
+_IN_PROCESS = (
+    "The interval is 0 or less, so the process that reports refreshes at once, and the queue is not used. "
+    "`reconcile` refreshes what it missed."
+)
+_LOST = (
+    "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
+    "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "
+    "`refresh_queue mark {id}` puts it on the queue now."
+)
+
+
+def _of_the_row(row: Comparison) -> Iterator[str]:
+    if row.true_status is None:
+        yield "It has no tasks, so its status stays as it was set by hand."
+    elif row.is_right:
+        yield "Its status is what its tasks say."
+    if row.reason is not None:
+        yield f"It is in quarantine since {row.quarantined_at:%Y-%m-%d %H:%M:%S %Z}: {row.attempts} failures."
+        yield f"The reason: {row.reason}. `refresh_queue quarantine --release {row.execution_id}` tries it again."
+    if row.is_locked:
+        yield "Another transaction has locked its row. It is refreshed after that ends: look at pg_locks."
+
+
+def _of_a_claim(token: Token, stats: Stats) -> str:
+    seconds = max(0, stats.now - token.stamp) / 1_000_000
+    if token.node not in stats.nodes:
+        return f"{token.node} claimed it {seconds:,.0f} s ago and is silent. Recovery releases it, if beat runs."
+    if token.is_waiting:
+        return f"It was claimed {seconds:,.0f} s ago and waits for a worker that is free."
+    return (
+        f"{token.node} has refreshed it for {seconds:,.0f} s. Recovery releases a claim that is older than "
+        f"{refresh_settings().stale:,.0f} s (REFRESH_STALE_SECONDS)."
+    )
+
+
+def _of_the_queue(stats: Stats) -> str:
+    if stats.pause_ms:
+        return f"It is on the queue. No node claims for {stats.pause_ms} ms more, because the database was away."
+    if not stats.nodes:
+        return "It is on the queue, and no worker sends a heartbeat. Start a worker."
+    backlog = f"one of {stats.backlog:,}, with {stats.in_flight:,} in flight"
+    return f"It is on the queue, {backlog}. The next ticks claim it."

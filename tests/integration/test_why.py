@@ -1,0 +1,178 @@
+"""refresh_queue why: each place where an execution may be, and what ends it."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from pytest_django import Settings
+from redis import Redis
+
+from executions.creation import NewExecution, NewTask, create
+from executions.management.output import Failed
+from executions.models import Execution, Task
+from executions.quarantines import quarantine
+from tasks.queue import execution_queue
+from tasks.queue.members import member
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.state import transaction_held_open, whole_redis
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+@pytest.fixture
+def wrong(redis: Redis) -> Execution:
+    """Its task succeeded, nothing marked it, and no worker lives."""
+    execution = create(NewExecution("SCAN", tasks=[NewTask()]))
+    Task.objects.filter(execution=execution).update(status="Success", status_code=3, end_time="2026-01-01T00:00Z")
+    redis.flushall()
+    return execution
+
+
+@pytest.fixture
+def queue() -> ExecutionQueue:
+    return execution_queue()
+
+
+def why(execution: Execution) -> dict[str, Any]:
+    out = StringIO()
+    call_command("refresh_queue", "why", str(execution.pk), "--json", stdout=out)
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
+
+
+def findings(execution: Execution) -> list[str]:
+    return list(why(execution)["findings"])
+
+
+def name_of(execution: Execution) -> str:
+    return member(execution.pk, execution.vendor_type)
+
+
+def test_an_execution_that_is_nowhere_has_lost_its_mark(wrong: Execution, redis: Redis) -> None:
+    assert why(wrong) == {
+        "execution_id": wrong.pk,
+        "vendor": "SCAN",
+        "status": "Running",
+        "true_status": "Success",
+        "is_right": False,
+        "is_locked": False,
+        "quarantine": None,
+        "on_the_queue": False,
+        "failures": 0,
+        "claims": [],
+        "findings": [
+            "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
+            "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "
+            f"`refresh_queue mark {wrong.pk}` puts it on the queue now."
+        ],
+    }
+    assert whole_redis(redis) == {}
+
+
+def test_people_get_the_status_the_status_by_its_tasks_and_the_findings(wrong: Execution) -> None:
+    out = StringIO()
+    call_command("refresh_queue", "why", str(wrong.pk), stdout=out)
+    lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert [line for line in lines if line][:3] == [
+        f"execution {wrong.pk} SCAN",
+        "status Running",
+        "by its tasks Success",
+    ]
+    assert lines[-1].startswith("It is neither on the queue nor claimed")
+
+
+def test_on_the_queue_the_workers_and_the_pause_are_what_it_waits_for(
+    wrong: Execution, queue: ExecutionQueue, redis: Redis
+) -> None:
+    queue.mark([name_of(wrong)])
+    assert findings(wrong) == ["It is on the queue, and no worker sends a heartbeat. Start a worker."]
+    queue.heartbeat("n1")
+    assert findings(wrong) == ["It is on the queue, one of 1, with 0 in flight. The next ticks claim it."]
+    redis.set(queue.keys.pause, 1, px=60_000)
+    (paused,) = findings(wrong)
+    assert paused.startswith("It is on the queue. No node claims for ")
+    assert paused.endswith(" ms more, because the database was away.")
+
+
+def test_in_a_claim_it_waits_for_a_worker_or_is_worked_on_or_its_node_is_silent(
+    wrong: Execution, queue: ExecutionQueue, redis: Redis
+) -> None:
+    queue.mark([name_of(wrong)])
+    claim = queue.claim("n1", 1).claim
+    assert findings(wrong) == ["It was claimed 0 s ago and waits for a worker that is free."]
+    queue.take_over(claim, "n2")
+    assert why(wrong)["claims"] == [{"node": "n2", "state": "works"}]
+    assert findings(wrong) == [
+        "n2 has refreshed it for 0 s. Recovery releases a claim that is older than 300 s (REFRESH_STALE_SECONDS)."
+    ]
+    redis.zrem(queue.keys.nodes, "n2")
+    assert findings(wrong) == ["n2 claimed it 0 s ago and is silent. Recovery releases it, if beat runs."]
+
+
+def test_failures_are_counted_beside_the_place(wrong: Execution, queue: ExecutionQueue) -> None:
+    queue.mark([name_of(wrong)])
+    queue.fail(queue.claim("n1", 1).claim)
+    assert findings(wrong)[1:] == ["It failed 1 of 5 times; the log says why."]
+
+
+def test_a_quarantine_is_told_with_its_reason_and_the_way_out(wrong: Execution) -> None:
+    quarantine([wrong.pk], 5, reasons={wrong.pk: "a trigger refused it"})
+    answer = why(wrong)
+    assert (answer["quarantine"], answer["is_locked"]) == ("a trigger refused it", False)
+    since, reason = answer["findings"]
+    assert since.startswith("It is in quarantine since ")
+    assert since.endswith(": 5 failures.")
+    release = f"`refresh_queue quarantine --release {wrong.pk}` tries it again."
+    assert reason == f"The reason: a trigger refused it. {release}"
+
+
+def test_a_row_that_another_transaction_has_locked_is_told(wrong: Execution) -> None:
+    with transaction_held_open(lambda: Execution.objects.filter(pk=wrong.pk).update(status="Running")):
+        first, *_ = findings(wrong)
+    assert first == "Another transaction has locked its row. It is refreshed after that ends: look at pg_locks."
+    assert not why(wrong)["is_locked"]
+
+
+def test_a_status_that_is_right_or_set_by_hand_is_told_so(wrong: Execution) -> None:
+    Execution.objects.filter(pk=wrong.pk).update(status="Success", end_time="2026-01-01T00:00Z")
+    assert findings(wrong) == ["Its status is what its tasks say."]
+    assert findings(create(NewExecution("SCAN"))) == [
+        "It has no tasks, so its status stays as it was set by hand."
+    ]
+
+
+def test_with_an_interval_of_zero_the_queue_is_not_looked_at(wrong: Execution, settings: Settings) -> None:
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+    (finding,) = findings(wrong)
+    assert finding.startswith("The interval is 0 or less, so the process that reports refreshes at once")
+
+
+@pytest.mark.parametrize("design", ["scan", "lock", "upstream"])
+def test_with_an_older_design_its_own_marks_are_looked_at(
+    design: str, wrong: Execution, settings: Settings
+) -> None:
+    settings.REFRESH_STRATEGY = design
+    from tasks.pipeline.marks import mark
+
+    (lost,) = findings(wrong)
+    assert lost.startswith("It is neither on the queue nor claimed")
+    mark([name_of(wrong)])
+    assert findings(wrong) == [f"It is marked. The strategy is {design}: the next cycle refreshes it."]
+    assert why(wrong)["claims"] is None
+
+
+def test_an_unknown_execution_is_one_clear_line() -> None:
+    with pytest.raises(Failed, match="there is no execution 4711"):
+        call_command("refresh_queue", "why", "4711", stdout=StringIO())
+
+
+def test_looking_writes_nothing(wrong: Execution) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT xmin FROM execution WHERE id = %s", [wrong.pk])
+        before = cursor.fetchone()
+        why(wrong)
+        cursor.execute("SELECT xmin FROM execution WHERE id = %s", [wrong.pk])
+        assert cursor.fetchone() == before
