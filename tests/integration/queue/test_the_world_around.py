@@ -1,13 +1,15 @@
 """A Redis that was flushed, forgot its scripts or is away; real clocks; and no script that reads all of a set."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from executions.errors import QueueUnavailable
 from tasks.queue.claim import Claim
 from tasks.queue.queue import ExecutionQueue
-from tasks.queue.replies import Completed, Marked, Released
+from tasks.queue.replies import Completed, Heartbeat, Marked, Released
 from tasks.queue.scripts import SCRIPTS
 from tasks.queue.stale_claims import release_stale
 from tests.integration.queue.table import SECOND, Faked
@@ -32,20 +34,22 @@ def test_after_flushall_in_the_middle_everything_works_and_the_old_claim_is_outl
 
 def test_every_verb_works_after_the_scripts_were_flushed(redis: Redis, faked: Faked) -> None:
     queue, _ = faked
-    claim = Claim("n1", "7", ("1:A",))
-    for verb in (
-        lambda: queue.mark(["1:A"]),
-        lambda: queue.claim("me", 10),
-        lambda: queue.take_over(claim, "me"),
-        lambda: queue.complete(claim),
-        lambda: queue.fail(claim),
-        lambda: release_stale(queue),
-        queue.wake,
-        queue.stats,
-        lambda: queue.heartbeat("me"),
-    ):
+
+    def flushed(verb: Callable[[], Any]) -> Any:
         redis.script_flush()
-        verb()
+        return verb()
+
+    assert flushed(lambda: queue.mark(["1:A"])) == Marked(1, True)
+    claim = flushed(lambda: queue.claim("me", 10)).claim
+    mine = flushed(lambda: queue.take_over(claim, "me"))
+    assert mine.members == ("1:A",)
+    assert flushed(lambda: queue.fail(mine)) == Released(1, ())
+    assert flushed(queue.wake) is False
+    again = queue.claim("me", 10).claim
+    assert flushed(lambda: queue.complete(again)) == Completed(1, 0, False)
+    assert flushed(lambda: release_stale(queue)) == (Released(), ())
+    assert flushed(lambda: queue.heartbeat("me")) == Heartbeat(1, 0)
+    assert flushed(queue.stats).backlog == 0
 
 
 def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
