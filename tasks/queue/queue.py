@@ -46,8 +46,7 @@ class ExecutionQueue(Verbs):
     def claim(self, node: str, most: int) -> Batch:
         """Claim up to `most` members, no more than the live nodes have room for.
 
-        Unreadable members are dropped here and listed in the batch. They were claimed like other members, so to
-        drop them is to complete them.
+        Unreadable members were claimed like other members. They are completed at once, and the batch lists them.
         """
         conf = self.conf
         first = FirstPage(
@@ -65,15 +64,15 @@ class ExecutionQueue(Verbs):
         )
         claim = Claim(WAITING + node, first.stamp.decode(), ())
         raw, failed, room = first.members, _failed_before(first), first.room
-        # a short queue gets no second page, because a second page does not let hot members rest
-        if first.backlog > pacing.SMALL:
-            for page in self._further_pages(claim, min(most, first.backlog) - len(raw), first):
+        # if hot members rest, a short queue gets no second page, because only the first page lets them rest
+        if first.backlog > pacing.SMALL or not self._longest_rest_us:
+            for page in self._further_pages(claim, most, first):
                 raw += page.members
                 failed |= _failed_before(page)
                 room = page.room
         taken, dropped = names.sorted_out(raw)
-        if dropped:
-            self._run("complete", *dropped, suffix=claim.suffix, share=0, ttl=self._ttl_us, is_last=0)
+        for part in pages(dropped):
+            self._run("complete", *part, suffix=claim.suffix, share=0, ttl=self._ttl_us, is_last=0)
         return Batch(
             claim.only(taken),
             attempts={text: times for member, times in failed.items() if (text := names.readable(member))},
@@ -87,10 +86,11 @@ class ExecutionQueue(Verbs):
     def _further_pages(self, claim: Claim, most: int, first: FirstPage) -> Iterator[NextPage]:
         limit = first.live_nodes * self.conf.share
         page: FirstPage | NextPage = first
-        while most > 0 and page.room > 0 and page.members:
-            named = {"suffix": claim.suffix, "most": min(PAGE, most), "limit": limit, "cursor": page.cursor}
-            page = NextPage(*self._run("claim_more", **named, once=True))
-            most -= len(page.members)
+        taken = len(page.members)
+        while taken < min(most, first.backlog) and page.room > 0 and page.members:
+            named = {"suffix": claim.suffix, "most": min(PAGE, most - taken), "limit": limit}
+            page = NextPage(*self._run("claim_more", **named, cursor=page.cursor, once=True))
+            taken += len(page.members)
             yield page
 
     def take_over(self, claim: Claim, node: str) -> Claim:

@@ -2,7 +2,7 @@
 
 A script names what it uses in its header:
 
-    -- include _tokens                       the file of that name, of its own package or of this one
+    -- include _tokens                       the file of that name; it may belong to this package
     -- from tasks/pacing.py: SMALL, SLOTS    these constants, as locals of the script
 """
 
@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from tasks import pacing
 
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
+#: Files of this package that the scripts of other packages include.
+_SHARED = ("_clock", "_nodes", "_tokens")
 _CONSTANTS = re.compile(r"^-- from tasks/pacing\.py: (.+)$", re.MULTILINE)
 
 
@@ -45,7 +47,7 @@ class Scripts(dict[str, Script]):
         return "".join([*map(_as_local, constants), *parts.values()])
 
     def _collect(self, file: str, parts: dict[str, str]) -> None:
-        text = _text(self.package, file) or _text(__package__, file)
+        text = _text(__package__ if file in _SHARED else self.package, file)
         for included in _INCLUDE.findall(text):
             if included not in parts:
                 self._collect(included, parts)
@@ -64,8 +66,7 @@ def _as_local(name: str) -> str:
 
 @cache
 def _text(package: str, file: str) -> str:
-    path = files(package).joinpath("lua", f"{file}.lua")
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    return files(package).joinpath("lua", f"{file}.lua").read_text(encoding="utf-8")
 
 
 SCRIPTS = Scripts(

@@ -204,8 +204,7 @@ class Queue(RuleBasedStateMachine):
         model, taken = self.model, batch.claim.members
         model.nodes[node] = self.clock.now
         room = model.room(self.clock.now)
-        # a short queue gives one page
-        most = min(count, room, len(model.queue), PAGE if len(model.queue) <= SMALL else count)
+        most = min(count, room, len(model.queue))
         assert set(taken) <= model.queue
         assert len(set(taken)) == len(taken)
         assert len(taken) == most
@@ -217,7 +216,7 @@ class Queue(RuleBasedStateMachine):
             model.wake = None
             return multiple()
         if len(model.queue) <= SMALL:
-            model.wake = TICK_SENT if len(taken) == len(model.queue) else None
+            model.wake = TICK_SENT if min(len(taken), PAGE) == len(model.queue) else None
         model.cursor = self.client.get(self.queue.keys.cursor).decode()
         assert model.cursor.isdecimal()
         stamp = model.new_stamp(self.clock.now)

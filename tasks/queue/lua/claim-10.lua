@@ -77,15 +77,15 @@ local room = live * share - in_flight
 if in_flight > 0 and room < math.min(worth, backlog) then
     room = 0 -- the next process that completes finds more room
 end
+most = math.min(most, room)
 local paused, last_stamp, cursor = unpack(redis.call('MGET', pause, stamp_key, cursor_key))
 local stamp = stamp_after(last_stamp)
-if paused or room <= 0 or backlog == 0 then
+if paused or most <= 0 or backlog == 0 then
     redis.call('DEL', wake)
     return { stamp, '0', backlog, live, room, 0, {}, {} }
 end
 
 local members, wait = nil, 0
-most = math.min(most, room)
 if backlog <= most then
     members, cursor = redis.call('SPOP', queue, most), '0'
 else

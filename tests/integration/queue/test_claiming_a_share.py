@@ -120,3 +120,31 @@ def test_the_next_claim_scans_on_where_the_last_page_of_the_last_claim_stopped(
     monkeypatch.setattr(queue, "_run", without_cursor)
     assert len(queue.claim("me", 4).claim) == 4
     assert redis.exists(queue.keys.cursor), "the second page has noted it again"
+
+
+@pytest.mark.parametrize("rest", [0.0, 1.0])
+def test_a_short_queue_is_claimed_whole_if_nothing_rests_and_in_one_page_if_hot_members_do(
+    rest: float, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
+    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=rest)
+    queue.mark(waiting(SMALL))
+    assert len(queue.claim("me", SMALL).claim) == (2 if rest else SMALL)
+
+
+def test_members_that_arrive_between_two_pages_may_be_in_the_last_one(
+    redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.queue.queue.PAGE", 15)
+    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
+    queue.mark(waiting(SMALL + 4))
+    run = queue._run
+
+    def marked_between(*words: Any, **options: Any) -> Any:
+        answer = run(*words, **options)
+        redis.sadd(PREFIX + "queue:v2", "77:Z", "78:Z")
+        return answer
+
+    monkeypatch.setattr(queue, "_run", marked_between)
+    assert len(queue.claim("me", 100).claim) == SMALL + 6
+    assert queue.claim("me", 0).claim.members == ()

@@ -3,8 +3,9 @@
 import pytest
 
 from tasks.pacing import TICK_SENT
+from tasks.queue.members import Token
 from tests.integration.queue.table import ALIVE, NOW, PREFIX, Faked, flight, token
-from tests.integration.state import Redis, whole_redis
+from tests.integration.state import Redis, queue_with, whole_redis
 
 MALFORMED = [
     b"x",
@@ -52,3 +53,21 @@ def test_nothing_but_members_that_cannot_be_read_leaves_nothing(redis: Redis, fa
     batch = queue.claim("me", 100)
     assert (batch.claim.members, set(batch.unreadable)) == ((), {b"x", b"\xff"})
     assert whole_redis(redis) == ALIVE | {"stamp": str(NOW), "cursor": "0", "wake": TICK_SENT}
+
+
+def test_thousands_of_unreadable_members_are_dropped_in_pages(redis: Redis) -> None:
+    queue = queue_with(redis, fanout=10_000, depth=2, rest=0.0)
+    redis.sadd(PREFIX + "queue:v2", *(f"bad{number}" for number in range(9_000)))
+    redis.sadd(PREFIX + "queue:v2", "1:A", "2:B")
+    batch = queue.claim("me", 20_000)
+    assert (set(batch.claim.members), len(batch.unreadable)) == ({"1:A", "2:B"}, 9_000)
+    assert {one.member for one in queue.tokens() if isinstance(one, Token)} == {"1:A", "2:B"}
+
+
+def test_dropping_unreadable_members_wakes_no_tick_because_the_tick_that_claims_is_still_at_work(
+    redis: Redis,
+) -> None:
+    queue = queue_with(redis, fanout=20, depth=1, rest=0.0)
+    redis.sadd(PREFIX + "queue:v2", *(f"bad{number}" for number in range(30)))
+    assert len(queue.claim("me", 20).unreadable) == 20
+    assert "wake" not in whole_redis(redis)

@@ -4,8 +4,8 @@ import pytest
 
 from tasks.pacing import TICK_SENT
 from tasks.queue.replies import Completed
-from tests.integration.queue.table import NOW, SECOND, Case, Faked, flight, played
-from tests.integration.state import Redis
+from tests.integration.queue.table import NOW, SECOND, Case, Faked, flight, played, waiting
+from tests.integration.state import Redis, queue_with_clock
 
 COMPLETE = {
     "tokens and attempts are gone": Case(
@@ -64,3 +64,15 @@ COMPLETE = {
 def test_mark_complete(name: str, redis: Redis, faked: Faked) -> None:
     case = COMPLETE[name]
     assert played(redis, case, lambda: faked[0].complete(case.claim)) == case.result
+
+
+def test_a_claim_of_many_pages_asks_for_a_tick_with_its_last_page_only(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If an earlier page asked, the reply of the last page would hide it, and no tick would come."""
+    queue, _ = queue_with_clock(redis, fanout=4, depth=1, rest=0.0)
+    queue.mark(waiting(29))
+    claim = queue.claim("me", 4).claim
+    queue.forget_wake()
+    monkeypatch.setattr("tasks.queue.sets.pages.__defaults__", (2,))
+    assert queue.complete(claim) == Completed(4, 0, True)

@@ -89,6 +89,21 @@ def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
     assert not redis.exists(queue.keys.wake), "the tick has made its last claim, so another tick may be sent"
 
 
+def test_nodes_that_fall_silent_during_a_tick_take_back_no_slot(
+    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(1, 101))
+    claim, live = queue.claim, iter([3, 1])
+    monkeypatch.setattr(queue, "claim", lambda *words: replace(claim(*words), live_nodes=next(live)))
+    batches: list[Any] = []
+    assert dispatch(batches.append, 0, together=40) == 60
+    assert [len(batch) for batch in batches] == [32, 28]
+
+
 def test_a_tick_that_found_no_slot_does_not_block_the_next_tick(redis: Redis) -> None:
     """The tick that was sent has run; the process that empties the broker must be able to send another."""
     execution_queue().mark(["1:A"])
