@@ -13,9 +13,9 @@ from tasks.jobs.lifecycle import publication
 from tasks.jobs.records.records import job_records
 from tasks.models import RedisMemory
 from tasks.queue import execution_queue
-from tests.integration.jobs.situations import DAY, NOW, PREFIX, SECOND, Outbox
-from tests.integration.jobs.target import Target, target
-from tests.integration.state import MEMORY, Clock, Redis, with_clock_of_test
+from tests.integration.jobs.hook_target import Target, target
+from tests.integration.jobs.sample_jobs import DAY, NOW, PREFIX, SECOND, Outbox
+from tests.integration.redis_state import MEMORY, Clock, Redis, with_clock_of_test
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.records.records import JobRecords, job_records
 from tasks.jobs.runtime import current_runs, message_check
 from tasks.queue.node import this_node
-from tests.integration.jobs.situations import Outbox, alive, database_port, known
-from tests.integration.state import Clock, Redis, absent_redis
+from tests.integration.jobs.sample_jobs import Outbox, alive, database_port, known
+from tests.integration.redis_state import Clock, Redis, absent_redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 

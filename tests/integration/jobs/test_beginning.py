@@ -24,8 +24,8 @@ from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
 from tasks.models import Job
-from tests.integration.jobs.situations import NOW, Outbox, database_port, known, record, recorded, stands, write
-from tests.integration.state import Clock, Redis
+from tests.integration.jobs.sample_jobs import NOW, Outbox, database_port, known, record, recorded, stands, write
+from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

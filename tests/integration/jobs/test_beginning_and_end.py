@@ -9,7 +9,7 @@ from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import ReceivedMessage, Verdict
 from tasks.models import Job
-from tests.integration.state import Redis, rows
+from tests.integration.redis_state import Redis, rows
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

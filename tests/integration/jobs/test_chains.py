@@ -16,7 +16,7 @@ from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
-from tests.integration.jobs.situations import (
+from tests.integration.jobs.sample_jobs import (
     NOW,
     SECOND,
     Outbox,
@@ -29,7 +29,7 @@ from tests.integration.jobs.situations import (
     tasks_refuse,
     write,
 )
-from tests.integration.state import (
+from tests.integration.redis_state import (
     Clock,
     Redis,
     at_once,

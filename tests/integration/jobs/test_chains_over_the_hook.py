@@ -15,7 +15,8 @@ from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
-from tests.integration.jobs.situations import (
+from tests.integration.jobs.hook_target import Request, Target
+from tests.integration.jobs.sample_jobs import (
     Outbox,
     aged,
     alive,
@@ -26,8 +27,7 @@ from tests.integration.jobs.situations import (
     stands,
     write,
 )
-from tests.integration.jobs.target import Request, Target
-from tests.integration.state import Clock, Redis
+from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

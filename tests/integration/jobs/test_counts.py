@@ -19,7 +19,7 @@ from tasks.jobs.records.counts import Count, Counts, counts
 from tasks.jobs.repair import reaper
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.jobs.repair.reaper import Reaped, reap
-from tests.integration.state import MEMORY, Clock, Redis, absent_redis, whole_redis, with_clock_of_test
+from tests.integration.redis_state import MEMORY, Clock, Redis, absent_redis, whole_redis, with_clock_of_test
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

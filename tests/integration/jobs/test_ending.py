@@ -13,7 +13,7 @@ from tasks.jobs.records.record import JobRecord
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.jobs.runtime import celery_events
 from tasks.jobs.runtime.request import TrackedRequest
-from tests.integration.jobs.situations import (
+from tests.integration.jobs.sample_jobs import (
     TOO_LONG,
     Outbox,
     alive,
@@ -24,7 +24,7 @@ from tests.integration.jobs.situations import (
     state,
     write,
 )
-from tests.integration.state import Clock, Redis
+from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 

@@ -26,8 +26,8 @@ from tasks.jobs.repair.reaper import reap
 from tasks.models import Job
 from tasks.queue.queue import ExecutionQueue
 from tests.integration.jobs.test_the_jobs_command import failed, started, statuses, written
-from tests.integration.state import Redis, absent_redis
-from tests.integration.test_admin import act, ids_shown, queries, signed_in, told
+from tests.integration.redis_state import Redis, absent_redis
+from tests.integration.screens.test_admin import act, ids_shown, queries, signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 

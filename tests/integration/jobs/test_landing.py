@@ -13,7 +13,7 @@ from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models import Job
-from tests.integration.jobs.situations import (
+from tests.integration.jobs.sample_jobs import (
     Outbox,
     chained,
     database_port,
@@ -25,7 +25,7 @@ from tests.integration.jobs.situations import (
     tasks_refuse,
     write,
 )
-from tests.integration.state import Redis
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 

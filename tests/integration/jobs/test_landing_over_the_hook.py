@@ -12,9 +12,9 @@ from executions.models import Task
 from tasks.jobs.delivery import hook as over_http
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
-from tests.integration.jobs.situations import Outbox, known, record, recorded, write
-from tests.integration.jobs.target import Request, Target
-from tests.integration.state import Redis
+from tests.integration.jobs.hook_target import Request, Target
+from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, write
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 

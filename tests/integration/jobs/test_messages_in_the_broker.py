@@ -5,7 +5,7 @@ import pytest
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.runtime.broker import may_wait
 from tasks.models import Job
-from tests.integration.state import Redis
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database")
 

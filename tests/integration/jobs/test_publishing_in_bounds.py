@@ -13,8 +13,8 @@ from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.publication import publish_recorded
 from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.models import Job
-from tests.integration.jobs.situations import Outbox, aged, known, record, write
-from tests.integration.state import Redis
+from tests.integration.jobs.sample_jobs import Outbox, aged, known, record, write
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

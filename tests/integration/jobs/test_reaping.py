@@ -20,7 +20,7 @@ from tasks.jobs.records.records import job_records
 from tasks.jobs.repair import reaper
 from tasks.jobs.repair.reaper import Reaped, reap
 from tasks.models import Job
-from tests.integration.state import MEMORY, Redis
+from tests.integration.redis_state import MEMORY, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -9,14 +9,7 @@ from tasks.conf import refresh_settings
 from tasks.jobs.records.record import UNKNOWN, JobRecord
 from tasks.jobs.records.records import JobRecords, Memory
 from tasks.jobs.records.run import Begun, Lease, ReceivedMessage, Run, Verdict
-from tests.integration.state import (
-    MEMORY,
-    Clock,
-    Redis,
-    signs_of_life_come,
-    whole_redis,
-    with_clock_of_test,
-)
+from tests.integration.redis_state import MEMORY, Clock, Redis, signs_of_life_come, whole_redis, with_clock_of_test
 
 NOW = 1_000_000_000_000
 SECOND = 1_000_000

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tests.integration.jobs.situations import (
+from tests.integration.jobs.sample_jobs import (
     RUNS,
     TOO_LONG,
     WAITS,
@@ -20,7 +20,7 @@ from tests.integration.jobs.situations import (
     unpublished,
     write,
 )
-from tests.integration.state import Clock, Redis
+from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

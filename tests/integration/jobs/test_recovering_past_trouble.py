@@ -19,7 +19,7 @@ from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.jobs.repair.reaper import Reaped, reap
 from tasks.jobs.runtime.broker import publish
 from tasks.models import Job
-from tests.integration.jobs.situations import (
+from tests.integration.jobs.sample_jobs import (
     PREFIX,
     TOO_LONG,
     WAITS,
@@ -37,7 +37,7 @@ from tests.integration.jobs.situations import (
     unpublished,
     write,
 )
-from tests.integration.state import Clock, Redis
+from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

@@ -27,10 +27,10 @@ from tasks.jobs.records.run import Run, Verdict
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
 from tests import servers
-from tests.integration.jobs.situations import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
-from tests.integration.jobs.situations import known as all_known
-from tests.integration.jobs.situations import record as record_of
-from tests.integration.state import (
+from tests.integration.jobs.sample_jobs import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
+from tests.integration.jobs.sample_jobs import known as all_known
+from tests.integration.jobs.sample_jobs import record as record_of
+from tests.integration.redis_state import (
     DEADLINE_SECONDS,
     Clock,
     Pause,
@@ -42,7 +42,7 @@ from tests.integration.state import (
     wait_until,
     waiting_for_locks,
 )
-from tests.integration.usecases.situations import fails_with
+from tests.integration.sample_executions import fails_with
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 

@@ -13,8 +13,8 @@ from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tests.integration.jobs.situations import Outbox, known, record, recorded, state, write
-from tests.integration.state import Redis
+from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, state, write
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

@@ -20,8 +20,8 @@ from tasks.jobs.repair import reaper
 from tasks.management.verbs.jobs import retry, stop
 from tasks.models import Job
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.state import Redis, absent_redis
-from tests.integration.test_commands import data, failing, manage, said
+from tests.integration.redis_state import Redis, absent_redis
+from tests.integration.screens.test_commands import data, failing, manage, said
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 

@@ -18,8 +18,8 @@ from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.lifecycle.unique_keys import retry_on_conflict
 from tasks.models import Job
 from tests import servers
-from tests.integration.jobs.situations import Outbox
-from tests.integration.state import (
+from tests.integration.jobs.sample_jobs import Outbox
+from tests.integration.redis_state import (
     deadlocks_so_far,
     in_background,
     transaction_held_open,

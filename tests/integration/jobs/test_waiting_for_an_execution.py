@@ -6,7 +6,7 @@ from django.db import transaction
 from executions.errors import NotCommitted, StillRunning
 from executions.reports import Report, report
 from tasks.jobs import TrackedExecution
-from tests.integration.jobs.situations import Outbox, recorded
+from tests.integration.jobs.sample_jobs import Outbox, recorded
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
 

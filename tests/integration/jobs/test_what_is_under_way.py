@@ -7,8 +7,8 @@ import pytest
 from executions.models import Task
 from tasks.jobs.records.run import Run
 from tasks.jobs.runtime import current_runs
-from tests.integration.jobs.situations import NOW, SECOND, database_port, known, record, recorded, stands, write
-from tests.integration.state import Clock, Redis
+from tests.integration.jobs.sample_jobs import NOW, SECOND, database_port, known, record, recorded, stands, write
+from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.state import Clock, Redis, queue_with_clock
+from tests.integration.redis_state import Clock, Redis, queue_with_clock
 
 # Its assertions tell what differs, like those of a test.
-pytest.register_assert_rewrite("tests.integration.queue.table")
+pytest.register_assert_rewrite("tests.integration.queue.verb_cases")
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tasks.pacing import MARKED_SINCE, TICK_SENT
-from tests.integration.queue.table import ALIVE, NOW, SECOND, SIGNS, Case, Faked, flight, played, token
-from tests.integration.state import Redis
+from tests.integration.queue.verb_cases import ALIVE, NOW, SECOND, SIGNS, Case, Faked, flight, played, token
+from tests.integration.redis_state import Redis
 
 
 def claimed(*members: str, **seen: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import pytest
 
 from tasks.pacing import TICK_SENT
 from tasks.queue.replies import Completed
-from tests.integration.queue.table import NOW, SECOND, Case, Faked, flight, played, waiting
-from tests.integration.state import Redis, queue_with_clock
+from tests.integration.queue.verb_cases import NOW, SECOND, Case, Faked, flight, played, waiting
+from tests.integration.redis_state import Redis, queue_with_clock
 
 COMPLETE = {
     "tokens and attempts are gone": Case(

@@ -3,8 +3,8 @@
 import pytest
 
 from tasks.queue.replies import Released
-from tests.integration.queue.table import Case, Faked, flight, played
-from tests.integration.state import Redis
+from tests.integration.queue.verb_cases import Case, Faked, flight, played
+from tests.integration.redis_state import Redis
 
 FAILED = {
     "a failure is counted": Case(

@@ -3,8 +3,8 @@
 import pytest
 
 from tasks.queue.claim import Claim
-from tests.integration.queue.table import ALIVE, NOW, SECOND, Case, Faked, flight, played
-from tests.integration.state import Redis, whole_redis
+from tests.integration.queue.verb_cases import ALIVE, NOW, SECOND, Case, Faked, flight, played
+from tests.integration.redis_state import Redis, whole_redis
 
 WAITS = Claim("waiting@n1", "7", ("1:A", "2:B"))
 

@@ -12,8 +12,8 @@ from tasks.queue.queue import ExecutionQueue
 from tasks.queue.replies import Completed, Heartbeat, Marked, Released
 from tasks.queue.scripts import SCRIPTS
 from tasks.queue.stale_claims import release_stale
-from tests.integration.queue.table import SECOND, Faked
-from tests.integration.state import Redis, absent_redis, whole_redis
+from tests.integration.queue.verb_cases import SECOND, Faked
+from tests.integration.redis_state import Redis, absent_redis, whole_redis
 
 
 def test_after_flushall_in_the_middle_everything_works_and_the_old_claim_is_outlived(

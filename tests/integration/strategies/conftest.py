@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES
 from executions import crash_points
-from tests.integration.strategies.situations import OLD
+from tests.integration.strategies.marked_executions import OLD
 
 
 @pytest.fixture(autouse=True)

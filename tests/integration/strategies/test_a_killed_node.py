@@ -13,8 +13,8 @@ from benchmarks.designs import strategy
 from executions.models import Execution
 from tasks.pipeline.reconciliation import reconcile
 from tests import servers
-from tests.integration.state import Redis
-from tests.integration.strategies.situations import LOCK, marked, statuses
+from tests.integration.redis_state import Redis
+from tests.integration.strategies.marked_executions import LOCK, marked, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

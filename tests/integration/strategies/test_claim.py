@@ -8,8 +8,8 @@ from pytest_django import Settings
 from benchmarks.designs import STRATEGIES, strategy
 from tasks.claim_batch import claim_batch
 from tests import servers
-from tests.integration.state import Redis
-from tests.integration.strategies.situations import OLD, marked, rested, statuses
+from tests.integration.redis_state import Redis
+from tests.integration.strategies.marked_executions import OLD, marked, rested, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -7,8 +7,8 @@ import pytest
 
 from tasks.run_cycle import run_cycle
 from tasks.strategies.worker_mutex import WorkerMutex
-from tests.integration.state import Pause, in_background
-from tests.integration.strategies.situations import marked
+from tests.integration.redis_state import Pause, in_background
+from tests.integration.strategies.marked_executions import marked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -23,8 +23,8 @@ from tasks.pipeline.marks import mark
 from tasks.pipeline.reconciliation import reconcile
 from tasks.queue.members import member
 from tasks.strategies import older_strategy
-from tests.integration.state import Redis, at_once, rows
-from tests.integration.strategies.situations import ODD, left_in_redis, marked, rested, statuses
+from tests.integration.redis_state import Redis, at_once, rows
+from tests.integration.strategies.marked_executions import ODD, left_in_redis, marked, rested, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -9,8 +9,8 @@ from executions.models import Execution
 from tasks.conf import refresh_settings
 from tasks.strategies.hash import announcer
 from tasks.strategies.hash.instance import Instance, this_instance
-from tests.integration.state import Redis
-from tests.integration.strategies.situations import left_in_redis, marked, statuses
+from tests.integration.redis_state import Redis
+from tests.integration.strategies.marked_executions import left_in_redis, marked, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

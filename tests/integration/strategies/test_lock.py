@@ -9,8 +9,8 @@ from pytest_django import Settings
 from benchmarks.designs import strategy
 from executions.models import Execution
 from tasks.strategies.lock.cycle_lock import HeldLock
-from tests.integration.state import Pause, Redis, in_background, wait_until
-from tests.integration.strategies.situations import LOCK, marked
+from tests.integration.redis_state import Pause, Redis, in_background, wait_until
+from tests.integration.strategies.marked_executions import LOCK, marked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

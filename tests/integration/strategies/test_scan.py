@@ -9,8 +9,8 @@ from tasks.queue.connection import connect
 from tasks.strategies import outdated_keys
 from tasks.strategies.scan import Scan
 from tests import servers
-from tests.integration.state import Pause, Redis, in_background
-from tests.integration.strategies.situations import ODD, marked, statuses
+from tests.integration.redis_state import Pause, Redis, in_background
+from tests.integration.strategies.marked_executions import ODD, marked, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

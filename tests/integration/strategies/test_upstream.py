@@ -8,7 +8,7 @@ from pytest_django import Settings
 from benchmarks.designs import strategy
 from executions import crash_points
 from tasks.strategies import plain_set
-from tests.integration.strategies.situations import marked, refuse
+from tests.integration.strategies.marked_executions import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

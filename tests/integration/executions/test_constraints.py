@@ -1,0 +1,158 @@
+"""The database refuses rows that break the rules, however they are written."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import DataError, IntegrityError, connection, transaction
+
+from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.status import CODES, FINAL, MAX_REVISION
+from tasks.models import Watermark
+from tests.integration.redis_state import rows
+
+pytestmark = pytest.mark.usefixtures("database")
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def execution(database: str) -> Execution:
+    return Execution.objects.create(vendor_type="TEST")
+
+
+def refused_by(constraint: str, model: Any, **values: Any) -> None:
+    before = rows(model)
+    with pytest.raises(IntegrityError, match=f'"{constraint}"'), transaction.atomic():
+        model.objects.create(**values)
+    assert rows(model) == before
+
+
+EXECUTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("execution_status_known", {"status": "Succeed"}),
+    ("execution_status_known", {"status": ""}),
+    ("execution_ends_when_final", {"status": "Running", "end_time": NOW}),
+    ("execution_ends_when_final", {"status": "Success"}),
+    ("execution_ends_when_final", {"status": "Stopped"}),
+    ("execution_vendor_readable", {"vendor_type": ""}),
+    ("execution_vendor_readable", {"vendor_type": "A:B"}),
+    ("execution_revision_grows", {"revision": -1}),
+]
+
+
+@pytest.mark.parametrize(("constraint", "values"), EXECUTIONS)
+def test_an_impossible_execution_is_refused(constraint: str, values: dict[str, Any]) -> None:
+    refused_by(constraint, Execution, **({"vendor_type": "TEST"} | values))
+
+
+TASKS: list[tuple[str, dict[str, Any]]] = [
+    ("task_status_has_its_code", {"status": "Succeed", "status_code": 3, "end_time": NOW}),
+    ("task_status_has_its_code", {"status": "Running", "status_code": 0}),
+    ("task_status_has_its_code", {"status": "Success", "status_code": 2}),
+    ("task_ends_when_final", {"status": "Success", "status_code": 3}),
+    ("task_ends_when_final", {"end_time": NOW}),
+    ("task_revision_in_range", {"status_revision": -1}),
+    ("task_revision_in_range", {"status_revision": MAX_REVISION + 1}),
+]
+
+
+@pytest.mark.parametrize(("constraint", "values"), TASKS)
+def test_an_impossible_task_is_refused(constraint: str, values: dict[str, Any], execution: Execution) -> None:
+    refused_by(constraint, Task, execution=execution, vendor_type="TEST", **values)
+
+
+@pytest.mark.parametrize("status", CODES)
+def test_every_known_status_can_be_stored(status: str, execution: Execution) -> None:
+    end = NOW if status in FINAL else None
+    other = Execution.objects.create(vendor_type="A", status=status, end_time=end)
+    task = Task.objects.create(execution=execution, status=status, status_code=CODES[status], end_time=end)
+    assert Execution.objects.filter(pk=other.pk, status=status, end_time=end).exists()
+    assert Task.objects.filter(pk=task.pk, status=status, status_code=CODES[status], end_time=end).exists()
+
+
+def test_a_task_of_no_execution_is_refused(database: str) -> None:
+    with pytest.raises(IntegrityError, match="execution"), transaction.atomic():
+        Task.objects.create(execution_id=10**9, vendor_type="TEST")
+
+
+def test_an_execution_with_tasks_cannot_be_deleted_alone(execution: Execution) -> None:
+    Task.objects.create(execution=execution, vendor_type="TEST")
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM execution")
+
+
+def test_a_revision_has_one_history_row(execution: Execution) -> None:
+    row = {"execution": execution, "from_status": "Running", "to_status": "Error", "at": NOW}
+    StatusChange.objects.create(revision=1, **row)
+    refused_by("status_change_once_a_revision", StatusChange, revision=1, **row)
+    StatusChange.objects.create(revision=2, **row)
+
+
+def test_there_is_one_watermark(database: str) -> None:
+    Watermark.objects.create(settled_before=NOW)
+    refused_by("watermark_is_one_row", Watermark, id=2, settled_before=NOW)
+
+
+def test_an_execution_is_in_quarantine_once(execution: Execution) -> None:
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    refused_by("execution_quarantine_pkey", Quarantine, execution=execution, reason="y", attempts=1)
+
+
+def test_a_vendor_that_is_too_long_for_a_member_is_refused(database: str) -> None:
+    Execution.objects.create(vendor_type="V" * 64)
+    with pytest.raises(DataError), transaction.atomic():
+        Execution.objects.create(vendor_type="V" * 65)
+
+
+def test_plain_inserts_of_harbors_columns_get_their_times(database: str) -> None:
+    """Hand-written SQL need not set them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, "
+            "extra_attrs, revision) VALUES ('A', 0, 'Running', '', '', '{}', 0) RETURNING start_time"
+        )
+        assert cursor.fetchone()[0] is not None
+
+
+def test_the_columns_are_those_of_harbor(database: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, array_agg(column_name::text ORDER BY column_name) "
+            "FROM information_schema.columns WHERE table_name IN ('execution', 'task') GROUP BY 1"
+        )
+        columns = dict(cursor.fetchall())
+    assert columns == {
+        "execution": sorted(
+            [
+                "id",
+                "vendor_type",
+                "vendor_id",
+                "status",
+                "status_message",
+                "trigger",
+                "extra_attrs",
+                "start_time",
+                "update_time",
+                "end_time",
+                "revision",
+            ]
+        ),
+        "task": sorted(
+            [
+                "id",
+                "vendor_type",
+                "execution_id",
+                "job_id",
+                "status",
+                "status_code",
+                "status_revision",
+                "status_message",
+                "run_count",
+                "extra_attrs",
+                "creation_time",
+                "start_time",
+                "update_time",
+                "end_time",
+            ]
+        ),
+    }

@@ -1,0 +1,122 @@
+"""delete: what goes along, and what happens if a stop or a report comes at the same moment."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from executions.deletion import delete
+from executions.errors import NoSuchExecution
+from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.reports import Report, report
+from executions.stops import stop
+from tasks.pipeline.refresher import refresh_claim
+from tasks.queue import execution_queue
+from tests import servers
+from tests.integration.redis_state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
+from tests.integration.sample_executions import made, names
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -> None:
+    execution, tasks = made(2)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[1]])
+        with in_background(lambda: stop(execution.pk)) as stopped:
+            wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the second task")
+            with in_background(lambda: delete([execution.pk])) as deleted:
+                wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the stop")
+                other.rollback()
+                assert deleted() == 1
+                assert stopped() == 2
+    assert not Execution.objects.exists()
+
+
+def in_another_order_on_disk(task: int) -> None:
+    """Its row is the last one now, wherever a scan without an order meets it."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE task SET update_time = now() WHERE id = %s", [task])
+
+
+def test_a_delete_and_a_report_at_the_same_moment_do_not_deadlock(database: str) -> None:
+    """Both lock tasks in id order, wherever they lie."""
+    execution, tasks = made(3)
+    in_another_order_on_disk(tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
+        with in_background(lambda: delete([execution.pk])) as deleted:
+            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
+            reports = [Report(tasks[1], "Success"), Report(tasks[0], "Success")]
+            with in_background(lambda: report(reports)) as reported:
+                wait_until(lambda: waiting_for_locks() == 2, "the report waits for the delete")
+                other.rollback()
+                assert deleted() == 1
+                outcome = reported()
+    assert (outcome.applied, outcome.unchanged) == (0, 0)
+    assert [one.reason for one in outcome.refused] == [f"there is no task {pk}" for pk in (tasks[1], tasks[0])]
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def test_a_delete_waits_for_a_report_that_came_first(database: str) -> None:
+    execution, tasks = made(3)
+    in_another_order_on_disk(tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
+        reports = [Report(pk, "Success") for pk in reversed(tasks)]
+        with in_background(lambda: report(reports)) as reported:
+            wait_until(lambda: waiting_for_locks() == 1, "the report waits for the last task")
+            with in_background(lambda: delete([execution.pk])) as deleted:
+                wait_until(lambda: waiting_for_locks() == 2, "the delete waits for the report")
+                other.rollback()
+                assert reported().applied == 3
+                assert deleted() == 1
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def test_a_stop_that_comes_while_its_execution_is_deleted_finds_nothing(database: str) -> None:
+    execution, tasks = made(3)
+    in_another_order_on_disk(tasks[0])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [tasks[2]])
+        with in_background(lambda: delete([execution.pk])) as deleted:
+            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the last task")
+            with in_background(lambda: stop(execution.pk)) as stopped:
+                wait_until(lambda: waiting_for_locks() == 2, "the stop waits for the delete")
+                other.rollback()
+                assert deleted() == 1
+                with pytest.raises(NoSuchExecution):
+                    stopped()
+    assert (rows(Execution), rows(Task)) == ({}, {})
+
+
+def test_deleting_removes_tasks_history_and_quarantine_and_nothing_else() -> None:
+    doomed, kept = [made(2)[0] for _ in range(2)]
+    for one in (doomed, kept):
+        stop(one.pk)
+        Quarantine.objects.create(execution=one, reason="x", attempts=1)
+    before = (rows(Execution), rows(Task), rows(StatusChange), rows(Quarantine))
+    assert delete([doomed.pk, 10**9]) == 1
+    assert (rows(Execution), rows(Task), rows(StatusChange), rows(Quarantine)) == tuple(
+        {
+            pk: row
+            for pk, row in table.items()
+            if doomed.pk not in (row.get("execution_id"), row["pk"] if index == 0 else None)
+        }
+        for index, table in enumerate(before)
+    )
+    assert delete([doomed.pk]) == 0
+    assert delete([]) == 0
+
+
+def test_members_of_a_deleted_execution_are_completed_without_a_log_line(redis: Redis, told: list[Any]) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    claim = execution_queue().claim("me", 10).claim
+    delete([execution.pk])
+    told.clear()
+    outcome = refresh_claim(claim)
+    assert (outcome.succeeded, outcome.failed) == (0, {})
+    assert names(told) == ["refreshed"]
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

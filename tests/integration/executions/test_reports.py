@@ -1,0 +1,318 @@
+"""apply_reports against the reference model: whole task rows, whatever the order and however a batch is
+split."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from executions import signals
+from executions.creation import NewExecution, NewTask, create, create_many
+from executions.models import Execution, Task
+from executions.reports import Outcome, Report, report
+from executions.status import MAX_ID, MAX_REVISION
+from tests.integration.redis_state import Redis, at_once, rows, whole_redis
+from tests.unit.reference_model import CODE, ReferenceTask, changes, reported
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+Said = tuple[str, int] | tuple[str, int, str | None]
+
+
+def new_tasks(count: int) -> list[int]:
+    execution = create(NewExecution("TEST", tasks=[NewTask()] * count))
+    return sorted(execution.tasks.values_list("pk", flat=True))
+
+
+def database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        moment: datetime = cursor.fetchone()[0]
+        return moment
+
+
+def report_and_compare(reports: Sequence[Report], splits: Sequence[int] = ()) -> list[Outcome]:
+    """Report, split at these places, in one transaction; every task must be what the model says."""
+    expected = rows(Task)
+    outcomes = []
+    with transaction.atomic():
+        now = database_now()
+        edges = [0, *sorted(splits), len(reports)]
+        for start, end in itertools.pairwise(edges):
+            applied = 0
+            for one in reports[start:end]:
+                row = expected[one.task_id]
+                before = ReferenceTask.from_row(row)
+                applied += changes(before, one.status, one.revision)
+                after = reported(before, one.status, one.revision, one.message, now)
+                expected[one.task_id] = row | vars(after)
+            outcome = report(reports[start:end])
+            assert (outcome.applied, outcome.unchanged) == (applied, end - start - applied)
+            assert outcome.refused == []
+            outcomes.append(outcome)
+    assert rows(Task) == expected
+    return outcomes
+
+
+CASES: dict[str, list[Said]] = {
+    "a life from Pending to Success": [("Scheduled", 0), ("Running", 0), ("Success", 0)],
+    "Pending changes nothing": [("Pending", 0)],
+    "a repeated report": [("Running", 0), ("Running", 0)],
+    "a late report": [("Success", 0), ("Running", 0), ("Scheduled", 0), ("Pending", 0)],
+    "reports out of order": [("Running", 0), ("Scheduled", 0), ("Error", 0), ("Running", 0)],
+    "the first final status of a revision stands": [
+        ("Error", 0),
+        ("Success", 0),
+        ("Stopped", 0),
+    ],
+    "a final status at once": [("Stopped", 0)],
+    "a re-run opens the task again": [("Error", 0), ("Pending", 1), ("Running", 1)],
+    "a re-run that ends at once": [("Error", 0), ("Success", 1)],
+    "a report of the run before": [("Running", 2), ("Success", 1), ("Running", 2)],
+    "a revision that skips some is one re-run": [("Running", 5), ("Success", 9)],
+    "a first report with a revision": [("Pending", 7)],
+    "the highest revision there is": [("Success", MAX_REVISION), ("Running", MAX_REVISION)],
+    "a message comes with the status": [("Running", 0, "half"), ("Success", 0, "whole")],
+    "a report without a message keeps the one before": [
+        ("Running", 0, "half"),
+        ("Error", 0, None),
+    ],
+    "a stop without a message keeps the one before": [
+        ("Running", 0, "half"),
+        ("Stopped", 0, None),
+    ],
+    "a Success keeps no message of what it was doing": [
+        ("Running", 0, "half"),
+        ("Success", 0, None),
+    ],
+    "a Success keeps no reason of another try": [
+        ("Scheduled", 1, "ConnectionError: no route"),
+        ("Running", 1, None),
+        ("Success", 1, None),
+    ],
+    "a late report adds no message to a Success": [
+        ("Success", 0, None),
+        ("Running", 0, "half"),
+    ],
+    "a message of a report that changes nothing is not kept": [
+        ("Success", 0, "good"),
+        ("Running", 0, "late"),
+    ],
+    "an empty message clears the one before": [("Running", 0, "half"), ("Success", 0, "")],
+    "a re-run forgets the message of the run before": [
+        ("Error", 0, "broken"),
+        ("Running", 1, None),
+    ],
+    "a message of a re-run that says nothing more stays": [
+        ("Error", 0, "broken"),
+        ("Running", 1, "again"),
+        ("Error", 1, None),
+    ],
+    "two re-runs in one go": [("Running", 1, "one"), ("Running", 2), ("Error", 3, "three")],
+}
+
+
+def as_reports(task_id: int, said: Sequence[Said]) -> list[Report]:
+    return [Report(task_id, *one) for one in said]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reported_one_by_one(name: str) -> None:
+    reports = as_reports(new_tasks(1)[0], CASES[name])
+    report_and_compare(reports, range(1, len(reports)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reported_in_one_batch(name: str) -> None:
+    report_and_compare(as_reports(new_tasks(1)[0], CASES[name]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reported_each_in_its_own_transaction(name: str) -> None:
+    """The times of a row are those of the reports that changed it."""
+    for one in as_reports(new_tasks(1)[0], CASES[name]):
+        report_and_compare([one])
+
+
+def test_all_cases_at_once_each_for_its_own_task() -> None:
+    tasks = new_tasks(len(CASES))
+    each = [as_reports(task, said) for task, said in zip(tasks, CASES.values(), strict=True)]
+    interleaved = [one for turn in itertools.zip_longest(*each) for one in turn if one]
+    report_and_compare(interleaved)
+
+
+texts = st.none() | st.sampled_from(["", "a", "b"])
+one_report = st.tuples(st.integers(0, 2), st.sampled_from(sorted(CODE)), st.integers(0, 3), texts)
+
+
+@given(
+    said=st.lists(one_report, min_size=1, max_size=14),
+    before=st.lists(one_report, max_size=3),
+    data=st.data(),
+)
+@settings(
+    max_examples=150,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_any_batch_split_in_any_way_gives_the_result_of_single_reports_and_of_the_model(
+    said: list[Any], before: list[Any], data: st.DataObject
+) -> None:
+    splits = data.draw(st.lists(st.integers(0, len(said)), max_size=4))
+    one_by_one, split = new_tasks(3), new_tasks(3)
+    for tasks in (one_by_one, split):
+        report([Report(tasks[index], *rest) for index, *rest in before])
+    with transaction.atomic():
+        report_and_compare([Report(one_by_one[index], *rest) for index, *rest in said], range(1, len(said)))
+        report_and_compare([Report(split[index], *rest) for index, *rest in said], splits)
+    own = ("pk", "id", "execution_id", "creation_time", "update_time", "start_time", "end_time")
+    table = rows(Task)
+    for left, right in zip(one_by_one, split, strict=True):
+        a, b = table[left], table[right]
+        assert {k: v for k, v in a.items() if k not in own} == {k: v for k, v in b.items() if k not in own}
+    Execution.objects.all().delete()
+
+
+# what cannot be used
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown status": ({"status": "Succeed"}, "unknown status 'Succeed'; takes Pending"),
+    "status in lower case": ({"status": "running"}, "unknown status 'running'"),
+    "no status": ({"status": None}, "unknown status None"),
+    "a list for a status": ({"status": ["Running"]}, "unknown status ['Running']"),
+    "negative revision": ({"revision": -1}, "malformed revision -1; takes a whole number from 0"),
+    "text for a revision": ({"revision": "1"}, "malformed revision '1'"),
+    "half a revision": ({"revision": 1.5}, "malformed revision 1.5"),
+    "true for a revision": ({"revision": True}, "malformed revision True"),
+    "no revision": ({"revision": None}, "malformed revision None"),
+    "a revision too large": ({"revision": MAX_REVISION + 1}, "malformed revision 2305843009213693952"),
+    "unknown task": ({"task_id": MAX_ID}, f"there is no task {MAX_ID}"),
+    "task 0": ({"task_id": 0}, "malformed task id 0"),
+    "a task beyond bigint": ({"task_id": MAX_ID + 1}, f"malformed task id {MAX_ID + 1}"),
+    "text for a task": ({"task_id": "x"}, "malformed task id 'x'"),
+    "NUL in a message": ({"message": "a\x00b"}, "malformed message 'a\\x00b'; takes text"),
+    "half a character in a message": ({"message": "\ud800"}, "malformed message '\\ud800'"),
+    "bytes for a message": ({"message": b"x"}, "malformed message b'x'"),
+    "runs below none": (
+        {"earlier_runs": -1},
+        "malformed earlier runs -1; takes a whole number from 0 to 1,000,000",
+    ),
+    "runs beyond all measure": ({"earlier_runs": 1_000_001}, "malformed earlier runs 1000001"),
+    "true for runs": ({"earlier_runs": True}, "malformed earlier runs True"),
+}
+
+
+def test_a_report_may_count_runs_whose_own_reports_were_overtaken() -> None:
+    (pk,) = new_tasks(1)
+    for status, revision, earlier_runs, run_count in [
+        ("Scheduled", 3, 3, 3),
+        ("Scheduled", 2, 9, 3),  # too late: it changes nothing
+        ("Running", 3, 1, 3),  # fewer than are known
+        ("Scheduled", 4, 0, 4),  # a runner that does not count
+    ]:
+        report([Report(pk, status, revision, earlier_runs=earlier_runs)])
+        assert Task.objects.get().run_count == run_count
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_unusable_report_is_refused_by_name_and_the_rest_is_applied(name: str) -> None:
+    changed, reason = REFUSED[name]
+    first, second, third = new_tasks(3)
+    bad = Report(**({"task_id": second, "status": "Running", "revision": 0} | changed))
+    told: list[Any] = []
+
+    def listen(refusals: Any, **_: Any) -> None:
+        told.extend(refusals)
+
+    signals.refused.connect(listen)
+    outcome = report([Report(first, "Running"), bad, Report(third, "Error", 1, "x")])
+    assert (outcome.applied, outcome.unchanged, len(outcome.refused)) == (2, 0, 1)
+    refusal = outcome.refused[0]
+    assert (refusal.position, refusal.report) == (1, bad)
+    assert refusal.reason.startswith(reason)
+    assert told == outcome.refused
+    status = dict(Task.objects.order_by("pk").values_list("pk", "status"))
+    assert status == {first: "Running", second: "Pending", third: "Error"}
+
+
+def test_a_long_invalid_value_is_shown_shortened() -> None:
+    outcome = report([Report(1, "x" * 10_000)])
+    assert len(outcome.refused[0].reason) < 160
+
+
+def test_refusals_come_in_the_order_of_the_batch_and_every_report_is_counted_once() -> None:
+    task = new_tasks(1)[0]
+    outcome = report(
+        [
+            Report(MAX_ID, "Running"),
+            Report(task, "Nope"),
+            Report(task, "Running"),
+            Report(MAX_ID, "Error"),
+            Report(task, "Running"),
+            Report(MAX_ID - 1, "Error"),
+        ]
+    )
+    assert [one.position for one in outcome.refused] == [0, 1, 3, 5]
+    assert (outcome.applied, outcome.unchanged) == (1, 1)
+
+
+def test_refused_reports_alone_do_not_touch_the_database() -> None:
+    outcome = report([Report(1, "Nope")])
+    assert (outcome.applied, outcome.unchanged, len(outcome.refused)) == (0, 0, 1)
+
+
+def test_an_empty_batch_does_not_touch_the_database(redis: Redis) -> None:
+    assert report([]) == Outcome()
+    assert whole_redis(redis) == {}
+
+
+def test_ten_thousand_tasks_of_one_execution_end_in_one_batch(redis: Redis) -> None:
+    tasks = new_tasks(10_000)
+    outcome = report(Report(task, "Success") for task in tasks)
+    assert (outcome.applied, len(outcome.execution_ids)) == (10_000, 1)
+    assert Task.objects.filter(status="Success", end_time__isnull=False).count() == 10_000
+    assert whole_redis(redis)["queue:v2"] == {f"{outcome.execution_ids[0]}:TEST"}
+
+
+# at the same moment
+
+
+def test_overlapping_batches_in_opposite_order_never_deadlock_and_none_is_lost() -> None:
+    executions = create_many(NewExecution("TEST", tasks=[NewTask()] * 20) for _ in range(5))
+    tasks = sorted(Task.objects.values_list("pk", flat=True))
+    assert len(executions) == 5
+    rounds = 25
+
+    def runner(number: int) -> None:
+        mine = tasks if number % 2 else tasks[::-1]
+        for turn in range(rounds):
+            revision = turn * 4 + number
+            report([Report(task, "Running", revision) for task in mine])
+
+    at_once(*(lambda number=number: runner(number) for number in range(1, 5)))
+    states = set(Task.objects.values_list("status", "status_revision"))
+    assert states == {("Running", (rounds - 1) * 4 + 4)}
+
+
+def test_every_run_is_counted_however_many_report_at_once() -> None:
+    """Each thread reports revisions of its own; a re-run is counted when it is newer than all before."""
+    task = new_tasks(1)[0]
+    applied = at_once(
+        *(
+            lambda first=first: sum(
+                report([Report(task, "Running", revision)]).applied for revision in range(first, 200, 4)
+            )
+            for first in range(1, 5)
+        )
+    )
+    row = Task.objects.get(pk=task)
+    assert (row.status_revision, row.run_count) == (199, sum(applied))

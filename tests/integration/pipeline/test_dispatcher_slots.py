@@ -1,0 +1,132 @@
+"""How many messages may wait for workers: a tick fills the slots there are and gives the rest back."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from executions.creation import NewExecution, NewTask, create_many
+from executions.models import Quarantine
+from tasks.conf import refresh_settings
+from tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
+from tasks.pipeline.dispatcher import dispatch
+from tasks.pipeline.recovery import recover
+from tasks.queue import execution_queue
+from tasks.queue.node import this_node
+from tests.integration.redis_state import Redis, rows, whole_redis
+from tests.integration.sample_executions import marked, member, names
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+@pytest.mark.parametrize(("at_once", "total"), [(10, SLOTS), (30, 30 * SLOTS)])
+def test_messages_that_no_worker_takes_do_not_pile_up_however_many_ticks_come(
+    at_once: int, total: int, redis: Redis
+) -> None:
+    queue = execution_queue()
+    published: list[Any] = []
+    for turn in range(200):
+        queue.mark(f"{turn * at_once + number}:A" for number in range(1, at_once + 1))
+        dispatch(published.extend, len(published))
+        assert len(published) <= SLOTS
+    assert (len(published), sum(map(len, published))) == (SLOTS, total)
+    state = whole_redis(redis)
+    flying = {text for claim in published for text in claim.members}
+    assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
+    assert state["queue:v2"] == {f"{number}:A" for number in range(1, 200 * at_once + 1)} - flying
+    assert "attempts" not in state
+
+
+@pytest.mark.parametrize("waiting", [32, 33, 1000])
+def test_with_enough_messages_waiting_nothing_is_claimed(waiting: int, redis: Redis, told: list[Any]) -> None:
+    execution_queue().mark(["1:A", "2:A"])
+    published: list[Any] = []
+    assert dispatch(published.extend, waiting) == 0
+    assert (published, told) == ([], [])
+    assert whole_redis(redis) == {"queue:v2": {"1:A", "2:A"}}
+
+
+def test_members_claimed_beyond_the_last_slot_are_released_without_an_attempt(
+    redis: Redis, told: list[Any]
+) -> None:
+    execution_queue().mark(f"{number}:A" for number in range(1, 11))
+    redis.hset(execution_queue().keys.attempts, "1:A", 2)
+    published: list[Any] = []
+    assert dispatch(published.extend, 29) == 3
+    assert [len(claim) for claim in published] == [1, 1, 1]
+    assert told == [("claimed", {"count": 3}), ("woken", {"delay": GATHERING_SECONDS})]
+    flying = {text for claim in published for text in claim.members}
+    state = whole_redis(redis)
+    assert state["queue:v2"] == {f"{number}:A" for number in range(1, 11)} - flying
+    assert {text.rsplit(":", 2)[0] for text in state["processing"]} == flying
+    assert state["attempts"] == {"1:A": "2"}
+
+
+def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
+    settings.REFRESH_DEPTH = 20
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(1, SMALL + 1))
+    published: list[Any] = []
+    assert dispatch(published.extend, 50) == 10
+    assert len(published) == 10
+
+
+def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
+    settings: Settings, redis: Redis
+) -> None:
+    settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(1, 101))
+    batches: list[Any] = []
+    assert dispatch(batches.append, 1, together=7) == 59
+    assert [len(batch) for batch in batches] == [7] * 8 + [3]
+    assert len(whole_redis(redis)["queue:v2"]) == 41
+    assert not redis.exists(queue.keys.wake), "the tick has made its last claim, so another tick may be sent"
+
+
+def test_nodes_that_fall_silent_during_a_tick_take_back_no_slot(
+    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
+    queue.mark(f"{number}:A" for number in range(1, 101))
+    claim, live = queue.claim, iter([3, 1])
+    monkeypatch.setattr(queue, "claim", lambda *words: replace(claim(*words), live_nodes=next(live)))
+    batches: list[Any] = []
+    assert dispatch(batches.append, 0, together=40) == 60
+    assert [len(batch) for batch in batches] == [32, 28]
+
+
+def test_a_tick_that_found_no_slot_does_not_block_the_next_tick(redis: Redis) -> None:
+    """The tick that was sent has run; the process that empties the broker must be able to send another."""
+    execution_queue().mark(["1:A"])
+    assert redis.exists(execution_queue().keys.wake)
+    dispatch(lambda claims: None, SLOTS)
+    assert not redis.exists(execution_queue().keys.wake)
+
+
+@pytest.mark.parametrize("way", ["silent", "waits"])
+def test_messages_that_no_worker_takes_cause_no_quarantine(
+    way: str, redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = execution_queue()
+    everything = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
+    queue.mark(everything)
+    if way == "waits":
+        monkeypatch.setattr(queue, "conf", replace(queue.conf, node_ttl=0.0))
+    for _ in range(3 * refresh_settings().max_attempts):
+        assert dispatch(lambda claims: None, 0) == 10
+        if way == "silent":
+            redis.delete(queue.keys.nodes)
+        assert recover(idle=way == "waits") == 10
+        assert marked(redis) == everything
+        assert not {"processing", "attempts"} & set(whole_redis(redis))
+    assert rows(Quarantine) == {}
+    assert "quarantined" not in names(told)

@@ -1,0 +1,220 @@
+"""One reconcile at a time, by a lease: it expires, and a pass that lost it changes nothing any more."""
+
+import logging
+import threading
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from executions.errors import Overtaken, QueueUnavailable
+from executions.models import Quarantine, Release
+from executions.quarantines import release
+from tasks.models import Watermark
+from tasks.pipeline import lease as leases
+from tasks.pipeline.lease import LEASE, Held, Lease
+from tasks.pipeline.reconciliation import Reconciled, reconcile
+from tests import servers
+from tests.integration.redis_state import DEADLINE_SECONDS, Redis, at_once, in_background, rows, whole_redis
+from tests.integration.sample_executions import AGES_AGO, drifted, marked, member
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def held_for(seconds: float, holder: str = "other") -> datetime:
+    """Another pass has the lease for so long, by the database's clock; or had it."""
+    Lease().take()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE execution_watermark SET holder = %s, held_until = clock_timestamp() + %s RETURNING held_until",
+            [holder, timedelta(seconds=seconds)],
+        )
+        until: datetime = cursor.fetchone()[0]
+    return until
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(one.levelname, one.getMessage()) for one in caplog.records]
+
+
+def test_a_second_reconcile_says_which_pass_runs_and_touches_nothing(
+    redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    drifted()
+    until = held_for(20)
+    before = rows(Watermark)
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        outcome = reconcile()
+    assert outcome == Reconciled(held=Held("other", until))
+    assert (whole_redis(redis), rows(Watermark)) == ({}, before)
+    assert told == [("reconciled", {"outcome": outcome})]
+    assert lines(caplog) == [
+        ("INFO", f"Reconcile is running already, left alone: other has the lease until {until.isoformat()}")
+    ]
+
+
+def test_a_lease_that_has_expired_is_taken_over_with_a_warning(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    execution = drifted()
+    until = held_for(-1)
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        assert reconcile().marked == 1
+    assert marked(redis) == {member(execution)}
+    assert lines(caplog)[0] == (
+        "WARNING",
+        f"Reconcile took over the lease of other, which expired at {until.isoformat()}: "
+        "that pass died or stands still",
+    )
+
+
+def test_a_lease_that_ends_later_than_possible_counts_as_expired() -> None:
+    """The clock that gave it was put back. One that is no longer than two leases may be of this clock."""
+    held_for(2 * LEASE.total_seconds() + 5)
+    assert Lease().take() is None
+    held_for(2 * LEASE.total_seconds() - 5)
+    assert Lease().take() is not None
+
+
+def test_if_many_passes_take_the_lease_at_once_only_one_gets_it() -> None:
+    for _ in range(5):
+        Watermark.objects.all().delete()
+        mine = [Lease() for _ in range(6)]
+        taken = at_once(*(one.take for one in mine))
+        assert taken.count(None) == 1
+        winner = mine[taken.index(None)]
+        assert Watermark.objects.get().holder == winner.holder
+        assert {one.holder for one in taken if one} <= {winner.holder, "another"}
+
+
+def test_a_pass_does_not_wait_for_a_locked_row(database: str) -> None:
+    held_for(-1)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution_watermark FOR UPDATE")
+        held = Lease().take()
+    assert held is not None
+    assert held.holder == "other"
+
+
+def test_a_lease_is_released_at_the_end() -> None:
+    reconcile()
+    assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
+
+
+def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
+    drifted()
+    with pytest.raises(QueueUnavailable):
+        reconcile()
+    assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
+
+
+def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page extends it, also when it had expired and no other pass took it over."""
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
+    for _ in range(3):
+        drifted()
+
+    def expire(_: int) -> None:
+        Watermark.objects.update(held_until=AGES_AGO)
+
+    outcome = reconcile(progress=expire)
+    assert (outcome.looked_at, outcome.marked, outcome.overtaken) == (3, 3, False)
+
+
+def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a pooler each statement may go over another connection."""
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
+    for _ in range(2):
+        drifted()
+    assert reconcile(progress=lambda _: connection.close()).marked == 2
+    assert Watermark.objects.get().holder is None
+
+
+def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tasks.pipeline.reconciliation.PAGE", 1)
+    for _ in range(2):
+        drifted()
+    asleep, wake = threading.Event(), threading.Event()
+
+    def sleep(_: int) -> None:
+        asleep.set()
+        assert wake.wait(DEADLINE_SECONDS)
+
+    with in_background(lambda: reconcile(progress=sleep)) as ended:
+        assert asleep.wait(DEADLINE_SECONDS)
+        Watermark.objects.update(held_until=AGES_AGO)
+        assert reconcile().looked_at == 2
+        redis.flushall()
+        before = rows(Watermark)
+        with caplog.at_level(logging.INFO, "harbor_refresh"):
+            wake.set()
+            outcome = ended()
+    assert (outcome.overtaken, outcome.looked_at) == (True, 1)
+    assert (marked(redis), rows(Watermark)) == (set(), before)
+    assert (
+        "WARNING",
+        "Reconcile lost its lease to another pass and ended: it had stood still for too long",
+    ) in lines(caplog)
+
+
+@pytest.mark.parametrize("write", [1, 2, 3, 4, 5])
+def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
+    write: int, redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any]
+) -> None:
+    """Its writes: it lets out of quarantine, notices releases, begins a page, marks, moves the watermark."""
+    drifted()
+    free, released = drifted(), drifted()
+    for one in (free, released):
+        Quarantine.objects.create(execution=one, reason="x", attempts=1)
+    reconcile()
+    release([released.pk])
+    Quarantine.objects.update(at=AGES_AGO)
+    redis.flushall()
+    count, after = 0, dict[str, Any]()
+    run = leases.run
+
+    def state() -> dict[str, Any]:
+        return {
+            "redis": marked(redis),
+            **{one.__name__: rows(one) for one in (Quarantine, Release, Watermark)},
+        }
+
+    def run_overtaken(name: str, **values: Any) -> Any:
+        nonlocal count
+        count += "holder" in values and name not in ("take_lease", "release_lease")
+        if count == write and not after:
+            at_once(lambda: Watermark.objects.update(holder="other"))
+            after.update(at_once(state)[0])
+        return run(name, **values)
+
+    monkeypatch.setattr(leases, "run", run_overtaken)
+    outcome = reconcile()
+    assert (outcome.overtaken, count) == (True, write)
+    assert state() == after
+
+
+def test_a_pass_without_its_lease_writes_nothing() -> None:
+    lease = Lease()
+    assert lease.take() is None
+    Watermark.objects.update(holder="other")
+    Release.objects.create(changed_at=AGES_AGO)
+    before = (rows(Watermark), rows(Release))
+    values = {"settled_before": AGES_AGO, "last_pass_at": AGES_AGO, "timeline": ""}
+    for name, bound in (("extend_lease", {"lease": LEASE}), ("notice_releases", {}), ("move_watermark", values)):
+        with pytest.raises(Overtaken):
+            lease.write(name, **bound)
+    lease.give_back()
+    assert (rows(Watermark), rows(Release)) == before
+
+
+def test_a_dry_run_needs_no_lease(redis: Redis) -> None:
+    drifted()
+    held_for(20)
+    before = rows(Watermark)
+    outcome = reconcile(dry_run=True)
+    assert (outcome.held, outcome.drifted, outcome.marked) == (None, 1, 0)
+    assert (rows(Watermark), whole_redis(redis)) == (before, {})

@@ -1,0 +1,122 @@
+"""Quarantine: executions that fail too often are quarantined, and released executions are refreshed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from pytest_django import Settings
+
+from executions.models import Quarantine
+from executions.quarantines import quarantine, release, release_expired
+from executions.reports import Report, report
+from tasks.conf import refresh_settings
+from tasks.pipeline.reconciliation import reconcile
+from tasks.pipeline.refresher import refresh_claim
+from tasks.queue import execution_queue
+from tests import servers
+from tests.integration.redis_state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
+from tests.integration.sample_executions import AGES_AGO, cursed, drifted, made, marked, member, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_an_execution_that_fails_too_often_is_quarantined_with_its_reason_and_blocks_no_other(
+    redis: Redis, told: list[Any]
+) -> None:
+    (good, (good_task,)), (bad, (bad_task,)) = made(1), made(1)
+    report([Report(good_task, "Success"), Report(bad_task, "Success")])
+    cursed(bad)
+    limit = refresh_settings().max_attempts
+    for attempt in range(1, limit + 1):
+        assert not Quarantine.objects.exists()
+        claim = execution_queue().claim("me", 10).claim
+        outcome = refresh_claim(claim)
+        assert set(outcome.failed) == {bad.pk}
+        assert outcome.succeeded == (1 if attempt == 1 else 0)
+    assert status_of(good) == "Success"
+    row = Quarantine.objects.get()
+    assert (row.execution_id, row.attempts) == (bad.pk, limit)
+    assert 'violates check constraint "cursed"' in row.reason
+    assert ("quarantined", {"execution_ids": [bad.pk], "reason": row.reason}) in told
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
+
+
+def test_a_quarantine_of_an_execution_that_is_deleted_meanwhile_leaves_nothing() -> None:
+    quarantine([99], 5)
+    assert rows(Quarantine) == {}
+
+
+def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(database: str) -> None:
+    kept, deleted = made(1)[0], made(1)[0]
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        for table in ("task", "execution_status_change"):
+            other.execute(f"DELETE FROM {table} WHERE execution_id = %s".encode(), [deleted.pk])
+        other.execute("DELETE FROM execution WHERE id = %s", [deleted.pk])
+        with in_background(lambda: quarantine([kept.pk, deleted.pk], 5)) as quarantined:
+            wait_until(lambda: waiting_for_locks() == 1, "the quarantine waits for the delete")
+            other.commit()
+            quarantined()
+    assert set(rows(Quarantine)) == {kept.pk}
+
+
+def test_quarantined_executions_are_not_marked_repeatedly(redis: Redis) -> None:
+    execution = drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    outcome = reconcile()
+    assert (outcome.drifted, outcome.paroled) == (0, 0)
+    assert marked(redis) == set()
+
+
+def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
+    redis: Redis, settings: Settings, told: list[Any]
+) -> None:
+    settings.REFRESH_QUARANTINE_SECONDS = 60
+    old, fresh = drifted(), drifted()
+    now = datetime.now(UTC)
+    Quarantine.objects.create(execution=old, reason="x", attempts=1, at=now - timedelta(seconds=90))
+    Quarantine.objects.create(execution=fresh, reason="x", attempts=1, at=now - timedelta(seconds=30))
+    assert reconcile().paroled == 1
+    assert list(Quarantine.objects.values_list("pk", flat=True)) == [fresh.pk]
+    assert marked(redis) == {member(old)}
+    assert ("paroled", {"execution_ids": [old.pk]}) in told
+
+
+@pytest.mark.parametrize("way", ["release_expired", "release"])
+def test_reconcile_finds_released_executions_whose_mark_redis_forgot(
+    way: str, redis: Redis, settings: Settings
+) -> None:
+    """The watermark passed by while it was in quarantine."""
+    execution = drifted(minutes=60)
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    reconcile()
+    if way == "release":
+        assert release([execution.pk]) == [execution.pk]
+    else:
+        Quarantine.objects.update(at=AGES_AGO)
+        assert release_expired(timedelta(hours=1)) == [execution.pk]
+    redis.flushall()
+    reconcile()
+    assert marked(redis) == {member(execution)}
+
+
+def test_the_next_reconcile_finds_executions_that_were_released_during_a_pass(redis: Redis) -> None:
+    execution = drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    reconcile()
+    made(1)
+    released: list[int] = []
+    reconcile(progress=lambda _: released.extend(release([execution.pk])))
+    assert released == [execution.pk]
+    redis.flushall()
+    reconcile()
+    assert marked(redis) == {member(execution)}
+
+
+def test_a_release_returns_the_executions_that_were_in_quarantine_and_marks_them(redis: Redis) -> None:
+    execution, other = drifted(), drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    assert release([execution.pk, other.pk, 10**9]) == [execution.pk]
+    assert rows(Quarantine) == {}
+    assert marked(redis) == {member(execution)}
+    assert release([]) == []

@@ -1,0 +1,73 @@
+"""recover, check: what dead nodes leave is given back, with a tick for it, or quarantined."""
+
+import logging
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from executions.models import Quarantine
+from executions.reports import Report, report
+from tasks.conf import refresh_settings
+from tasks.pipeline.recovery import recover
+from tasks.pipeline.wakeup import check
+from tasks.queue import execution_queue
+from tests.integration.redis_state import Redis, signs_of_life_come, whole_redis
+from tests.integration.sample_executions import made, marked, member, names
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_recovery_releases_the_claims_of_a_dead_node_and_sends_a_tick(
+    redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    execution_queue().claim("dead", 10)
+    redis.zrem(execution_queue().keys.nodes, "dead")
+    told.clear()
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        assert recover() == 1
+        assert recover() == 0
+    assert names(told) == ["recovered", "woken", "woken"]
+    assert [one.getMessage() for one in caplog.records] == ["Recovered 1 stale executions from crashed instances"]
+    assert marked(redis) == {member(execution)}
+
+
+def test_recovery_sends_a_tick_even_if_one_seems_to_be_on_its_way(redis: Redis, told: list[Any]) -> None:
+    """It may have died with its worker."""
+    queue = execution_queue()
+    queue.mark(["1:A"])
+    queue.claim("dead", 10)
+    redis.delete(queue.keys.nodes)
+    seen = []
+    for wake in ("1", "1", None):
+        if wake:
+            redis.set(queue.keys.wake, wake)
+        told.clear()
+        seen.append((recover(), names(told)))
+    assert seen == [(1, ["recovered", "woken"]), (0, ["woken"]), (0, ["woken"])]
+    assert marked(redis) == {"1:A"}
+
+
+@pytest.mark.parametrize("name", ["claim", "scan", "lock", "hash", "upstream"])
+def test_only_the_strategy_claim_checks_for_waiting_work(name: str, settings: Settings, told: list[Any]) -> None:
+    settings.REFRESH_STRATEGY = name
+    execution_queue().mark(["1:A"])
+    execution_queue().forget_wake()
+    assert check() is (name == "claim")
+    assert told == ([("woken", {})] if name == "claim" else [])
+
+
+def test_recovery_quarantines_an_execution_that_kills_its_process_every_time(redis: Redis) -> None:
+    _, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    signs_of_life_come(redis, since=1, heard=execution_queue().stats().now)
+    for _ in range(refresh_settings().max_attempts):
+        assert not Quarantine.objects.exists()
+        claim = execution_queue().claim("alive", 10).claim
+        assert len(execution_queue().take_over(claim, "dead")) == 1
+        redis.zrem(execution_queue().keys.nodes, "dead")
+        assert recover() == 1
+    assert Quarantine.objects.get().reason == "whoever began to refresh it died or never ended"
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

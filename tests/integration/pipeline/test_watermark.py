@@ -1,0 +1,284 @@
+"""The watermark of reconcile passes neither a drift that is not repaired nor an open transaction."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from executions import quarantines
+from executions.errors import QueueUnavailable
+from executions.models import Quarantine, Release, Task
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.models import Watermark
+from tasks.pipeline import reconciliation
+from tasks.pipeline.reconciliation import BEGINNING, reconcile
+from tasks.queue import execution_queue
+from tests import servers
+from tests.integration.redis_state import DEADLINE_SECONDS, Redis, in_background, rows
+from tests.integration.sample_executions import AGES_AGO, drifted, made, marked, member, watermark
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_the_watermark_waits_at_a_drift_until_it_is_repaired(
+    redis: Redis,
+) -> None:
+    execution = drifted(minutes=60)
+    changed = Task.objects.get().update_time
+    for _ in range(3):
+        redis.flushall()
+        assert reconcile().marked == 1
+        assert watermark() == changed
+    refresh([execution.pk])
+    assert reconcile().marked == 0
+    assert watermark() > changed
+    assert reconcile().looked_at == 0
+
+
+def test_a_transaction_that_is_still_open_holds_the_watermark_back(database: str) -> None:
+    _, tasks = made(1)
+    with psycopg.connect(servers.postgres.url_for(database)) as slow:
+        began = slow.execute("SELECT now()").fetchone()
+        assert began is not None
+        slow.execute(
+            "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
+            "end_time = now() WHERE id = %s",
+            tasks,
+        )
+        assert reconcile().drifted == 0
+        assert watermark() == began[0]
+        slow.commit()
+    assert reconcile().marked == 1
+
+
+def test_an_old_reader_holds_only_the_watermark_back(database: str, redis: Redis) -> None:
+    reconcile()
+    with psycopg.connect(servers.postgres.url_for(database)) as reader:
+        reader.read_only = True
+        began = reader.execute("SELECT now()").fetchone()
+        assert began is not None
+        for _ in range(3):
+            execution, tasks = made(1)
+            report([Report(tasks[0], "Success")])
+            redis.flushall()
+            outcome = reconcile()
+            assert [one.execution_id for one in outcome.examples] == [execution.pk]
+            assert (outcome.drifted, outcome.marked) == (1, 1)
+            assert watermark() == began[0]
+            refresh([execution.pk])
+            redis.flushall()
+    assert reconcile().drifted == 0
+    assert watermark() > began[0]
+
+
+def test_a_full_reconcile_reads_everything_and_moves_the_watermark_like_any_pass(redis: Redis) -> None:
+    reconcile()
+    before = watermark()
+    execution = drifted(minutes=60 * 24 * 365)
+    assert reconcile().looked_at == 0
+    before = watermark()
+    outcome = reconcile(full=True)
+    assert [one.execution_id for one in outcome.examples] == [execution.pk]
+    assert marked(redis) == {member(execution)}
+    assert outcome.oldest is not None
+    assert watermark() == outcome.oldest < before
+    refresh([execution.pk])
+    reconcile(full=True)
+    assert watermark() > before
+
+
+def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_away: None) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.pipeline.marks.execution_queue", execution_queue)
+        reconcile()
+    before = rows(Watermark)
+    _, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    with pytest.raises(QueueUnavailable, match="Redis"):
+        reconcile()
+    assert rows(Watermark) == before
+
+
+def test_a_prepared_transaction_leaves_the_watermark_where_it_is(database: str, redis: Redis) -> None:
+    """Its start is not known, so any change may still come."""
+    reconcile()
+    before = watermark()
+    _, tasks = made(1)
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
+        other.execute("BEGIN")
+        other.execute(
+            "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
+            "end_time = now() WHERE id = %s",
+            tasks,
+        )
+        other.execute("PREPARE TRANSACTION 'slow'")
+        try:
+            assert reconcile().drifted == 0
+            assert watermark() == before
+        finally:
+            other.execute("COMMIT PREPARED 'slow'")
+    assert reconcile().marked == 1
+
+
+def test_a_session_that_hides_its_transactions_leaves_the_watermark_where_it_is(database: str) -> None:
+    """With track_activities off, pg_stat_activity does not tell when its transaction began."""
+    reconcile()
+    before = watermark()
+    _, tasks = made(1)
+    with psycopg.connect(servers.postgres.url_for(database), options="-c track_activities=off") as slow:
+        slow.execute(
+            "UPDATE task SET status = 'Success', status_code = 3, update_time = now(), "
+            "end_time = now() WHERE id = %s",
+            tasks,
+        )
+        assert reconcile().drifted == 0
+        assert watermark() == before
+        slow.commit()
+    assert reconcile().marked == 1
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["the first pass", "a later pass"])
+@pytest.mark.parametrize("moment", ["before", "during", "open", "after"])
+def test_a_release_around_a_pass_is_found_though_its_mark_is_lost(
+    moment: str, first: bool, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`open`: the release is made before the pass and commits after it."""
+    execution = drifted()
+    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
+    made(1)
+    if not first:
+        reconcile()
+        made(1)
+
+    def release() -> None:
+        assert quarantines.release([execution.pk]) == [execution.pk]
+        redis.flushall()
+
+    if moment == "before":
+        release()
+        reconcile()
+    elif moment == "during":
+        reconcile(progress=lambda _: Quarantine.objects.exists() and release())
+    elif moment == "open":
+        with open_release(execution.pk):
+            assert reconcile().drifted == 0
+    else:
+        reconcile()
+        release()
+    redis.flushall()
+    reconcile()
+    assert marked(redis) == {member(execution)}
+    assert rows(Release) == {}
+    refresh([execution.pk])
+    reconcile()
+    assert reconcile().looked_at == 0
+
+
+@contextmanager
+def open_release(execution_id: int) -> Iterator[None]:
+    """A release whose transaction is open, and commits at the end of the block."""
+    made, go_on = threading.Event(), threading.Event()
+
+    def release() -> None:
+        with transaction.atomic():
+            quarantines.release([execution_id])
+            made.set()
+            assert go_on.wait(DEADLINE_SECONDS)
+
+    with in_background(release) as ended:
+        assert made.wait(DEADLINE_SECONDS)
+        yield
+        go_on.set()
+        ended()
+
+
+def doubted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(one.levelname, one.getMessage()) for one in caplog.records if "trust" in one.getMessage()]
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"),
+    [
+        (
+            {"timeline": "00000000"},
+            "PostgreSQL failed over or was restored (timeline 00000000, then {timeline})",
+        ),
+        ({"last_pass_at": timedelta(seconds=60)}, "the clock of PostgreSQL went back"),
+        ({"settled_before": timedelta(seconds=60)}, "it lies in the future"),
+        ({"last_pass_at": None}, "it does not say which server wrote it"),
+    ],
+)
+def test_an_untrusted_watermark_is_ignored_once(
+    change: dict[str, Any], doubt: str, redis: Redis, told: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server whose clock is behind took over: what changed since lies before the watermark, and what changed
+    by the clock that was ahead lies in the future."""
+    reconcile()
+    lost = [drifted(), drifted(minutes=-60)]
+    now = database_now()
+    values = {name: now + one if isinstance(one, timedelta) else one for name, one in change.items()}
+    timeline = Watermark.objects.get().timeline
+    Watermark.objects.update(**values)
+    doubt = doubt.format(timeline=timeline)
+    told.clear()
+    with caplog.at_level(logging.INFO, "harbor_refresh"):
+        outcome = reconcile()
+    assert (outcome.doubt, outcome.looked_at, outcome.marked) == (doubt, 2, 2)
+    assert marked(redis) == {member(one) for one in lost}
+    assert ("watermark_doubted", {"doubt": doubt}) in told
+    assert doubted(caplog) == [
+        ("WARNING", f"Reconcile cannot trust its watermark and looks at everything: {doubt}")
+    ]
+    assert watermark() == outcome.oldest
+    row = Watermark.objects.get()
+    assert (row.timeline, row.last_pass_at is not None and row.last_pass_at < database_now()) == (timeline, True)
+    refresh([one.pk for one in lost])
+    reconcile()
+    after = reconcile()
+    assert (after.doubt, after.looked_at) == (None, 0)
+
+
+def test_the_watermark_stays_untrusted_while_a_prepared_transaction_hides_its_start(database: str) -> None:
+    reconcile()
+    Watermark.objects.update(timeline="00000000")
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as other:
+        other.execute("BEGIN")
+        other.execute("CREATE TABLE anything ()")
+        other.execute("PREPARE TRANSACTION 'slow'")
+        try:
+            assert reconcile().doubt is not None
+            assert watermark() == BEGINNING
+        finally:
+            other.execute("ROLLBACK PREPARED 'slow'")
+    reconcile()
+    assert watermark() > AGES_AGO
+
+
+def test_the_watermark_remembers_the_server_that_the_pass_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failover in the middle of a pass is seen by the next one."""
+    reconcile()
+    run = reconciliation.run
+
+    def as_before_the_failover(name: str, **values: Any) -> Any:
+        found = run(name, **values)
+        return [(*found[0][:2], AGES_AGO, "00000000")] if name == "read_watermark" else found
+
+    monkeypatch.setattr(reconciliation, "run", as_before_the_failover)
+    reconcile()
+    monkeypatch.undo()
+    row = Watermark.objects.get()
+    assert (row.last_pass_at, row.timeline) == (AGES_AGO, "00000000")
+
+
+def database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now

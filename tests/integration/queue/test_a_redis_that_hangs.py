@@ -1,0 +1,121 @@
+"""A Redis that hangs holds a report, or a page of the admin, for one verb: two attempts, and no more.
+
+Attempts are counted, not seconds: each but the first is a new connection, and so is the first of a client that has
+none yet.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from executions import deletion, reports
+from executions.models import Execution, Quarantine
+from executions.quarantines import quarantine
+from executions.reports import Report
+from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.records.counts import counts
+from tasks.jobs.records.records import job_records
+from tasks.pipeline import marks
+from tasks.queue import execution_queue
+from tasks.queue.connection import connect
+from tests.integration.redis_state import Redis
+from tests.integration.screens.test_admin import act, signed_in
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+ADMIN = "/admin/harbor_executions"
+TIMEOUT_SECONDS = 0.3
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
+    """How many connections are made to it until it is asked for; from then on it answers."""
+    with EmbeddedRedis(tmp_path / "redis") as server, Redis.from_url(server.url) as operator:
+        clients = [connect(server.url, TIMEOUT_SECONDS, tries=tries) for tries in (4, 1)]
+        for verbs in (execution_queue(), job_records(), counts()):
+            made: Any = type(verbs)(refresh_settings(), *clients)
+            for name in ("_redis", "_patient", "_single"):
+                monkeypatch.setattr(verbs, name, getattr(made, name))
+        before = operator.info("stats")["total_connections_received"]
+        assert server.pid
+        os.kill(server.pid, signal.SIGSTOP)
+
+        def connections() -> int:
+            os.kill(server.pid or 0, signal.SIGCONT)
+            operator.ping()  # it may answer this before it accepts the connections that wait, but nothing after it
+            return int(operator.info("stats")["total_connections_received"] - before)
+
+        yield connections
+        os.kill(server.pid, signal.SIGCONT)
+        for client in clients:
+            client.close()
+
+
+@pytest.fixture
+def execution() -> Execution:
+    """With a job that has not ended; and beside it another, in quarantine."""
+    other = start("SCAN", [[NewJob("a.job", job_id="b")]]).execution
+    quarantine([other.pk], 5)
+    return start("SCAN", [[NewJob("a.job", job_id="a")]]).execution
+
+
+def task_of(execution: Execution) -> int:
+    return int(execution.tasks.get().pk)
+
+
+def look_at_jobs(admin: Client, execution: Execution) -> None:
+    page = admin.get("/admin/harbor_tasks/job/")
+    assert (page.status_code, "repair_totals_error" in page.context) == (200, True)
+
+
+def look_at_task(admin: Client, execution: Execution) -> None:
+    page = admin.get(f"{ADMIN}/task/{task_of(execution)}/change/")
+    assert "Redis is away" in page.content.decode()
+
+
+def stop(admin: Client, execution: Execution) -> None:
+    act(admin, f"{ADMIN}/execution/", "stop_selected", list(Execution.objects.values_list("pk", flat=True)))
+    assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
+
+
+def stop_by_command(admin: Client, execution: Execution) -> None:
+    call_command("refresh_jobs", "stop", *(str(pk) for pk in Execution.objects.values_list("pk", flat=True)))
+    assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
+
+
+def release(admin: Client, execution: Execution) -> None:
+    act(admin, f"{ADMIN}/quarantine/", "release", [Quarantine.objects.get().pk])
+    assert not Quarantine.objects.exists()
+
+
+def report(admin: Client, execution: Execution) -> None:
+    assert reports.report([Report(task_of(execution), "Running", 1)]).applied == 1
+
+
+def mark(admin: Client, execution: Execution) -> None:
+    assert not marks.mark([f"{execution.pk}:SCAN"])
+
+
+def delete(admin: Client, execution: Execution) -> None:
+    assert deletion.delete([execution.pk]) == 1
+
+
+@pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, stop_by_command, release, report, mark, delete])
+def test_a_call_to_a_redis_that_hangs_waits_for_two_attempts(
+    execution: Execution, hanging: Callable[[], int], ask: Callable[[Client, Execution], None]
+) -> None:
+    ask(signed_in(superuser=True), execution)
+    assert hanging() == 2
+
+
+def test_the_page_of_an_execution_asks_no_redis(execution: Execution, hanging: Callable[[], int]) -> None:
+    page = signed_in(superuser=True).get(f"{ADMIN}/execution/{execution.pk}/change/")
+    assert (page.status_code, hanging()) == (200, 0)

@@ -1,0 +1,173 @@
+"""Claims read a long queue by a cursor: no member is claimed twice, and every member is claimed eventually."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tasks.queue import queue as queue_module
+from tasks.queue.members import Token
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.redis_state import (
+    Clock,
+    Redis,
+    queue_with,
+    queue_with_clock,
+    sets_are_hash_tables,
+    whole_redis,
+)
+
+PREFIX = "cache:execution:refresh:"
+CURSOR = PREFIX + "cursor"
+PAGE = 7
+
+
+@pytest.fixture(autouse=True)
+def small_pages_and_hash_tables(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(queue_module, "PAGE", PAGE)
+    with sets_are_hash_tables(redis):
+        yield
+
+
+@pytest.fixture
+def roomy(redis: Redis) -> tuple[ExecutionQueue, Clock]:
+    """Make a queue whose nodes have room for all members."""
+    return queue_with_clock(redis, fanout=10_000, depth=2, rest=0.0)
+
+
+Roomy = tuple[ExecutionQueue, Clock]
+
+
+def members(count: int, start: int = 1) -> set[str]:
+    return {f"{number}:A" for number in range(start, start + count)}
+
+
+def scans(redis: Redis) -> int:
+    info: Any = redis.info("commandstats")
+    return int(info.get("cmdstat_sscan", {"calls": 0})["calls"])
+
+
+def claimed_until_empty(queue: ExecutionQueue, count: int, *nodes: str) -> list[str]:
+    """What one claim after the other brings, the nodes taking turns."""
+    taken: list[str] = []
+    while queue.stats().backlog:
+        for node in nodes:
+            batch = queue.claim(node, count)
+            assert len(batch.claim) <= count
+            assert batch.claim.members or not batch.backlog
+            taken += batch.claim.members
+    return taken
+
+
+@pytest.mark.parametrize("count", [1, 2, PAGE - 1, PAGE, PAGE + 1, 5 * PAGE, 10_000])
+def test_every_member_of_a_long_queue_is_claimed_exactly_once(count: int, redis: Redis, roomy: Roomy) -> None:
+    queue, _ = roomy
+    everything = members(1000)
+    queue.mark(everything)
+    before = scans(redis)
+    taken = claimed_until_empty(queue, count, "me")
+    assert scans(redis) - before > 100
+    assert len(taken) == 1000
+    assert set(taken) == everything
+    state = whole_redis(redis)
+    assert {token.member for token in queue.tokens() if isinstance(token, Token)} == everything
+    assert set(state) <= {"processing", "nodes", "stamp", "cursor", "wake"}
+
+
+def test_a_claim_reads_pages_until_it_has_the_requested_number(redis: Redis, roomy: Roomy) -> None:
+    queue, _ = roomy
+    queue.mark(members(1000))
+    batch = queue.claim("me", 6 * PAGE)
+    assert (len(batch.claim), batch.backlog, batch.more) == (6 * PAGE, 1000, True)
+
+
+def test_claims_in_turns_share_all_members(redis: Redis, roomy: Roomy) -> None:
+    queue, _ = roomy
+    everything = members(1000)
+    queue.mark(everything)
+    taken = claimed_until_empty(queue, 3 * PAGE, "n1", "n2", "n3")
+    assert sorted(taken) == sorted(everything)
+
+
+def test_members_added_during_a_round_are_claimed_and_none_is_claimed_twice(redis: Redis, roomy: Roomy) -> None:
+    queue, _ = roomy
+    queue.mark(members(400))
+    taken: list[str] = []
+    for turn in range(40):
+        taken += queue.claim("me", PAGE).claim.members
+        queue.mark(members(5, start=1000 + turn * 5))
+    taken += claimed_until_empty(queue, PAGE, "me")
+    assert sorted(taken) == sorted(members(400) | members(200, start=1000))
+
+
+def test_no_member_starves_while_other_members_are_released_repeatedly(redis: Redis, roomy: Roomy) -> None:
+    """Every member is claimed within a few rounds, although half of each claim is released at once."""
+    queue, clock = roomy
+    everything = members(300)
+    queue.mark(everything)
+    waiting, claims = set(everything), 0
+    most = 4 * len(everything) // PAGE
+    while waiting:
+        claims += 1
+        assert claims <= most, f"{len(waiting)} of 300 still wait after {claims} claims of {PAGE}"
+        claim = queue.claim("me", PAGE).claim
+        waiting -= set(claim.members)
+        back = claim.only(member for number, member in enumerate(claim.members) if number % 2)
+        queue.complete(claim.only(set(claim.members) - set(back.members)))
+        queue.release(back)
+        clock.move(0.001001)
+
+
+@pytest.mark.parametrize("count", [1, 2, PAGE])
+def test_no_member_starves_while_all_other_members_are_marked_again_at_once(count: int, redis: Redis) -> None:
+    """Such a queue does not change, so each round has the same pages. Chance, by the real clock, must decide which
+    members are cut from a page."""
+    queue = queue_with(redis, fanout=10_000, depth=1, rest=0.0)
+    everything = members(200)
+    queue.mark(everything)
+    waiting, claims = set(everything), 0
+    most = 60 * len(everything) // count
+    while waiting:
+        claims += 1
+        assert claims <= most, f"{sorted(waiting)} still wait after {claims} claims of {count}"
+        claim = queue.claim("me", count).claim
+        waiting -= set(claim.members)
+        queue.mark(claim.members)
+        queue.complete(claim)
+
+
+@pytest.mark.parametrize("cursor", ["0", "5", "123456789", str(2**63), str(2**64 - 1), "9" * 30, "-1", "x", ""])
+def test_a_foreign_cursor_does_no_harm(cursor: str, redis: Redis, roomy: Roomy) -> None:
+    queue, _ = roomy
+    everything = members(300)
+    queue.mark(everything)
+    redis.set(CURSOR, cursor)
+    assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everything)
+    assert whole_redis(redis)["cursor"].isdecimal()
+
+
+def test_the_cursor_of_an_emptied_queue_works_for_the_next_queue(redis: Redis, roomy: Roomy) -> None:
+    queue, _ = roomy
+    for turn in range(5):
+        everything = members(20 + 300 * (turn % 2), start=1 + 1000 * turn)
+        queue.mark(everything)
+        assert sorted(claimed_until_empty(queue, PAGE, "me")) == sorted(everything)
+
+
+def test_the_last_members_of_a_formerly_long_queue_are_claimed(redis: Redis, roomy: Roomy) -> None:
+    """A scan of an empty part of the table may find no member; then members are popped."""
+    queue, _ = roomy
+    queue.mark(members(5000))
+    redis.srem(PREFIX + "queue:v2", *members(4990))
+    taken = [queue.claim("me", 1).claim.members for _ in range(10)]
+    assert sorted(taken) == sorted((member,) for member in members(10, start=4991))
+
+
+def test_a_page_is_cut_to_the_requested_number_and_no_member_is_lost(redis: Redis, roomy: Roomy) -> None:
+    """A short set is a list, which SSCAN answers whole."""
+    queue, _ = roomy
+    redis.config_set("set-max-listpack-entries", 128)
+    everything = members(100)
+    queue.mark(everything)
+    assert redis.object("ENCODING", PREFIX + "queue:v2") in (b"listpack", b"hashtable")
+    assert sorted(claimed_until_empty(queue, 3, "me")) == sorted(everything)

@@ -1,0 +1,168 @@
+"""Users and groups in the admin: a host keeps its own pages, and in ours no account can gain permissions."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from tests.integration.screens.test_admin import signed_in
+
+ROOT = Path(__file__).resolve().parents[3]
+USERS, GROUPS = "/admin/auth/user/", "/admin/auth/group/"
+EVERY_RIGHT = [f"{verb}_{model}" for verb in ("view", "add", "change", "delete") for model in ("user", "group")]
+
+SETTINGS = """
+from settings.test import *
+
+INSTALLED_APPS = [app for app in INSTALLED_APPS if app != "harbor_refresh"]
+INSTALLED_APPS.insert(INSTALLED_APPS.index("django_celery_beat"), "host")
+INSTALLED_APPS.append("host.schedule")
+"""
+USER_ADMIN = """
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class HostsUserAdmin(UserAdmin):
+    readonly_fields = ("is_superuser",)
+"""
+SCHEDULE_ADMIN = """
+from django.contrib import admin
+from django_celery_beat.admin import PeriodicTaskAdmin
+from django_celery_beat.models import PeriodicTask
+
+admin.site.unregister(PeriodicTask)
+
+
+@admin.register(PeriodicTask)
+class HostsPeriodicTaskAdmin(PeriodicTaskAdmin):
+    pass
+"""
+PROGRAM = """
+import django
+
+django.setup()
+
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django_celery_beat.models import CrontabSchedule, PeriodicTask
+
+for model in (User, Group, PeriodicTask, CrontabSchedule):
+    found = type(admin.site.get_model_admin(model))
+    print(found.__module__, found.__name__)
+"""
+
+
+@pytest.mark.parametrize("last", ["host.schedule", "executions", "tasks"])
+def test_in_a_host_project_the_host_keeps_its_own_pages_of_other_models(tmp_path: Path, last: str) -> None:
+    """Whichever app is the last to say what it shows."""
+    for package, text in (("host", USER_ADMIN), ("host/schedule", SCHEDULE_ADMIN)):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        (tmp_path / package / "admin.py").write_text(text)
+    order = f"INSTALLED_APPS.append(INSTALLED_APPS.pop(INSTALLED_APPS.index({last!r})))"
+    (tmp_path / "host_settings.py").write_text(f"{SETTINGS}{order}\n")
+    env = os.environ | {"DJANGO_SETTINGS_MODULE": "host_settings", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "host.admin HostsUserAdmin",
+        "django.contrib.auth.admin GroupAdmin",
+        "host.schedule.admin HostsPeriodicTaskAdmin",
+        "django_celery_beat.admin CrontabScheduleAdmin",
+    ], done.stderr
+
+
+@pytest.fixture
+def staff() -> Client:
+    """Create a user with all permissions on users and groups, who is no superuser."""
+    return signed_in(*EVERY_RIGHT)
+
+
+def accounts() -> list[Any]:
+    """Return all values that give an account permissions."""
+    return [
+        list(User.objects.order_by("pk").values()),
+        list(User.user_permissions.through.objects.values_list("user", "permission")),
+        list(User.groups.through.objects.values_list("user", "group")),
+        list(Group.objects.order_by("pk").values()),
+        list(Group.permissions.through.objects.values_list("group", "permission")),
+    ]
+
+
+def a_group() -> Group:
+    group = Group.objects.create(name="operators")
+    group.permissions.add(Permission.objects.get(codename="view_execution"))
+    return group
+
+
+@pytest.mark.usefixtures("database")
+def test_staff_with_all_permissions_on_users_and_groups_can_give_no_account_more_permissions(
+    staff: Client,
+) -> None:
+    me, root = User.objects.get(), User.objects.create_superuser("root", password="secret")
+    other, group = User.objects.create_user("other"), a_group()
+    every_permission = list(Permission.objects.values_list("pk", flat=True))
+    before = accounts()
+    raised = {
+        "is_active": "on",
+        "is_staff": "on",
+        "is_superuser": "on",
+        "user_permissions": every_permission,
+        "groups": [group.pk],
+        "date_joined_0": "2026-01-01",
+        "date_joined_1": "00:00",
+    }
+    password = {"usable_password": "true", "password1": "new secret 1", "password2": "new secret 1"}
+    answers = [
+        *(
+            staff.post(f"{USERS}{one.pk}/change/", {"username": one.username, **raised})
+            for one in (me, other, root)
+        ),
+        *(staff.post(f"{USERS}{one.pk}/password/", password) for one in (other, root)),
+        *(staff.post(f"{USERS}{one.pk}/delete/", {"post": "yes"}) for one in (other, root)),
+        staff.post(f"{USERS}add/", {"username": "new", **password, **raised}),
+        staff.post(f"{GROUPS}{group.pk}/change/", {"name": "operators", "permissions": every_permission}),
+        staff.post(f"{GROUPS}add/", {"name": "new", "permissions": every_permission}),
+        staff.post(f"{GROUPS}{group.pk}/delete/", {"post": "yes"}),
+    ]
+    assert {answer.status_code for answer in answers} == {403}
+    for address, pk in ((USERS, root.pk), (GROUPS, group.pk)):
+        staff.post(address, {"action": "delete_selected", "_selected_action": [pk], "post": "yes", "index": 0})
+    assert accounts() == before
+
+
+@pytest.mark.usefixtures("database")
+def test_staff_may_look_at_users_and_groups_and_see_no_password(staff: Client) -> None:
+    root, group = User.objects.create_superuser("root", password="secret"), a_group()
+    pages = [USERS, f"{USERS}{root.pk}/change/", GROUPS, f"{GROUPS}{group.pk}/change/"]
+    answers = [staff.get(page) for page in pages]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    _, salt, secret = root.password.rsplit("$", 2)
+    shown = answers[1].content.decode()
+    assert "root" in shown
+    assert salt not in shown
+    assert secret not in shown
+
+
+@pytest.mark.usefixtures("database")
+def test_a_superuser_changes_users_and_groups() -> None:
+    admin = signed_in(superuser=True)
+    other, group = User.objects.create_user("other"), a_group()
+    pages = [f"{USERS}add/", f"{USERS}{other.pk}/change/", f"{USERS}{other.pk}/password/", f"{GROUPS}add/"]
+    assert [admin.get(page).status_code for page in pages] == [200] * 4
+    told = {"username": "other", "is_staff": "on", "is_active": "on", "groups": [group.pk]}
+    told |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00"}
+    assert admin.post(f"{USERS}{other.pk}/change/", told).status_code == 302
+    other.refresh_from_db()
+    assert (other.is_staff, list(other.groups.all())) == (True, [group])

@@ -1,0 +1,503 @@
+"""The commands of operators: tables for people, JSON for programs, exit codes for both."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from redis import Redis
+
+from executions.creation import NewExecution, NewTask, create
+from executions.errors import Overtaken
+from executions.management.output import Failed, Misused, printable
+from executions.models import Execution, Quarantine, Task
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.conf import refresh_settings
+from tasks.models import Watermark
+from tasks.pipeline.lease import Lease
+from tasks.queue.connection import connect
+from tasks.queue.queue import ExecutionQueue
+from tests import servers
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+ROOT = Path(__file__).resolve().parents[3]
+NOBODY = "redis://127.0.0.1:1/0"
+
+
+def said(*words: object) -> str:
+    """What the command prints, without the blanks at the ends of lines."""
+    out = StringIO()
+    call_command(*map(str, words), stdout=out)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def data(*words: object) -> Any:
+    return json.loads(said(*words, "--json"))
+
+
+def failing(*words: object) -> tuple[str, str]:
+    """What it printed and what it failed with."""
+    out = StringIO()
+    with pytest.raises(Failed) as failure:
+        call_command(*map(str, words), stdout=out)
+    assert failure.value.returncode == 1
+    return out.getvalue(), str(failure.value)
+
+
+def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, on this test's database."""
+    url = servers.postgres.url_for(connection.settings_dict["NAME"])
+    return subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "settings.test",
+            "DATABASE_URL": url,
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    lonely = connect(NOBODY, 0.2, tries=1)
+    queue = ExecutionQueue(refresh_settings(), lonely, lonely)
+    for module in ("pipeline.marks", "pipeline.recovery", "pipeline.wakeup"):
+        monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: queue)
+    for module in ("queue_stats", "claims", "mark"):
+        monkeypatch.setattr(f"tasks.management.verbs.{module}.execution_queue", lambda: queue)
+    yield
+    lonely.close()
+
+
+def made(vendor: str = "SCAN_ALL", status: str = "Pending") -> Execution:
+    """An execution of one task, refreshed; nothing is on the queue."""
+    execution = create(NewExecution(vendor, tasks=[NewTask()]))
+    task = Task.objects.get(execution=execution)
+    report([Report(task.pk, status, 1)])
+    refresh([execution.pk])
+    empty()
+    return execution
+
+
+def made_wrong() -> Execution:
+    execution = made()
+    Execution.objects.filter(pk=execution.pk).update(status="Pending")
+    return execution
+
+
+def empty() -> None:
+    client = Redis.from_url(servers.redis.url)
+    client.flushall()
+    client.close()
+
+
+def on_the_queue(redis: Redis) -> list[str]:
+    found: set[bytes] = redis.smembers("cache:execution:refresh:queue:v2")  # type: ignore[assignment]
+    return sorted(member.decode() for member in found)
+
+
+def members(*executions: Execution) -> list[str]:
+    return sorted(f"{one.pk}:{one.vendor_type}" for one in executions)
+
+
+def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: ExecutionQueue) -> None:
+    queue.mark([f"{number}:SCAN_ALL" for number in range(1, 1_235)])
+    queue.heartbeat("node-1")
+    queue.claim("node-1", 3)
+    held = made_held(queue)
+
+    assert data("refresh_queue", "stats") == {
+        "strategy": "claim",
+        "backlog": 1_231,
+        "in_flight": 3,
+        "failed_before": 0,
+        "quarantined": 1,
+        "paused_ms": 0,
+        "nodes": ["node-1"],
+        "in_process": False,
+    }
+    assert said("refresh_queue", "stats").splitlines() == [
+        "               count",
+        "backlog        1,231  wait to be claimed",
+        "in flight          3  claimed and not finished",
+        "failed before      0  of these two, failed at least once",
+        "quarantined        1  set aside: refresh_queue quarantine",
+        "live nodes         1  node-1",
+    ]
+    assert Quarantine.objects.get().execution_id == held
+
+
+def made_held(queue: ExecutionQueue) -> int:
+    """An execution in quarantine, made without a touch of the queue."""
+    execution = create(NewExecution("RETENTION"))
+    quarantine([execution.pk], 5, {execution.pk: "row\x1b[31m is bad"})
+    return execution.pk
+
+
+def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
+    queue: ExecutionQueue, settings: Any
+) -> None:
+    queue.pause()
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+
+    *_, paused, unused = said("refresh_queue", "stats").splitlines()
+
+    assert paused.startswith("No node claims for ")
+    assert paused.endswith(" ms more, because the database was away.")
+    assert unused == "The interval is 0 or less: the reporting process refreshes, and the queue is not used."
+
+
+def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: ExecutionQueue, redis: Redis) -> None:
+    queue.heartbeat("node-1")
+    queue.mark(["1:SCAN_ALL"])
+    queue.take_over(queue.claim("node-2", 1).claim, "node-1")
+    queue.mark(["2:RETENTION"])
+    queue.claim("node-2", 1)
+    redis.zrem(queue.keys.nodes, "node-2")
+    redis.sadd(queue.keys.processing, b"\xff\x1b[2J")
+
+    found = data("refresh_queue", "claims")
+    lines = said("refresh_queue", "claims").splitlines()
+    limited = said("refresh_queue", "claims", "--limit", 1).splitlines()
+
+    ages = [claim.pop("age_seconds") for claim in found["claims"]]
+    times = [claim.pop("claimed_at") for claim in found["claims"]]
+    assert found == {
+        "in_flight": 2,
+        "claims": [
+            {"execution_id": 1, "vendor": "SCAN_ALL", "node": "node-1", "state": "works", "alive": True},
+            {"execution_id": 2, "vendor": "RETENTION", "node": "node-2", "state": "waits", "alive": False},
+        ],
+        "unreadable_count": 1,
+        "unreadable": ["\\xff\\x1b[2J"],
+    }
+    assert 60 > ages[0] >= ages[1] >= 0
+    assert times == sorted(times)
+    assert [line.split()[:4] for line in lines[:3]] == [
+        ["execution", "vendor", "node", "age"],
+        ["1", "SCAN_ALL", "node-1", lines[1].split()[3]],
+        ["2", "RETENTION", "node-2", "(silent)"],
+    ]
+    assert lines[1].endswith(" is worked on")
+    assert lines[2].endswith(" waits for a worker")
+    assert lines[3:] == [
+        "2 of 2 claims in flight.",
+        "1 token that cannot be read; recover drops them:",
+        "  \\xff\\x1b[2J",
+    ]
+    assert limited[2] == "1 of 2 claims in flight."
+
+
+def test_mark_puts_executions_on_the_queue_by_id(redis: Redis) -> None:
+    one, other, _ = made("SCAN_ALL"), made("RETENTION"), made()
+
+    assert said("refresh_queue", "mark", one.pk, other.pk, one.pk) == "Marked 2 executions."
+    assert on_the_queue(redis) == members(one, other)
+    assert data("refresh_queue", "mark", one.pk) == {"marked": 1, "unknown": []}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--vendor", "SCAN_ALL"], ["scan", "scan done"]),
+        (["--status", "Success"], ["gc done", "scan done"]),
+        (["--all-unfinished"], ["scan"]),
+        (["--vendor", "SCAN_ALL", "--status", "Success"], ["scan done"]),
+        (["--all-unfinished", "--vendor", "NOBODY"], []),
+    ],
+)
+def test_mark_puts_executions_on_the_queue_by_vendor_and_status(
+    redis: Redis, options: list[str], expected: list[str]
+) -> None:
+    names = {
+        members(made("SCAN_ALL"))[0]: "scan",
+        members(made("SCAN_ALL", "Success"))[0]: "scan done",
+        members(made("GARBAGE_COLLECTION", "Success"))[0]: "gc done",
+    }
+
+    assert data("refresh_queue", "mark", *options) == {"marked": len(expected), "unknown": []}
+    assert sorted(names[member] for member in on_the_queue(redis)) == expected
+
+
+def test_mark_names_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
+    known = made()
+
+    printed, failure = failing("refresh_queue", "mark", 99_998, known.pk, 99_999)
+
+    assert printed == "Marked 1 execution.\n"
+    assert failure == "there is no execution 99998, 99999"
+    assert on_the_queue(redis) == members(known)
+
+
+@pytest.mark.parametrize("words", [[], ["1", "--vendor", "SCAN_ALL"], ["1", "--all-unfinished"]])
+def test_mark_takes_ids_or_filters(redis: Redis, words: list[str]) -> None:
+    with pytest.raises(Misused) as misuse:
+        call_command("refresh_queue", "mark", *words)
+
+    assert misuse.value.returncode == 2
+    assert str(misuse.value) == (
+        "name executions by their ids, or by --vendor, --status, --all-unfinished "
+        "(together they narrow), and not by both"
+    )
+    assert redis.keys() == []
+
+
+def test_a_vendor_with_nul_is_misuse_also_for_a_program_that_calls_the_command(redis: Redis) -> None:
+    with pytest.raises(CommandError, match="is no vendor type: it is not UTF-8, or has NUL in it"):
+        call_command("refresh_queue", "mark", "--vendor", "a\x00b")
+    assert redis.keys() == []
+
+
+def test_mark_refreshes_at_once_if_no_queue_is_used(redis: Redis, settings: Any) -> None:
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+    wrong = made_wrong()
+
+    assert said("refresh_queue", "mark", wrong.pk) == "Marked 1 execution."
+    wrong.refresh_from_db()
+    assert wrong.status == "Running"
+    assert redis.keys() == []
+
+
+def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis: Redis) -> None:
+    queue.mark(["1:SCAN_ALL", "2:SCAN_ALL"])
+    queue.claim("dead", 2)
+    redis.zrem(queue.keys.nodes, "dead")
+
+    assert data("refresh_queue", "recover") == {"recovered": 2}
+    assert on_the_queue(redis) == ["1:SCAN_ALL", "2:SCAN_ALL"]
+    assert said("refresh_queue", "recover") == "Recovered 0 executions."
+
+
+def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
+    assert said("refresh_queue", "quarantine") == "No execution is in quarantine."
+    assert data("refresh_queue", "quarantine") == {"quarantined": []}
+
+    held = made_held(queue)
+
+    row = Quarantine.objects.get()
+    assert data("refresh_queue", "quarantine") == {
+        "quarantined": [
+            {
+                "execution_id": held,
+                "vendor": "RETENTION",
+                "status": "Running",
+                "attempts": 5,
+                "at": row.at.isoformat(),
+                "reason": "row\x1b[31m is bad",
+            }
+        ]
+    }
+    assert said("refresh_queue", "quarantine").splitlines() == [
+        "execution  vendor     status   attempts  since                reason",
+        f"{held:<9}  RETENTION  Running         5  {row.at:%Y-%m-%d %H:%M:%S}  row\\x1b[31m is bad",
+    ]
+
+
+def test_quarantine_releases_by_id_and_names_ids_that_were_not_in_quarantine(
+    queue: ExecutionQueue, redis: Redis
+) -> None:
+    held, kept = made_held(queue), made_held(queue)
+
+    printed, failure = failing("refresh_queue", "quarantine", "--release", held, 99_999)
+
+    assert printed == "Released 1 execution for another try.\n"
+    assert failure == "not in quarantine: 99999"
+    assert list(Quarantine.objects.values_list("pk", flat=True)) == [kept]
+    assert on_the_queue(redis) == [f"{held}:RETENTION"]
+
+
+def test_quarantine_releases_all_executions(queue: ExecutionQueue, redis: Redis) -> None:
+    held = sorted([made_held(queue), made_held(queue)])
+
+    assert data("refresh_queue", "quarantine", "--release-all") == {
+        "released": held,
+        "not_in_quarantine": [],
+    }
+    assert not Quarantine.objects.exists()
+    assert on_the_queue(redis) == [f"{pk}:RETENTION" for pk in held]
+    assert said("refresh_queue", "quarantine", "--release-all") == ("Released 0 executions for another try.")
+
+
+def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
+    wrong, _ = made_wrong(), made()
+    changed_at = Task.objects.get(execution=wrong).update_time
+
+    assert data("reconcile", "--full") == {
+        "full": True,
+        "dry_run": False,
+        "doubt": None,
+        "looked_at": 2,
+        "drifted": 1,
+        "waiting": 0,
+        "marked": 1,
+        "paroled": 0,
+        "first_drifts": [
+            {
+                "execution_id": wrong.pk,
+                "vendor": "SCAN_ALL",
+                "stored": "Pending",
+                "true": "Running",
+                "changed_at": changed_at.isoformat(),
+            }
+        ],
+    }
+    assert on_the_queue(redis) == members(wrong)
+    assert said("reconcile", "--full").splitlines() == [
+        "Looked at 2 executions: 1 drifted, 1 of them waiting already, 0 marked, 0 released from quarantine.",
+        "execution  vendor    stored   true",
+        f"{wrong.pk:<9}  SCAN_ALL  Pending  Running",
+    ]
+
+
+def test_reconcile_reads_recent_changes(redis: Redis, settings: Any) -> None:
+    settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
+    wrong = made_wrong()
+
+    assert said("reconcile").splitlines()[0] == (
+        "Looked at 1 changed task: 1 drifted, 0 of them waiting already, 1 marked, 0 released from quarantine."
+    )
+    refresh([wrong.pk])
+    assert data("reconcile")["drifted"] == 0
+
+
+def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
+    wrong = made_wrong()
+    done = made("RETENTION", "Success")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE execution SET end_time = now() WHERE id = %s", [done.pk])
+
+    assert said("reconcile", "--full", "--dry-run").splitlines() == [
+        "Looked at 2 executions: 2 drifted, 0 of them waiting already, dry run: nothing marked, "
+        "0 released from quarantine.",
+        "execution  vendor     stored   true",
+        f"{wrong.pk:<9}  SCAN_ALL   Pending  Running",
+        f"{done.pk:<9}  RETENTION  Success  Success, with another end",
+    ]
+    assert redis.keys() == []
+
+
+def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
+    other = Lease()
+    other.take()
+    printed, failure = failing("reconcile")
+    until = Watermark.objects.get().held_until
+
+    assert printed == ""
+    assert until is not None
+    assert failure == (
+        "another reconcile is running, so this one did nothing. Repeat it in a moment. "
+        f"{other.holder} has the lease until {until.isoformat()}."
+    )
+
+
+def test_reconcile_says_when_another_pass_took_its_lease(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.pipeline.reconciliation._look", Mock(side_effect=Overtaken))
+
+    assert failing("reconcile") == (
+        "",
+        "this reconcile stood still for so long that another took over, so it ended early.",
+    )
+
+
+def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
+    made()
+    Watermark.objects.create(settled_before=datetime(2020, 1, 1, tzinfo=UTC))
+
+    assert said("reconcile").splitlines() == [
+        "Looked at 1 execution: 0 drifted, 0 of them waiting already, 0 marked, 0 released from quarantine.",
+        "The watermark could not be trusted: it does not say which server wrote it.",
+    ]
+
+
+@pytest.mark.usefixtures("redis_away")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["refresh_queue", "stats"],
+        ["refresh_queue", "claims"],
+        ["refresh_queue", "mark", "--all-unfinished"],
+        ["refresh_queue", "recover"],
+        ["reconcile", "--full"],
+    ],
+)
+def test_an_absent_redis_is_one_clear_line(words: list[str]) -> None:
+    made_wrong()
+
+    printed, failure = failing(*words)
+
+    assert printed == ""
+    assert failure.startswith("Redis")
+    assert failure.endswith(
+        "Redis is away; nothing is lost, reconcile finds what was not marked. "
+        "Look at REDIS_URL and `redis-cli ping`, then repeat this command."
+    )
+    assert "\n" not in failure
+
+
+def test_a_command_that_succeeds_ends_with_0() -> None:
+    done = manage("refresh_queue", "stats", "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["backlog"] == 0
+
+
+def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
+    done = manage("refresh_queue", "stats", REDIS_URL=NOBODY)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Failed: Redis: ConnectionError: ")
+
+
+def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
+    done = manage("reconcile", DATABASE_URL="postgresql://postgres@127.0.0.1:1/none")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Failed: PostgreSQL: connection failed")
+    assert done.stderr.endswith(
+        "The database is away. Look at DATABASE_URL and `pg_isready`, then repeat this command.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["refresh_queue"], "the following arguments are required: VERB"),
+        (["refresh_queue", "mark"], "Misused: name executions by their ids"),
+        (["refresh_queue", "mark", "x"], "argument ID: 'x' is not a whole number from 1"),
+        (["refresh_queue", "mark", "9223372036854775808"], "'9223372036854775808' is not a whole number from 1"),
+        (["refresh_queue", "mark", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number from 1 to"),
+        (["refresh_jobs", "stop", "9" * 5000], f"argument EXECUTION_ID: '{'9' * 40}' is not a whole number"),
+        (["refresh_queue", "mark", "--vendor", "\udcff"], "argument --vendor: '\\udcff' is no vendor type"),
+        (["refresh_queue", "claims", "--limit", "0"], "'0' is not a whole number from 1"),
+        (["reconcile", "--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_a_misused_command_ends_with_2(words: list[str], line: str) -> None:
+    done = manage(*words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line in done.stderr
+
+
+def test_control_characters_are_printed_escaped() -> None:
+    assert printable("a\x1b[2J\nü") == "a\\x1b[2J\\nü"

@@ -1,0 +1,183 @@
+"""Beat's rows: what the migration creates, what the environment rules, what stays the administrator's."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
+from pytest_django import Settings
+
+from harbor_refresh.celery import app as celery_app
+from tasks.actors import claim_batch, reap, reconcile, recover_stale
+from tasks.celery_queues import TICKS, WORK, waiting
+from tasks.schedule import follow_environment
+from tests.integration.redis_state import Redis
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+TICK_TASKS = [claim_batch, recover_stale, reconcile, reap]
+
+
+def schedule() -> dict[str, tuple[str, str, bool]]:
+    return {
+        row.name: (row.task, str(row.schedule_or_none), row.enabled)
+        for row in map(with_schedule, PeriodicTask.objects.all())
+        if not row.name.startswith("celery.")
+    }
+
+
+def with_schedule(row: Any) -> Any:
+    row.schedule_or_none = row.interval or row.crontab
+    return row
+
+
+OURS = {
+    "Claim batches": ("tasks.claim_batch", "every 30 seconds", True),
+    "Recover stale claims": ("tasks.recover_stale", "every 5 seconds", True),
+    "Reconcile": ("tasks.reconcile", "every 60 seconds", True),
+    "Reap jobs": ("tasks.reap", "every 3600 seconds", True),
+}
+
+
+def test_the_migration_creates_a_row_for_each_tick() -> None:
+    assert schedule() == OURS
+
+
+def test_every_row_names_a_task_that_a_worker_knows() -> None:
+    celery_app.loader.import_default_modules()
+    for task, _, _ in schedule().values():
+        assert task in celery_app.tasks
+
+
+def test_beat_changes_at_its_start_only_rows_that_the_environment_names(settings: Settings) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset()
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
+    follow_environment()
+    assert schedule() == OURS
+
+
+def test_intervals_in_the_environment_override_their_rows(settings: Settings) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
+    settings.REFRESH_RECOVER_INTERVAL_SECONDS = 8
+    follow_environment()
+    follow_environment()
+    assert schedule() == OURS | {
+        "Claim batches": ("tasks.claim_batch", "every 7 seconds", True),
+    }
+
+
+def test_a_fraction_of_a_second_is_kept(settings: Settings) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECOVER_INTERVAL_SECONDS"])
+    settings.REFRESH_RECOVER_INTERVAL_SECONDS = 0.5
+    follow_environment()
+    row = PeriodicTask.objects.get(name="Recover stale claims")
+    assert row.schedule.run_every.total_seconds() == 0.5
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_an_interval_of_zero_has_no_ticks_and_leaves_the_row(settings: Settings, seconds: int) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = seconds
+    follow_environment()
+    assert schedule() == OURS
+
+
+def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
+    settings: Settings,
+) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECOVER_INTERVAL_SECONDS"])
+    row = PeriodicTask.objects.get(name="Claim batches")
+    row.interval = IntervalSchedule.objects.create(every=11, period="seconds")
+    row.enabled = False
+    row.save()
+    PeriodicTask.objects.filter(name="Reconcile").delete()
+    call_command("migrate", verbosity=0)
+    follow_environment()
+    assert schedule() == {
+        "Claim batches": ("tasks.claim_batch", "every 11 seconds", False),
+        "Recover stale claims": OURS["Recover stale claims"],
+        "Reap jobs": OURS["Reap jobs"],
+    }
+
+
+def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(
+    settings: Settings,
+) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
+    settings.REFRESH_RECONCILE_INTERVAL_SECONDS = 90
+    PeriodicTask.objects.filter(name="Reconcile").update(enabled=False)
+    follow_environment()
+    assert schedule()["Reconcile"] == ("tasks.reconcile", "every 90 seconds", False)
+
+
+def test_an_interval_in_the_environment_overrides_a_crontab(settings: Settings) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
+    row = PeriodicTask.objects.get(name="Reconcile")
+    row.interval, row.crontab = None, CrontabSchedule.objects.create(minute="5")
+    row.save()
+    follow_environment()
+    assert schedule()["Reconcile"] == ("tasks.reconcile", "every 60 seconds", True)
+
+
+def test_duplicate_intervals_made_by_hand_do_not_stop_beat(settings: Settings) -> None:
+    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
+    settings.REFRESH_RECONCILE_INTERVAL_SECONDS = 90
+    for _ in range(2):
+        IntervalSchedule.objects.create(every=90, period="seconds")
+    follow_environment()
+    assert schedule()["Reconcile"] == ("tasks.reconcile", "every 90 seconds", True)
+
+
+# ticks
+
+
+@pytest.mark.parametrize("tick", TICK_TASKS, ids=lambda task: task.name)
+def test_ticks_do_not_pile_up_if_no_worker_takes_them(tick: Any, redis: Redis) -> None:
+    sent = [tick.apply_async() for _ in range(20)]
+    assert sum(one is not None for one in sent) == waiting(TICKS) == redis.llen(TICKS) == 4
+    assert redis.exists(WORK) == 0
+
+
+def test_ticks_of_many_beats_at_once_stay_bounded(redis: Redis) -> None:
+    from tests.integration.redis_state import at_once
+
+    at_once(*([lambda: [tick.apply_async() for tick in TICK_TASKS for _ in range(5)]] * 4))
+    assert redis.llen(TICKS) <= 8
+
+
+def test_a_tick_expires_but_not_because_a_clock_is_minutes_off(redis: Redis) -> None:
+    before = datetime.now(UTC)
+    claim_batch.apply_async()
+    after = datetime.now(UTC)
+    raw = redis.lindex(TICKS, 0)
+    assert raw is not None
+    headers = json.loads(raw)["headers"]
+    assert headers["task"] == "tasks.claim_batch"
+    expires = datetime.fromisoformat(headers["expires"])
+    assert before + timedelta(hours=1) <= expires <= after + timedelta(hours=1)
+
+
+def test_a_refresh_subtask_shows_which_executions_it_refreshes(redis: Redis) -> None:
+    from tasks.claim_batch import publish
+    from tasks.queue.claim import Claim
+
+    publish(
+        [
+            Claim("n1", "7", ("5:REPLICATION",)),
+            Claim("n1", "7", tuple(f"{number}:A" for number in range(11, 1011))),
+        ]
+    )
+    messages = [json.loads(raw) for raw in redis.lrange(WORK, 0, -1)]
+    assert {message["headers"]["argsrepr"] for message in messages} == {
+        "(execution 5 REPLICATION)",
+        "(1,000 executions, from 11 A on)",
+    }
+    assert waiting(WORK) == 2
+    assert redis.exists(TICKS) == 0
+
+
+def test_nothing_waits_in_a_queue_that_does_not_exist() -> None:
+    assert waiting(TICKS) == 0
