@@ -1,24 +1,18 @@
-"""Looking at the whole state: everything the queue keeps in Redis, everything a table holds, as values."""
+"""What Redis holds, as values; and queues whose clock is moved by the test alone."""
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import redis as redis_library
-from django.db import connection, models, transaction
 
-from executions import crash_points
 from tasks.conf import refresh_settings
 from tasks.queue.connection import connect
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
-from tests.waiting import wait_for
 
 CLOCK = "the clock of the test"
-DEADLINE_SECONDS = 20
 
 Redis = redis_library.Redis
 
@@ -121,101 +115,3 @@ def sets_are_hash_tables(client: Redis) -> Iterator[None]:
     yield
     for key, value in before.items():
         client.config_set(key, value)
-
-
-def rows(model: type[models.Model], **only: Any) -> dict[Any, dict[str, Any]]:
-    """A whole table by primary key."""
-    return {row["pk"]: row for row in model._default_manager.filter(**only).values("pk", *_columns(model))}
-
-
-def _columns(model: type[models.Model]) -> list[str]:
-    return [field.attname for field in model._meta.concrete_fields]
-
-
-def at_once(*functions: Callable[[], Any]) -> list[Any]:
-    """Run them in threads of their own, each with its own database connection; raise what they raise."""
-    with ThreadPoolExecutor(len(functions)) as pool:
-        futures = [pool.submit(_and_close, function) for function in functions]
-        return [future.result(timeout=60) for future in futures]
-
-
-def _and_close(function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    finally:
-        connection.close()
-
-
-@contextmanager
-def in_background(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
-    """Run it in a thread; the value is how to wait for its result."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(_and_close, function)
-        yield lambda: future.result(timeout=60)
-
-
-@contextmanager
-def transaction_held_open(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
-    """It has done its work in a transaction that is still open. The value commits, and returns the result."""
-    done, go_on = threading.Event(), threading.Event()
-
-    def work() -> Any:
-        with transaction.atomic():
-            result = function()
-            done.set()
-            assert go_on.wait(DEADLINE_SECONDS)
-        return result
-
-    with in_background(work) as finish:
-        assert done.wait(DEADLINE_SECONDS)
-
-        def commit() -> Any:
-            go_on.set()
-            return finish()
-
-        try:
-            yield commit
-        finally:
-            go_on.set()
-
-
-def wait_until(condition: Callable[[], Any], what: str) -> None:
-    wait_for(condition, what, seconds=DEADLINE_SECONDS)
-
-
-def waiting_for_locks() -> int:
-    """How many backends of this database wait for a lock."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return int(cursor.fetchone()[0])
-
-
-def deadlocks_so_far() -> int:
-    """Of this database, as told by connections that are closed."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
-        return int(cursor.fetchone()[0])
-
-
-class Pause:
-    """Holds the first thread that reaches a point until it may go on."""
-
-    def __init__(self, point: str) -> None:
-        self._point = point
-        self.reached = threading.Event()
-        self.go_on = threading.Event()
-
-    def __call__(self, point: str, execution_ids: Any) -> None:
-        if point == self._point and not self.reached.is_set():
-            self.reached.set()
-            assert self.go_on.wait(DEADLINE_SECONDS)
-
-    def __enter__(self) -> "Pause":
-        crash_points.handlers.append(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        crash_points.handlers.remove(self)
-        self.go_on.set()

@@ -21,7 +21,8 @@ from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
 from tests.conftest import TEMPLATE
-from tests.integration.redis_state import Redis, rows, whole_redis
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import AGES_AGO, drifted, made, member, status_of
 
 pytestmark = pytest.mark.usefixtures("replica", "redis")

@@ -9,7 +9,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.status import CODES, FINAL, MAX_REVISION
 from tasks.models import Watermark
-from tests.integration.redis_state import rows
+from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")
 

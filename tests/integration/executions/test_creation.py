@@ -8,7 +8,7 @@ from executions.creation import NewExecution, NewTask, create, create_many
 from executions.errors import Refused
 from executions.models import Execution, Task
 from tasks.pipeline.reconciliation import reconcile
-from tests.integration.redis_state import rows
+from tests.integration.database_state import rows
 from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -14,7 +14,9 @@ from executions.stops import stop
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
-from tests.integration.redis_state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
+from tests.integration.concurrency import in_background, wait_until
+from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import made, names
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -10,7 +10,7 @@ from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from executions.manual_status import finish_as_error, finish_as_success
 from executions.models import Execution, StatusChange
 from executions.stops import stop
-from tests.integration.redis_state import rows
+from tests.integration.database_state import rows
 from tests.integration.sample_executions import AGES_AGO, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

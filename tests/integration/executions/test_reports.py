@@ -16,7 +16,9 @@ from executions.creation import NewExecution, NewTask, create, create_many
 from executions.models import Execution, Task
 from executions.reports import Outcome, Report, report
 from executions.status import MAX_ID, MAX_REVISION
-from tests.integration.redis_state import Redis, at_once, rows, whole_redis
+from tests.integration.concurrency import at_once
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis, whole_redis
 from tests.unit.reference_model import CODE, ReferenceTask, changes, reported
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

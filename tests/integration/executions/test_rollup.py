@@ -16,7 +16,8 @@ from executions.reports import Report, report
 from executions.rollup import Refreshed, refresh
 from executions.sql import text as statement_of
 from tests import servers
-from tests.integration.redis_state import at_once, in_background, rows, wait_until, waiting_for_locks
+from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.database_state import rows, waiting_for_locks
 from tests.unit.reference_model import CODE, is_final, rollup
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

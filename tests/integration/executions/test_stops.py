@@ -11,7 +11,9 @@ from executions.rollup import refresh
 from executions.stops import stop
 from tasks.pipeline.reconciliation import reconcile
 from tests import servers
-from tests.integration.redis_state import Redis, in_background, rows, wait_until, waiting_for_locks
+from tests.integration.concurrency import in_background, wait_until
+from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import made, marked, member, rows_come_in_another_order, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -9,7 +9,8 @@ from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import ReceivedMessage, Verdict
 from tasks.models import Job
-from tests.integration.redis_state import Redis, rows
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -16,6 +16,8 @@ from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
+from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import (
     NOW,
     SECOND,
@@ -29,15 +31,7 @@ from tests.integration.jobs.sample_jobs import (
     tasks_refuse,
     write,
 )
-from tests.integration.redis_state import (
-    Clock,
-    Redis,
-    at_once,
-    in_background,
-    signs_of_life_come,
-    wait_until,
-    waiting_for_locks,
-)
+from tests.integration.redis_state import Clock, Redis, signs_of_life_come
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

@@ -25,20 +25,15 @@ from tasks.jobs.records.records import JobRecords, job_records
 from tasks.jobs.repair.reaper import reap
 from tasks.models import Job
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.jobs.test_the_jobs_command import failed, started, statuses, written
+from tests.integration.admin_client import act, ids_shown, queries, signed_in, told
+from tests.integration.jobs.jobs_in_progress import failed, started, statuses, written
 from tests.integration.redis_state import Redis, absent_redis
-from tests.integration.screens.test_admin import act, ids_shown, queries, signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
 LIST = "/admin/harbor_executions/execution/"
 JOBS = "/admin/harbor_tasks/job/"
 TASKS = "/admin/harbor_executions/task/"
-
-
-@pytest.fixture
-def admin() -> Client:
-    return signed_in(superuser=True)
 
 
 @pytest.fixture

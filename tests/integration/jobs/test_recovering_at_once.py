@@ -17,6 +17,7 @@ from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
 from tasks.jobs.repair import job_recovery
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import (
     RUNS,
     WAITS,
@@ -29,7 +30,7 @@ from tests.integration.jobs.sample_jobs import (
     unpublished,
     write,
 )
-from tests.integration.redis_state import Redis, at_once
+from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

@@ -27,21 +27,19 @@ from tasks.jobs.records.run import Run, Verdict
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
 from tests import servers
-from tests.integration.jobs.sample_jobs import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
-from tests.integration.jobs.sample_jobs import known as all_known
-from tests.integration.jobs.sample_jobs import record as record_of
-from tests.integration.redis_state import (
+from tests.integration.concurrency import (
     DEADLINE_SECONDS,
-    Clock,
     Pause,
-    Redis,
     at_once,
-    deadlocks_so_far,
     in_background,
     transaction_held_open,
     wait_until,
-    waiting_for_locks,
 )
+from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
+from tests.integration.jobs.sample_jobs import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
+from tests.integration.jobs.sample_jobs import known as all_known
+from tests.integration.jobs.sample_jobs import record as record_of
+from tests.integration.redis_state import Clock, Redis
 from tests.integration.sample_executions import fails_with
 
 pytestmark = pytest.mark.usefixtures("database", "clock")

@@ -16,8 +16,9 @@ from tasks.jobs import Handle, TrackedJob
 from tasks.jobs import start as start_signatures
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.models import Job
+from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import Outbox, known, recorded, state
-from tests.integration.redis_state import Redis, at_once
+from tests.integration.redis_state import Redis
 
 app = Celery("a team", set_as_current=False)
 

@@ -7,21 +7,19 @@ import pytest
 from executions.creation import NewExecution, NewTask, create
 from executions.deletion import delete
 from executions.errors import Contended
-from executions.models import Execution, Task
-from executions.reports import Report, report
 from tasks.jobs.lifecycle import job_stops
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.overview import inspection, pass_counts
 from tasks.jobs.overview.pass_counts import MEANINGS
 from tasks.jobs.records.counts import Counts
-from tasks.jobs.records.record import Acknowledged, JobRecord
 from tasks.jobs.records.records import JobRecords, job_records
 from tasks.jobs.repair import reaper
 from tasks.management.verbs.jobs import retry, stop
 from tasks.models import Job
 from tasks.queue.queue import ExecutionQueue
+from tests.integration.command_output import data, failing, manage, said
+from tests.integration.jobs.jobs_in_progress import failed, started, statuses, written
 from tests.integration.redis_state import Redis, absent_redis
-from tests.integration.screens.test_commands import data, failing, manage, said
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -35,33 +33,6 @@ NOTHING: dict[str, Any] = {
     "counted_since": None,
     **{kind: {"passes": 0, "last": None, **dict.fromkeys(what, 0)} for kind, what in MEANINGS.items()},
 }
-
-
-def started(*jobs: str, vendor: str = "SCAN") -> Execution:
-    return start(vendor, [[NewJob("a.job", job_id=job)] for job in jobs]).execution
-
-
-def written(
-    redis: Redis, job: str, status: str, node: str = "", *, landed: bool = False, message: str = "", later: int = 0
-) -> None:
-    """The record of a job in progress, heard of now or (if it is to run later) in so many seconds."""
-    task = Task.objects.filter(job_id=job).first()
-    now = job_records().memory().now
-    known = Acknowledged(0, status, now) if landed else None
-    at = now + later * 1_000_000
-    lease = now if node == "live" else 0
-    record = JobRecord(job, 0, status, 1, at, node, task.pk if task else 1, known, True, message, lease)
-    redis.hset("cache:execution:refresh:jobs", job, record.text)
-
-
-def statuses(execution: Execution) -> tuple[str, dict[str, str]]:
-    execution.refresh_from_db()
-    return execution.status, dict(execution.tasks.values_list("job_id", "status"))
-
-
-def failed(execution: Execution, *jobs: str) -> None:
-    for task in execution.tasks.filter(job_id__in=jobs):
-        report([Report(task.pk, "Error", task.status_revision)])
 
 
 def test_stats_of_nothing_are_all_there() -> None:

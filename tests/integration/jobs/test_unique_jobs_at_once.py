@@ -18,14 +18,9 @@ from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.lifecycle.unique_keys import retry_on_conflict
 from tasks.models import Job
 from tests import servers
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox
-from tests.integration.redis_state import (
-    deadlocks_so_far,
-    in_background,
-    transaction_held_open,
-    wait_until,
-    waiting_for_locks,
-)
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 

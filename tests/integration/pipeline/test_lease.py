@@ -17,7 +17,9 @@ from tasks.pipeline import lease as leases
 from tasks.pipeline.lease import LEASE, Held, Lease
 from tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests import servers
-from tests.integration.redis_state import DEADLINE_SECONDS, Redis, at_once, in_background, rows, whole_redis
+from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import AGES_AGO, drifted, marked, member
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -7,7 +7,8 @@ from django.db import transaction
 
 from executions.models import Task
 from executions.reports import Report, report
-from tests.integration.redis_state import Redis, rows, whole_redis
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import made, marked, member, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

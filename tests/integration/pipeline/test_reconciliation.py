@@ -13,7 +13,8 @@ from tasks.models import Watermark
 from tasks.pipeline.reconciliation import Reconciled, reconcile
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
-from tests.integration.redis_state import Redis, rows, whole_redis
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import (
     AGES_AGO,
     drifted,

@@ -12,7 +12,8 @@ from tasks.pipeline.dispatcher import dispatch
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
-from tests.integration.redis_state import Pause, Redis, in_background, whole_redis
+from tests.integration.concurrency import Pause, in_background
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import cursed, made, marked, member, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

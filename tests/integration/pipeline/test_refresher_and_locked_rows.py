@@ -18,7 +18,9 @@ from tasks.pacing import BUSY_SECONDS, SMALL
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
-from tests.integration.redis_state import Redis, in_background, rows, wait_until, waiting_for_locks, whole_redis
+from tests.integration.concurrency import in_background, wait_until
+from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import made, marked, member, names, rows_come_in_another_order, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

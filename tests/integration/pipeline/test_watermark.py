@@ -21,7 +21,9 @@ from tasks.pipeline import reconciliation
 from tasks.pipeline.reconciliation import BEGINNING, reconcile
 from tasks.queue import execution_queue
 from tests import servers
-from tests.integration.redis_state import DEADLINE_SECONDS, Redis, in_background, rows
+from tests.integration.concurrency import DEADLINE_SECONDS, in_background
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import AGES_AGO, drifted, made, marked, member, watermark
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

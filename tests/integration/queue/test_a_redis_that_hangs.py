@@ -26,8 +26,8 @@ from tasks.jobs.records.records import job_records
 from tasks.pipeline import marks
 from tasks.queue import execution_queue
 from tasks.queue.connection import connect
+from tests.integration.admin_client import act, signed_in
 from tests.integration.redis_state import Redis
-from tests.integration.screens.test_admin import act, signed_in
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 

@@ -17,7 +17,8 @@ from tasks.conf import refresh_settings
 from tasks.queue import connection
 from tasks.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.redis_state import Redis, at_once, wait_until
+from tests.integration.concurrency import at_once, wait_until
+from tests.integration.redis_state import Redis
 from tests.proxy import Proxy
 
 TIMEOUT_SECONDS = 0.3

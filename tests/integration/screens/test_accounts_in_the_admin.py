@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from tests.integration.screens.test_admin import signed_in
+from tests.integration.admin_client import signed_in
 
 ROOT = Path(__file__).resolve().parents[3]
 USERS, GROUPS = "/admin/auth/user/", "/admin/auth/group/"

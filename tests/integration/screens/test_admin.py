@@ -4,8 +4,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import Permission, User
-from django.contrib.messages import get_messages
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -20,6 +18,7 @@ from executions.reports import Report, report
 from executions.rollup import refresh
 from tasks.admin import refresh_action
 from tasks.queue.queue import ExecutionQueue
+from tests.integration.admin_client import act, ids_shown, queries, signed_in, told
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -28,19 +27,6 @@ TASKS = "/admin/harbor_executions/task/"
 JOBS = "/admin/harbor_tasks/job/"
 CHANGES = "/admin/harbor_executions/statuschange/"
 QUARANTINE = "/admin/harbor_executions/quarantine/"
-
-
-def signed_in(*permissions: str, superuser: bool = False) -> Client:
-    user = User.objects.create(username="operator", is_staff=True, is_active=True, is_superuser=superuser)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def admin() -> Client:
-    return signed_in(superuser=True)
 
 
 def made(vendor: str = "SCAN_ALL", jobs: tuple[str, ...] = ("job-1", "job-2")) -> Execution:
@@ -54,24 +40,6 @@ def made_wrong(vendor: str = "SCAN_ALL") -> Execution:
     tasks = Task.objects.filter(execution=execution)
     report([Report(task.pk, "Success", 1) for task in tasks])
     return execution
-
-
-def ids_shown(response: Any) -> list[int]:
-    return [row.pk for row in response.context["cl"].result_list]
-
-
-def told(response: Any) -> list[str]:
-    return [f"{one.level_tag}: {one}" for one in get_messages(response.wsgi_request)]
-
-
-def act(client: Client, address: str, action: str, ids: list[int]) -> Any:
-    return client.post(address, {"action": action, "_selected_action": ids, "index": 0})
-
-
-def queries(client: Client, address: str) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        assert client.get(address).status_code == 200
-    return len(captured)
 
 
 def state(*executions: Execution) -> list[tuple[str, int]]:

@@ -1,13 +1,8 @@
 """The commands of operators: tables for people, JSON for programs, exit codes for both."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from io import StringIO
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -18,7 +13,7 @@ from redis import Redis
 
 from executions.creation import NewExecution, NewTask, create
 from executions.errors import Overtaken
-from executions.management.output import Failed, Misused, printable
+from executions.management.output import Misused, printable
 from executions.models import Execution, Quarantine, Task
 from executions.quarantines import quarantine
 from executions.reports import Report, report
@@ -29,50 +24,11 @@ from tasks.pipeline.lease import Lease
 from tasks.queue.connection import connect
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
+from tests.integration.command_output import data, failing, manage, said
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
-ROOT = Path(__file__).resolve().parents[3]
 NOBODY = "redis://127.0.0.1:1/0"
-
-
-def said(*words: object) -> str:
-    """What the command prints, without the blanks at the ends of lines."""
-    out = StringIO()
-    call_command(*map(str, words), stdout=out)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
-
-def data(*words: object) -> Any:
-    return json.loads(said(*words, "--json"))
-
-
-def failing(*words: object) -> tuple[str, str]:
-    """What it printed and what it failed with."""
-    out = StringIO()
-    with pytest.raises(Failed) as failure:
-        call_command(*map(str, words), stdout=out)
-    assert failure.value.returncode == 1
-    return out.getvalue(), str(failure.value)
-
-
-def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own, on this test's database."""
-    url = servers.postgres.url_for(connection.settings_dict["NAME"])
-    return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "settings.test",
-            "DATABASE_URL": url,
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.fixture

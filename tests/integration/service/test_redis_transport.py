@@ -13,7 +13,8 @@ from kombu.exceptions import OperationalError
 from harbor_refresh import redis_transport
 from harbor_refresh.local.redis import EmbeddedRedis
 from tasks.queue.connection import NotServing, WrongServer
-from tests.integration.redis_state import Redis, wait_until
+from tests.integration.concurrency import wait_until
+from tests.integration.redis_state import Redis
 from tests.proxy import Proxy
 
 QUEUE = "a queue"

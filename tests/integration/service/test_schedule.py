@@ -142,7 +142,7 @@ def test_ticks_do_not_pile_up_if_no_worker_takes_them(tick: Any, redis: Redis) -
 
 
 def test_ticks_of_many_beats_at_once_stay_bounded(redis: Redis) -> None:
-    from tests.integration.redis_state import at_once
+    from tests.integration.concurrency import at_once
 
     at_once(*([lambda: [tick.apply_async() for tick in TICK_TASKS for _ in range(5)]] * 4))
     assert redis.llen(TICKS) <= 8

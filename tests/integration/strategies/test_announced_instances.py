@@ -12,7 +12,8 @@ from pytest_django import Settings
 from executions.errors import QueueUnavailable
 from tasks.queue.node import this_node
 from tasks.strategies.hash import announcements, announcer
-from tests.integration.redis_state import Redis, at_once, in_background, wait_until, whole_redis
+from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.redis_state import Redis, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.run_cycle import run_cycle
 from tasks.strategies.worker_mutex import WorkerMutex
-from tests.integration.redis_state import Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

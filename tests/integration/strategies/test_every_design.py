@@ -23,7 +23,9 @@ from tasks.pipeline.marks import mark
 from tasks.pipeline.reconciliation import reconcile
 from tasks.queue.members import member
 from tasks.strategies import older_strategy
-from tests.integration.redis_state import Redis, at_once, rows
+from tests.integration.concurrency import at_once
+from tests.integration.database_state import rows
+from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import ODD, left_in_redis, marked, rested, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

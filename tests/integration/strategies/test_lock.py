@@ -9,7 +9,8 @@ from pytest_django import Settings
 from benchmarks.designs import strategy
 from executions.models import Execution
 from tasks.strategies.lock.cycle_lock import HeldLock
-from tests.integration.redis_state import Pause, Redis, in_background, wait_until
+from tests.integration.concurrency import Pause, in_background, wait_until
+from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

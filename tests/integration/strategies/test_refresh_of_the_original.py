@@ -16,7 +16,7 @@ from executions.reports import Report, report
 from executions.status import Status
 from harbor_refresh.invariants import violations
 from tasks.strategies.original_refresh import OVERTAKEN, refresh_one, roll_up
-from tests.integration.redis_state import Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

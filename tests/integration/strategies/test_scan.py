@@ -9,7 +9,8 @@ from tasks.queue.connection import connect
 from tasks.strategies import outdated_keys
 from tasks.strategies.scan import Scan
 from tests import servers
-from tests.integration.redis_state import Pause, Redis, in_background
+from tests.integration.concurrency import Pause, in_background
+from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import ODD, marked, statuses
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

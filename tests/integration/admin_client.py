@@ -1,0 +1,35 @@
+"""A client of the admin that is signed in, and what its pages show."""
+
+from typing import Any
+
+from django.contrib.auth.models import Permission, User
+from django.contrib.messages import get_messages
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+
+def signed_in(*permissions: str, superuser: bool = False) -> Client:
+    user = User.objects.create(username="operator", is_staff=True, is_active=True, is_superuser=superuser)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def ids_shown(response: Any) -> list[int]:
+    return [row.pk for row in response.context["cl"].result_list]
+
+
+def told(response: Any) -> list[str]:
+    return [f"{one.level_tag}: {one}" for one in get_messages(response.wsgi_request)]
+
+
+def act(client: Client, address: str, action: str, ids: list[int]) -> Any:
+    return client.post(address, {"action": action, "_selected_action": ids, "index": 0})
+
+
+def queries(client: Client, address: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)

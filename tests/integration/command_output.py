@@ -1,0 +1,57 @@
+"""Management commands: what they print, what they fail with, and each as a process."""
+
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from executions.management.output import Failed
+from tests import servers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def said(*words: object) -> str:
+    """What the command prints, without the blanks at the ends of lines."""
+    out = StringIO()
+    call_command(*map(str, words), stdout=out)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def data(*words: object) -> Any:
+    return json.loads(said(*words, "--json"))
+
+
+def failing(*words: object) -> tuple[str, str]:
+    """What it printed and what it failed with."""
+    out = StringIO()
+    with pytest.raises(Failed) as failure:
+        call_command(*map(str, words), stdout=out)
+    assert failure.value.returncode == 1
+    return out.getvalue(), str(failure.value)
+
+
+def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, on this test's database."""
+    url = servers.postgres.url_for(connection.settings_dict["NAME"])
+    return subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "settings.test",
+            "DATABASE_URL": url,
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

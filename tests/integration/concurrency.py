@@ -1,0 +1,87 @@
+"""Functions that run at the same moment, each with its own database connection, and waits that end."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection, transaction
+
+from executions import crash_points
+from tests.waiting import wait_for
+
+DEADLINE_SECONDS = 20
+
+
+def at_once(*functions: Callable[[], Any]) -> list[Any]:
+    """Run them in threads of their own, each with its own database connection; raise what they raise."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        futures = [pool.submit(_and_close, function) for function in functions]
+        return [future.result(timeout=60) for future in futures]
+
+
+def _and_close(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def in_background(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
+    """Run it in a thread; the value is how to wait for its result."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(_and_close, function)
+        yield lambda: future.result(timeout=60)
+
+
+@contextmanager
+def transaction_held_open(function: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
+    """It has done its work in a transaction that is still open. The value commits, and returns the result."""
+    done, go_on = threading.Event(), threading.Event()
+
+    def work() -> Any:
+        with transaction.atomic():
+            result = function()
+            done.set()
+            assert go_on.wait(DEADLINE_SECONDS)
+        return result
+
+    with in_background(work) as finish:
+        assert done.wait(DEADLINE_SECONDS)
+
+        def commit() -> Any:
+            go_on.set()
+            return finish()
+
+        try:
+            yield commit
+        finally:
+            go_on.set()
+
+
+def wait_until(condition: Callable[[], Any], what: str) -> None:
+    wait_for(condition, what, seconds=DEADLINE_SECONDS)
+
+
+class Pause:
+    """Holds the first thread that reaches a point until it may go on."""
+
+    def __init__(self, point: str) -> None:
+        self._point = point
+        self.reached = threading.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self, point: str, execution_ids: Any) -> None:
+        if point == self._point and not self.reached.is_set():
+            self.reached.set()
+            assert self.go_on.wait(DEADLINE_SECONDS)
+
+    def __enter__(self) -> "Pause":
+        crash_points.handlers.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        crash_points.handlers.remove(self)
+        self.go_on.set()
