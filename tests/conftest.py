@@ -64,6 +64,12 @@ def no_look_outlives_its_test() -> Iterator[None]:
             thread.join()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def redis_server() -> None:
+    """The run's Redis, for every test but those of executions/, whose conftest overrides this."""
+    servers.start_redis()
+
+
 @pytest.fixture
 def redis() -> Iterator[redis_library.Redis]:
     """The run's Redis, empty."""

@@ -1,7 +1,8 @@
 """The real servers of a test run: one PostgreSQL and one Redis, on free ports, for this run alone.
 
 A pytest plugin (named in pyproject.toml) and not a conftest, because Django's settings are read before any
-conftest: the addresses must be in the environment by then. A server that cannot be had fails the run.
+conftest: the addresses must be in the environment by then. PostgreSQL starts at once, Redis before the first test
+that may reach it (tests/conftest.py). A server that cannot be had fails the run.
 """
 
 import os
@@ -43,12 +44,17 @@ OURS = ("REFRESH_", "EXECUTION_STATUS_", "CELERY_", "CORE_INSTANCE_", "_REDIS_UR
 
 def start() -> None:
     postgres.start()
-    redis.start()
     os.environ["DATABASE_URL"] = postgres.url
     os.environ["REDIS_URL"] = redis.url
     for name in list(os.environ):
         if name.startswith(OURS):
             del os.environ[name]
+
+
+def start_redis() -> None:
+    """Start Redis at the address that the settings have read."""
+    redis.start()
+    assert redis.url == os.environ["REDIS_URL"], "another process took the port of Redis before Redis could"
 
 
 def pytest_unconfigure() -> None:

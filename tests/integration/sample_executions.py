@@ -1,20 +1,13 @@
-"""Executions in the situations these tests begin with, and short looks at what has become of them."""
+"""Executions to begin with: new ones, some that drifted, some that cannot be written."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db import connection
 
 from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution
-from tasks.models import Watermark
-from tests.integration.redis_state import Redis, whole_redis
 
 AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-def names(told: list[tuple[str, dict[str, Any]]]) -> list[str]:
-    return [name for name, _ in told]
 
 
 def made(count: int = 1, vendor: str = "TEST") -> tuple[Execution, list[int]]:
@@ -22,23 +15,9 @@ def made(count: int = 1, vendor: str = "TEST") -> tuple[Execution, list[int]]:
     return execution, sorted(execution.tasks.values_list("pk", flat=True))
 
 
-def member(execution: Execution) -> str:
-    return f"{execution.pk}:{execution.vendor_type}"
-
-
-def marked(redis: Redis) -> set[str]:
-    found: set[str] = whole_redis(redis).get("queue:v2", set())
-    return found
-
-
 def status_of(execution: Execution) -> str:
     execution.refresh_from_db()
     return execution.status
-
-
-def cursed(execution: Execution) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE execution ADD CONSTRAINT cursed CHECK (id <> {execution.pk}) NOT VALID")
 
 
 def fails_with(sqlstate: str, execution: Execution) -> None:
@@ -64,17 +43,3 @@ def drifted(minutes: int = 60) -> Execution:
             [timedelta(minutes=minutes)] * 2 + [execution.pk],
         )
     return execution
-
-
-def watermark() -> datetime:
-    return Watermark.objects.get().settled_before or AGES_AGO
-
-
-def rows_come_in_another_order(database: str, table: str, first: int) -> None:
-    """From now on a new connection reads this table in the order of its pages, and this row comes last there."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {table} SET id = id WHERE id = %s", [first])
-        cursor.execute(f"SELECT id FROM {table} ORDER BY ctid DESC LIMIT 1")
-        assert cursor.fetchone() == (first,)
-        for way in ("indexscan", "indexonlyscan", "bitmapscan", "mergejoin", "nestloop"):
-            cursor.execute(f"ALTER DATABASE {database} SET enable_{way} = off")

@@ -1,58 +1,38 @@
-"""What the use cases are tested in: no grace, no rests, and on request no Redis, or an ear for every signal."""
+"""Tests of `executions` use PostgreSQL alone: its news has no listener but the test, and Redis is not started."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
-from executions import signals as of_executions
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
-from tasks.queue.queue import ExecutionQueue
-from tests.integration.redis_state import absent_redis
+from executions.news import Member, executions_changed, executions_deleted
 
 
-@pytest.fixture(autouse=True)
-def no_grace(settings: Settings) -> None:
-    settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
-
-
-@pytest.fixture(autouse=True)
-def no_heat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is marked again is claimed again at once: rests have tests of their own (test_heat.py)."""
-    monkeypatch.setattr(execution_queue(), "_longest_rest_us", 0)
+@pytest.fixture(scope="session", autouse=True)
+def redis_server() -> None:
+    """Start none, unlike the fixture of this name in tests/conftest.py."""
 
 
 @pytest.fixture
-def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = absent_redis()
-    away = ExecutionQueue(refresh_settings(), client, client)
-    for module in ("pipeline.dispatcher", "pipeline.refresher", "pipeline.recovery", "pipeline.marks"):
-        monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: away)
+def redis() -> None:
+    pytest.fail("a test of executions/ uses PostgreSQL alone")
+
+
+@pytest.fixture(autouse=True)
+def news_has_no_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The listeners of `tasks` would mark executions and stop jobs, in Redis."""
+    for signal in (executions_changed, executions_deleted):
+        monkeypatch.setattr(signal, "receivers", [])
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """Every signal that is sent, by its name; and as `woken` each tick that is sent or will be."""
-    heard: list[tuple[str, dict[str, Any]]] = []
+def changed(news_has_no_listener: None) -> Iterator[list[Member]]:
+    """The executions of which the news told that they changed."""
+    told: list[Member] = []
 
-    def later(seconds: float, *, ignore_pending_wake: bool = False) -> None:
-        heard.append(("woken", {"delay": seconds} | ({"anyway": True} if ignore_pending_wake else {})))
+    def listen(members: list[Member], **_: Any) -> None:
+        told.extend(members)
 
-    monkeypatch.setattr(wakeup, "send_tick", lambda: heard.append(("woken", {})))
-    monkeypatch.setattr(wakeup, "check_later", later)
-    listeners = []
-    for name, one in (vars(of_executions) | vars(signals)).items():
-        if isinstance(one, signals.Signal):
-
-            def listen(sender: Any, signal: Any, name: str = name, **values: Any) -> None:
-                heard.append((name, values))
-
-            one.connect(listen, weak=False)
-            listeners.append((one, listen))
-    yield heard
-    for one, listen in listeners:
-        one.disconnect(listen)
+    executions_changed.connect(listen)
+    yield told
+    executions_changed.disconnect(listen)

@@ -8,7 +8,6 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.status import CODES, FINAL, MAX_REVISION
-from tasks.models import Watermark
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -86,11 +85,6 @@ def test_a_revision_has_one_history_row(execution: Execution) -> None:
     StatusChange.objects.create(revision=1, **row)
     refused_by("status_change_once_a_revision", StatusChange, revision=1, **row)
     StatusChange.objects.create(revision=2, **row)
-
-
-def test_there_is_one_watermark(database: str) -> None:
-    Watermark.objects.create(settled_before=NOW)
-    refused_by("watermark_is_one_row", Watermark, id=2, settled_before=NOW)
 
 
 def test_an_execution_is_in_quarantine_once(execution: Execution) -> None:

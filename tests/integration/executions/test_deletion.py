@@ -1,25 +1,20 @@
 """delete: what goes along, and what happens if a stop or a report comes at the same moment."""
 
-from typing import Any
-
 import psycopg
 import pytest
-from django.db import connection
 
 from executions.deletion import delete
 from executions.errors import NoSuchExecution
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.reports import Report, report
 from executions.stops import stop
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
-from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import made, names
+from tests.integration.executions.table_order import in_another_order_on_disk
+from tests.integration.sample_executions import made
 
-pytestmark = pytest.mark.usefixtures("database", "redis")
+pytestmark = pytest.mark.usefixtures("database")
 
 
 def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -> None:
@@ -34,12 +29,6 @@ def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -
                 assert deleted() == 1
                 assert stopped() == 2
     assert not Execution.objects.exists()
-
-
-def in_another_order_on_disk(task: int) -> None:
-    """Its row is the last one now, wherever a scan without an order meets it."""
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE task SET update_time = now() WHERE id = %s", [task])
 
 
 def test_a_delete_and_a_report_at_the_same_moment_do_not_deadlock(database: str) -> None:
@@ -110,15 +99,3 @@ def test_deleting_removes_tasks_history_and_quarantine_and_nothing_else() -> Non
     )
     assert delete([doomed.pk]) == 0
     assert delete([]) == 0
-
-
-def test_members_of_a_deleted_execution_are_completed_without_a_log_line(redis: Redis, told: list[Any]) -> None:
-    execution, tasks = made(1)
-    report([Report(tasks[0], "Success")])
-    claim = execution_queue().claim("me", 10).claim
-    delete([execution.pk])
-    told.clear()
-    outcome = refresh_claim(claim)
-    assert (outcome.succeeded, outcome.failed) == (0, {})
-    assert names(told) == ["refreshed"]
-    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

@@ -1,42 +1,13 @@
 """Errors during a refresh: an error of a row fails that row, an error of the server fails no row."""
 
-from typing import Any
-
 import pytest
-from django.db import connection
-from pytest_django import Settings
 
-from executions.database import raise_if_away
 from executions.errors import DatabaseAway
 from executions.reports import Report, report
 from executions.rollup import Refreshed, refresh
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
-from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import fails_with, made, marked, member, names, status_of
+from tests.integration.sample_executions import fails_with, made, status_of
 
-pytestmark = pytest.mark.usefixtures("database", "redis")
-
-
-def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claiming_pauses(
-    redis: Redis, told: list[Any], settings: Settings
-) -> None:
-    execution, tasks = made(1)
-    report([Report(tasks[0], "Success")])
-    claim = execution_queue().claim("me", 10).claim
-    port, told[:] = connection.settings_dict["PORT"], []
-    connection.close()
-    connection.settings_dict["PORT"] = "1"
-    try:
-        refresh_claim(claim)
-    finally:
-        connection.settings_dict["PORT"] = port
-    assert names(told) == ["database_away"]
-    state = whole_redis(redis)
-    assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
-    assert not {"processing", "attempts"} & set(state)
-    assert len(execution_queue().claim("me", 10).claim) == 0
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.mark.parametrize("sqlstate", ["53000", "53200", "53400", "54000", "23514"])
@@ -56,26 +27,3 @@ def test_an_error_of_the_server_fails_no_execution(sqlstate: str) -> None:
     with pytest.raises(DatabaseAway, match=r"^PostgreSQL: no more$"):
         refresh([good.pk, bad.pk])
     assert (status_of(good), status_of(bad)) == ("Running", "Running")
-
-
-def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:
-    execution, tasks = made(1)
-    report([Report(tasks[0], "Success")])
-    raise_if_away()
-    told.clear()
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
-    connection.close()
-    with pytest.raises(DatabaseAway, match=r"^PostgreSQL: it takes no writes; it is a standby, or read-only$"):
-        raise_if_away()
-    assert connection.connection is None
-    published: list[Any] = []
-    assert dispatch(published.extend, 0) == 0
-    assert (published, names(told), marked(redis)) == ([], ["database_away"], {member(execution)})
-    assert redis.exists(execution_queue().keys.pause)
-    assert not redis.exists(execution_queue().keys.wake)
-    with connection.cursor() as cursor:
-        cursor.execute("SET default_transaction_read_only = off")
-        cursor.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
-    connection.close()
-    raise_if_away()

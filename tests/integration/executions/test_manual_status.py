@@ -13,7 +13,7 @@ from executions.stops import stop
 from tests.integration.database_state import rows
 from tests.integration.sample_executions import AGES_AGO, made, status_of
 
-pytestmark = pytest.mark.usefixtures("database", "redis")
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.mark.parametrize(("verb", "status"), [(finish_as_success, "Success"), (finish_as_error, "Error")])

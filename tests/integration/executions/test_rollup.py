@@ -18,9 +18,9 @@ from executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
-from tests.unit.reference_model import CODE, is_final, rollup
+from tests.integration.executions.reference_model import CODE, is_final, rollup
 
-pytestmark = pytest.mark.usefixtures("database", "redis")
+pytestmark = pytest.mark.usefixtures("database")
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

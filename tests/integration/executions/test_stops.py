@@ -6,24 +6,24 @@ from django.db import connection, transaction
 
 from executions.creation import NewExecution, create
 from executions.models import Execution, Quarantine, Release, StatusChange, Task
+from executions.news import Member
 from executions.reports import Report, report
 from executions.rollup import refresh
 from executions.stops import stop
-from tasks.pipeline.reconciliation import reconcile
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
-from tests.integration.redis_state import Redis
-from tests.integration.sample_executions import made, marked, member, rows_come_in_another_order, status_of
+from tests.integration.executions.table_order import rows_come_in_another_order
+from tests.integration.sample_executions import made, status_of
 
-pytestmark = pytest.mark.usefixtures("database", "redis")
+pytestmark = pytest.mark.usefixtures("database")
 
 
-def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(redis: Redis) -> None:
+def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(changed: list[Member]) -> None:
     execution, tasks = made(3)
     other, _ = made(1)
     report([Report(tasks[0], "Success")])
-    redis.flushall()
+    changed.clear()
     assert stop(execution.pk) == 2
     assert [row["status"] for row in rows(Task, execution=execution).values()] == [
         "Success",
@@ -32,7 +32,7 @@ def test_stopping_stops_unfinished_tasks_and_their_execution_at_once(redis: Redi
     ]
     assert status_of(execution) == "Stopped"
     assert status_of(other) == "Running"
-    assert marked(redis) == set()
+    assert changed == []
     before = (rows(Execution), rows(Task), rows(StatusChange))
     assert stop(execution.pk) == 0
     assert (rows(Execution), rows(Task), rows(StatusChange)) == before
@@ -56,17 +56,17 @@ def test_an_execution_without_tasks_is_stopped_itself() -> None:
     assert execution.history.count() == 1
 
 
-def test_a_stop_whose_refresh_fails_stops_the_tasks_and_marks(redis: Redis) -> None:
+def test_a_stop_whose_refresh_fails_stops_the_tasks_and_tells_of_it(changed: list[Member]) -> None:
     execution, _ = made(1)
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE execution ADD CONSTRAINT never CHECK (status <> 'Stopped')")
     assert stop(execution.pk) == 1
     assert Task.objects.get().status == "Stopped"
     assert status_of(execution) == "Running"
-    assert marked(redis) == {member(execution)}
+    assert changed == [(execution.pk, "TEST")]
 
 
-def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once(redis: Redis) -> None:
+def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once() -> None:
     execution, _ = made(2)
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     assert stop(execution.pk) == 2
@@ -74,20 +74,7 @@ def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once(red
     assert execution.history.get().to_status == "Stopped"
 
 
-def test_a_stop_in_quarantine_whose_refresh_fails_again_is_marked_and_found_by_reconcile(redis: Redis) -> None:
-    execution, _ = made(1)
-    reconcile()
-    Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE execution ADD CONSTRAINT never CHECK (status <> 'Stopped')")
-    assert stop(execution.pk) == 1
-    assert (status_of(execution), rows(Quarantine), len(rows(Release))) == ("Running", {}, 1)
-    assert marked(redis) == {member(execution)}
-    redis.flushall()
-    assert reconcile().marked == 1
-
-
-def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(redis: Redis) -> None:
+def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(changed: list[Member]) -> None:
     execution, _ = made(1)
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
     before = (rows(Execution), rows(Task), rows(Quarantine), rows(Release))
@@ -95,7 +82,7 @@ def test_a_stop_that_rolls_back_leaves_the_execution_in_quarantine(redis: Redis)
         stop(execution.pk)
         transaction.set_rollback(True)
     assert (rows(Execution), rows(Task), rows(Quarantine), rows(Release)) == before
-    assert marked(redis) == set()
+    assert changed == []
 
 
 def test_a_stop_locks_tasks_in_the_order_of_ids_as_reports_do(database: str) -> None:

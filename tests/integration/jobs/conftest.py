@@ -14,8 +14,8 @@ from tasks.jobs.records.records import job_records
 from tasks.models import RedisMemory
 from tasks.queue import execution_queue
 from tests.integration.jobs.hook_target import Target, target
-from tests.integration.jobs.sample_jobs import DAY, NOW, PREFIX, SECOND, Outbox
-from tests.integration.redis_state import MEMORY, Clock, Redis, with_clock_of_test
+from tests.integration.jobs.sample_jobs import DAY, NOW, SECOND, Outbox
+from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, with_clock_of_test
 
 
 @pytest.fixture

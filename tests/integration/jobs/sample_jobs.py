@@ -16,12 +16,11 @@ from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.publication import publish_recorded
 from tasks.jobs.records.record import Acknowledged, JobRecord
 from tasks.models import Job
-from tests.integration.redis_state import MEMORY, Clock, Redis, whole_redis
+from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000
 SECOND = 1_000_000
 DAY = 24 * 3600
-PREFIX = "cache:execution:refresh:"
 #: A moment longer than a node may be silent.
 TOO_LONG = 10.000_001
 #: The parts of a record of a job that runs, and of one that waits for another try and should have run by now.

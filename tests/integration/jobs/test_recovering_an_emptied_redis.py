@@ -10,7 +10,6 @@ from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Lease, Run
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.sample_jobs import (
-    PREFIX,
     TOO_LONG,
     Outbox,
     aged,
@@ -22,7 +21,7 @@ from tests.integration.jobs.sample_jobs import (
     unpublished,
     write,
 )
-from tests.integration.redis_state import MEMORY, Clock, Redis, signs_of_life_come
+from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, signs_of_life_come
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

@@ -20,7 +20,6 @@ from tasks.jobs.repair.reaper import Reaped, reap
 from tasks.jobs.runtime.broker import publish
 from tasks.models import Job
 from tests.integration.jobs.sample_jobs import (
-    PREFIX,
     TOO_LONG,
     WAITS,
     Outbox,
@@ -37,7 +36,7 @@ from tests.integration.jobs.sample_jobs import (
     unpublished,
     write,
 )
-from tests.integration.redis_state import Clock, Redis
+from tests.integration.redis_state import PREFIX, Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
 

@@ -36,10 +36,10 @@ from tests.integration.concurrency import (
     wait_until,
 )
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
-from tests.integration.jobs.sample_jobs import NOW, PREFIX, Outbox, aged, chained, recorded, stands, state, write
+from tests.integration.jobs.sample_jobs import NOW, Outbox, aged, chained, recorded, stands, state, write
 from tests.integration.jobs.sample_jobs import known as all_known
 from tests.integration.jobs.sample_jobs import record as record_of
-from tests.integration.redis_state import Clock, Redis
+from tests.integration.redis_state import PREFIX, Clock, Redis
 from tests.integration.sample_executions import fails_with
 
 pytestmark = pytest.mark.usefixtures("database", "clock")

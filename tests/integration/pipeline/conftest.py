@@ -1,4 +1,4 @@
-"""What the use cases are tested in: no grace, no rests, and on request no Redis, or an ear for every signal."""
+"""What the pipeline is tested in: no grace, no rests, and on request no Redis, or a list of every signal."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +21,12 @@ def no_grace(settings: Settings) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_heat(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_heat(settings: Settings) -> Iterator[None]:
     """What is marked again is claimed again at once: rests have tests of their own (test_heat.py)."""
-    monkeypatch.setattr(execution_queue(), "_longest_rest_us", 0)
+    settings.REFRESH_REST_SECONDS = 0
+    execution_queue.cache_clear()
+    yield
+    execution_queue.cache_clear()
 
 
 @pytest.fixture

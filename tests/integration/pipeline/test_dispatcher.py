@@ -14,8 +14,8 @@ from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
 from tasks.queue.queue import ExecutionQueue
+from tests.integration.pipeline.pipeline_state import marked, names
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import marked, names
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -31,10 +31,11 @@ def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
 
 
 def test_a_tick_that_finds_only_resting_members_returns_how_long_they_rest(
-    redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
+    redis: Redis, told: list[Any], settings: Settings
 ) -> None:
+    settings.REFRESH_REST_SECONDS = 60
+    execution_queue.cache_clear()
     queue = execution_queue()
-    monkeypatch.setattr(queue, "_longest_rest_us", 60_000_000)
     published: list[Any] = []
     for count in (1, 0, 0):
         queue.mark(["1:A"])

@@ -15,8 +15,8 @@ from tasks.pipeline.recovery import recover
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
 from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import marked, member, names
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

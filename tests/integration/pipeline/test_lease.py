@@ -19,8 +19,9 @@ from tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background
 from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import marked, member
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import AGES_AGO, drifted, marked, member
+from tests.integration.sample_executions import AGES_AGO, drifted
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

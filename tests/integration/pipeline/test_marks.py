@@ -8,8 +8,9 @@ from django.db import transaction
 from executions.models import Task
 from executions.reports import Report, report
 from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import marked, member
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import made, marked, member, status_of
+from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -3,22 +3,22 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
-from executions.models import Quarantine
-from executions.quarantines import quarantine, release, release_expired
+from executions.models import Quarantine, Release
+from executions.quarantines import release, release_expired
 from executions.reports import Report, report
+from executions.stops import stop
 from tasks.conf import refresh_settings
 from tasks.pipeline.reconciliation import reconcile
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
-from tests import servers
-from tests.integration.concurrency import in_background, wait_until
-from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import cursed, marked, member
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import AGES_AGO, cursed, drifted, made, marked, member, status_of
+from tests.integration.sample_executions import AGES_AGO, drifted, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -42,24 +42,6 @@ def test_an_execution_that_fails_too_often_is_quarantined_with_its_reason_and_bl
     assert 'violates check constraint "cursed"' in row.reason
     assert ("quarantined", {"execution_ids": [bad.pk], "reason": row.reason}) in told
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))
-
-
-def test_a_quarantine_of_an_execution_that_is_deleted_meanwhile_leaves_nothing() -> None:
-    quarantine([99], 5)
-    assert rows(Quarantine) == {}
-
-
-def test_a_quarantine_waits_for_a_delete_that_has_begun_and_leaves_nothing(database: str) -> None:
-    kept, deleted = made(1)[0], made(1)[0]
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        for table in ("task", "execution_status_change"):
-            other.execute(f"DELETE FROM {table} WHERE execution_id = %s".encode(), [deleted.pk])
-        other.execute("DELETE FROM execution WHERE id = %s", [deleted.pk])
-        with in_background(lambda: quarantine([kept.pk, deleted.pk], 5)) as quarantined:
-            wait_until(lambda: waiting_for_locks() == 1, "the quarantine waits for the delete")
-            other.commit()
-            quarantined()
-    assert set(rows(Quarantine)) == {kept.pk}
 
 
 def test_quarantined_executions_are_not_marked_repeatedly(redis: Redis) -> None:
@@ -115,10 +97,14 @@ def test_the_next_reconcile_finds_executions_that_were_released_during_a_pass(re
     assert marked(redis) == {member(execution)}
 
 
-def test_a_release_returns_the_executions_that_were_in_quarantine_and_marks_them(redis: Redis) -> None:
-    execution, other = drifted(), drifted()
+def test_a_stop_in_quarantine_whose_refresh_fails_again_is_marked_and_found_by_reconcile(redis: Redis) -> None:
+    execution, _ = made(1)
+    reconcile()
     Quarantine.objects.create(execution=execution, reason="x", attempts=1)
-    assert release([execution.pk, other.pk, 10**9]) == [execution.pk]
-    assert rows(Quarantine) == {}
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE execution ADD CONSTRAINT never CHECK (status <> 'Stopped')")
+    assert stop(execution.pk) == 1
+    assert (status_of(execution), rows(Quarantine), len(rows(Release))) == ("Running", {}, 1)
     assert marked(redis) == {member(execution)}
-    assert release([]) == []
+    redis.flushall()
+    assert reconcile().marked == 1

@@ -8,23 +8,16 @@ from django.db import connection
 from pytest_django import Settings
 
 from executions.models import Execution, Quarantine
+from executions.quarantines import quarantine, release
 from executions.rollup import refresh
 from tasks.models import Watermark
 from tasks.pipeline.reconciliation import Reconciled, reconcile
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import marked, member, names, watermark
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import (
-    AGES_AGO,
-    drifted,
-    made,
-    marked,
-    member,
-    names,
-    status_of,
-    watermark,
-)
+from tests.integration.sample_executions import AGES_AGO, drifted, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -134,3 +127,23 @@ def test_a_drift_that_is_repaired_between_the_queries_of_database_and_queue_is_n
     outcome = reconcile()
     assert (outcome.drifted, outcome.marked) == (1, 0)
     assert (status_of(execution), marked(redis)) == ("Success", set())
+
+
+def test_a_new_execution_needs_no_refresh() -> None:
+    made(3)
+    assert reconcile(full=True).drifted == 0
+
+
+@pytest.mark.usefixtures("replica")
+def test_reconcile_and_release_see_changes_of_a_moment_ago(redis: Redis) -> None:
+    lost, held, free = drifted(), drifted(), drifted()
+    quarantine([held.pk, free.pk], 5)
+    Quarantine.objects.filter(pk=free.pk).update(at=AGES_AGO)
+    assert reconcile(full=True).marked == 1
+    assert release([held.pk]) == [held.pk]
+    assert rows(Quarantine) == {}
+    members = {member(one) for one in (lost, held, free)}
+    assert whole_redis(redis)["queue:v2"] == members
+    claim = execution_queue().claim("me", 10).claim
+    assert refresh_claim(claim).changed == 3
+    assert {status_of(one) for one in (lost, held, free)} == {"Success"}

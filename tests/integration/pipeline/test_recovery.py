@@ -12,8 +12,9 @@ from tasks.conf import refresh_settings
 from tasks.pipeline.recovery import recover
 from tasks.pipeline.wakeup import check
 from tasks.queue import execution_queue
+from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, signs_of_life_come, whole_redis
-from tests.integration.sample_executions import made, marked, member, names
+from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

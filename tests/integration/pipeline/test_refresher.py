@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from executions.deletion import delete
 from executions.models import Execution, StatusChange
 from executions.reports import Report, report
 from executions.rollup import Refreshed
@@ -13,8 +14,9 @@ from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
 from tests.integration.concurrency import Pause, in_background
+from tests.integration.pipeline.pipeline_state import cursed, marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import cursed, made, marked, member, status_of
+from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -126,3 +128,15 @@ def test_two_members_of_one_execution_are_both_completed(redis: Redis) -> None:
     execution_queue().mark([f"{execution.pk}:OTHER"])
     refresh_claim(execution_queue().claim("me", 10).claim)
     assert not {"queue:v2", "processing"} & set(whole_redis(redis))
+
+
+def test_members_of_a_deleted_execution_are_completed_without_a_log_line(redis: Redis, told: list[Any]) -> None:
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    claim = execution_queue().claim("me", 10).claim
+    delete([execution.pk])
+    told.clear()
+    outcome = refresh_claim(claim)
+    assert (outcome.succeeded, outcome.failed) == (0, {})
+    assert names(told) == ["refreshed"]
+    assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

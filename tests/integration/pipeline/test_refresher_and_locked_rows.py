@@ -1,27 +1,24 @@
-"""Rows that another transaction has locked: a claim skips them, a direct refresh waits."""
+"""Rows that another transaction has locked: a claim skips and releases them, and tries them again soon."""
 
 import time
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
 
 from executions.creation import NewExecution, NewTask, create_many
-from executions.deletion import delete
 from executions.models import Execution, Quarantine, Task
 from executions.reports import Report, report
-from executions.rollup import Refreshed, refresh
-from executions.sql import text as statement_of
+from executions.rollup import Refreshed
 from tasks.conf import refresh_settings
 from tasks.pacing import BUSY_SECONDS, SMALL
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
-from tests.integration.concurrency import in_background, wait_until
-from tests.integration.database_state import rows, waiting_for_locks
+from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import made, marked, member, names, rows_come_in_another_order, status_of
+from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -88,49 +85,3 @@ def test_a_few_locked_rows_are_tried_again_soon_and_many_with_the_next_tick(
         refresh_claim(claim)
     woken = [values for name, values in told if name == "woken"]
     assert woken == [{"delay": BUSY_SECONDS, "anyway": True}] * looks
-
-
-def test_only_refreshable_executions_count_as_busy(database: str) -> None:
-    (busy, _), (held, _), (free, _), (gone, _) = made(1), made(1), made(1), made(1)
-    Quarantine.objects.create(execution=held, reason="x", attempts=1)
-    delete([gone.pk])
-    ids = [busy.pk, held.pk, free.pk, gone.pk]
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution WHERE id = ANY(%s) FOR UPDATE", [[busy.pk, held.pk]])
-        assert refresh(ids, wait=False) == Refreshed(succeeded=1, busy={busy.pk})
-    assert refresh(ids, wait=False) == Refreshed(succeeded=2)
-
-
-def test_a_direct_refresh_waits_for_the_lock(database: str) -> None:
-    execution, tasks = made(1)
-    report([Report(tasks[0], "Success")])
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution FOR UPDATE")
-        with in_background(lambda: refresh([execution.pk])) as refreshed:
-            wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the row")
-            assert status_of(execution) == "Running"
-            other.rollback()
-            assert refreshed() == Refreshed(succeeded=1, changed=1)
-    assert status_of(execution) == "Success"
-
-
-def test_a_refresh_locks_in_the_order_of_ids_and_not_of_the_table(database: str) -> None:
-    """It waits for the first row before it locks the second; else two refreshes could wait for each other."""
-    (first, (one,)), (second, (two,)) = made(1), made(1)
-    report([Report(one, "Success"), Report(two, "Success")])
-    rows_come_in_another_order(database, "execution", first.pk)
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE", [first.pk])
-        with in_background(lambda: refresh([first.pk, second.pk])) as refreshed:
-            wait_until(lambda: waiting_for_locks() == 1, "the refresh waits for the first row")
-            other.execute("SELECT FROM execution WHERE id = %s FOR UPDATE NOWAIT", [second.pk])
-            other.rollback()
-            assert refreshed() == Refreshed(succeeded=2, changed=2)
-
-
-def test_the_refresh_reads_its_locks_and_its_tasks_in_two_statements() -> None:
-    """READ COMMITTED is what makes the second see what the first waited for."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW transaction_isolation")
-        assert cursor.fetchone()[0] == "read committed"
-    assert "FOR NO KEY UPDATE" in statement_of("executions", "lock_executions")

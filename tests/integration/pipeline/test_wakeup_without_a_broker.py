@@ -15,8 +15,9 @@ from executions.reports import Report, report
 from harbor_refresh.local.redis import EmbeddedRedis
 from tasks.celery_queues import TICKS
 from tests import servers
+from tests.integration.pipeline.pipeline_state import marked, member
 from tests.integration.redis_state import Redis
-from tests.integration.sample_executions import made, marked, member
+from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

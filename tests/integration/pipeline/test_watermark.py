@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from executions import quarantines
 from executions.errors import QueueUnavailable
@@ -23,8 +23,9 @@ from tasks.queue import execution_queue
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, in_background
 from tests.integration.database_state import rows
+from tests.integration.pipeline.pipeline_state import marked, member, watermark
 from tests.integration.redis_state import Redis
-from tests.integration.sample_executions import AGES_AGO, drifted, made, marked, member, watermark
+from tests.integration.sample_executions import AGES_AGO, drifted, made
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -284,3 +285,11 @@ def database_now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         now: datetime = cursor.fetchone()[0]
     return now
+
+
+def test_there_is_one_watermark() -> None:
+    Watermark.objects.create(settled_before=AGES_AGO)
+    before = rows(Watermark)
+    with pytest.raises(IntegrityError, match='"watermark_is_one_row"'), transaction.atomic():
+        Watermark.objects.create(id=2, settled_before=AGES_AGO)
+    assert rows(Watermark) == before

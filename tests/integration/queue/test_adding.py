@@ -4,8 +4,8 @@ import pytest
 
 from tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
 from tasks.queue.replies import Marked
-from tests.integration.queue.verb_cases import PREFIX, Case, Faked, flight, played, waiting
-from tests.integration.redis_state import Redis, whole_redis
+from tests.integration.queue.verb_cases import Case, Faked, flight, played, waiting
+from tests.integration.redis_state import PREFIX, Redis, whole_redis
 
 ADD = {
     "the first mark on an empty queue asks for a tick": Case(

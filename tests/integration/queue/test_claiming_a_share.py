@@ -6,8 +6,8 @@ import pytest
 
 from tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
 from tasks.queue.members import Token
-from tests.integration.queue.verb_cases import NOW, PREFIX, Faked, token, waiting
-from tests.integration.redis_state import Redis, queue_with_clock, whole_redis
+from tests.integration.queue.verb_cases import NOW, Faked, token, waiting
+from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 
 def test_a_claim_takes_no_more_than_was_asked_and_no_more_than_there_is_room(redis: Redis, faked: Faked) -> None:

@@ -9,9 +9,8 @@ from tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS
 from tasks.queue import queue as queue_module
 from tasks.queue.claim import Batch
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.redis_state import Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
+from tests.integration.redis_state import PREFIX, Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
 
-PREFIX = "cache:execution:refresh:"
 HEAT = PREFIX + "heat"
 LONGEST = 0.8
 US = 0.000001

@@ -9,6 +9,7 @@ from tasks.queue import queue as queue_module
 from tasks.queue.members import Token
 from tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import (
+    PREFIX,
     Clock,
     Redis,
     queue_with,
@@ -17,7 +18,6 @@ from tests.integration.redis_state import (
     whole_redis,
 )
 
-PREFIX = "cache:execution:refresh:"
 CURSOR = PREFIX + "cursor"
 PAGE = 7
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from tasks.pacing import TICK_SENT
 from tasks.queue.members import Token
-from tests.integration.queue.verb_cases import NOW, PREFIX, SIGNS, Faked, flight, put
-from tests.integration.redis_state import Redis, whole_redis
+from tests.integration.queue.verb_cases import NOW, SIGNS, Faked, flight, put
+from tests.integration.redis_state import PREFIX, Redis, whole_redis
 
 
 def test_lost_is_who_is_neither_on_the_queue_nor_in_flight(redis: Redis, faked: Faked) -> None:

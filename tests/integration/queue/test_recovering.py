@@ -5,8 +5,8 @@ import pytest
 from tasks.pacing import TICK_SENT
 from tasks.queue.replies import Released
 from tasks.queue.stale_claims import release_stale
-from tests.integration.queue.verb_cases import NOW, PREFIX, SECOND, SIGNS, Case, Faked, flight, played, put
-from tests.integration.redis_state import Redis, signs_of_life_come, whole_redis
+from tests.integration.queue.verb_cases import NOW, SECOND, SIGNS, Case, Faked, flight, played, put
+from tests.integration.redis_state import PREFIX, Redis, signs_of_life_come, whole_redis
 
 OLD, FRESH = NOW - 300 * SECOND - 1, NOW - 300 * SECOND + 1
 AHEAD, TOO_FAR = NOW + 300 * SECOND - 1, NOW + 300 * SECOND + 1

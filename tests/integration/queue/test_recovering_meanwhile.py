@@ -7,8 +7,8 @@ import pytest
 from tasks.queue import queue as queue_module
 from tasks.queue.replies import Completed, Released
 from tasks.queue.stale_claims import release_stale
-from tests.integration.queue.verb_cases import NOW, PREFIX, Faked, flight, put
-from tests.integration.redis_state import Redis, sets_are_hash_tables, whole_redis
+from tests.integration.queue.verb_cases import NOW, Faked, flight, put
+from tests.integration.redis_state import PREFIX, Redis, sets_are_hash_tables, whole_redis
 
 
 def scans(redis: Redis) -> int:

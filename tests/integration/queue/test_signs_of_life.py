@@ -4,8 +4,8 @@ death."""
 import pytest
 
 from tasks.queue.replies import Heartbeat
-from tests.integration.queue.verb_cases import NOW, PREFIX, SECOND, SIGNS, Faked, put
-from tests.integration.redis_state import Clock, Redis, signs_of_life_come, whole_redis
+from tests.integration.queue.verb_cases import NOW, SECOND, SIGNS, Faked, put
+from tests.integration.redis_state import PREFIX, Clock, Redis, signs_of_life_come, whole_redis
 
 
 def test_dead_nodes_are_forgotten_by_one_sign_of_another_which_says_so(redis: Redis, faked: Faked) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from tasks.pacing import MARKED_SINCE, TICK_SENT
 from tests.integration.concurrency import wait_until
-from tests.integration.queue.verb_cases import PREFIX, Case, Faked, played
-from tests.integration.redis_state import Redis, queue_with_clock, whole_redis
+from tests.integration.queue.verb_cases import Case, Faked, played
+from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
 QUEUED = {"queue:v2": {"1:A"}}
 WAKE = {

@@ -6,11 +6,10 @@ from typing import Any
 
 from tasks.queue.claim import Claim
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.redis_state import Clock, Redis, whole_redis
+from tests.integration.redis_state import PREFIX, Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000
 SECOND = 1_000_000
-PREFIX = "cache:execution:refresh:"
 
 
 @dataclass

@@ -365,7 +365,7 @@ def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
 
 
 def test_reconcile_says_when_another_pass_took_its_lease(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.pipeline.reconciliation._look", Mock(side_effect=Overtaken))
+    monkeypatch.setattr(Lease, "write", Mock(side_effect=Overtaken))
 
     assert failing("reconcile") == (
         "",

@@ -1,0 +1,17 @@
+"""A project sends its reads to a replica. Ours are decisions, so they read what was written."""
+
+import pytest
+from django.db import router
+
+from executions.creation import NewExecution, create
+from executions.manual_status import finish_as_success
+from tasks.jobs import TrackedExecution
+
+pytestmark = pytest.mark.usefixtures("replica", "redis")
+
+
+def test_tracked_executions_are_read_from_the_primary() -> None:
+    assert router.db_for_read(TrackedExecution) == router.db_for_write(TrackedExecution) == "default"
+    alone = create(NewExecution("TEST"))
+    finish_as_success(alone.pk)
+    assert TrackedExecution.objects.get(pk=alone.pk).status == "Success"
