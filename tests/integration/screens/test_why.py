@@ -17,7 +17,8 @@ from executions.quarantines import quarantine
 from tasks.queue import execution_queue
 from tasks.queue.members import member
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.state import transaction_held_open, whole_redis
+from tests.integration.concurrency import transaction_held_open
+from tests.integration.redis_state import whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
