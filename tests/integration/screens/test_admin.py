@@ -47,6 +47,12 @@ def state(*executions: Execution) -> list[tuple[str, int]]:
     return list(rows.values_list("status", "revision"))
 
 
+def test_the_root_of_the_site_leads_to_the_list_of_executions(admin: Client) -> None:
+    answer = admin.get("/")
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/harbor_executions/execution/")
+    assert admin.get(answer["Location"]).status_code == 200
+
+
 @pytest.mark.parametrize(
     "page",
     [
@@ -70,12 +76,6 @@ def state(*executions: Execution) -> list[tuple[str, int]]:
         "/admin/auth/group/",
     ],
 )
-def test_the_root_of_the_site_leads_to_the_list_of_executions(admin: Client) -> None:
-    answer = admin.get("/")
-    assert (answer.status_code, answer["Location"]) == (302, "/admin/harbor_executions/execution/")
-    assert admin.get(answer["Location"]).status_code == 200
-
-
 def test_every_page_renders(admin: Client, page: str) -> None:
     execution = made_wrong()
     refresh([execution.pk])
