@@ -5,7 +5,7 @@ import pytest
 from tasks.pacing import TICK_SENT
 from tasks.queue.members import Token
 from tests.integration.queue.verb_cases import ALIVE, NOW, Faked, flight, token
-from tests.integration.redis_state import PREFIX, Redis, whole_redis
+from tests.integration.redis_state import PREFIX, Redis, queue_with, whole_redis
 
 MALFORMED = [
     b"x",
