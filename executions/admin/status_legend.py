@@ -20,7 +20,7 @@ TASK_MEANINGS = {
     Status.SCHEDULED: "given to a runner",
     Status.RUNNING: "at work",
     Status.ERROR: "failed",
-    Status.STOPPED: "stopped by a person",
+    Status.STOPPED: "stopped, revoked or expired, or its chain broke",
     Status.SUCCESS: "done",
 }
 

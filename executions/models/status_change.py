@@ -5,7 +5,7 @@ from executions.status import Status
 
 
 class StatusChange(models.Model):
-    """One revision of an execution: its history, and the outbox from which notifications are delivered.
+    """One revision of an execution, a row of its history. No notifications are delivered from it yet.
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
     `to_status` of the row before it. If both statuses of a row are equal, the end time has changed: a task ran

@@ -14,7 +14,7 @@ def _status_has_its_code() -> Q:
 
 
 class Task(models.Model):
-    """One part of an execution. Only reports change it; revision and code guard each change."""
+    """One part of an execution. Reports change it, guarded by revision and code; a stop changes it, too."""
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)

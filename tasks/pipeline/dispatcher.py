@@ -35,9 +35,11 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     While the database is away no process claims anything, for REFRESH_PAUSE_SECONDS at a time.
 
     What if the process dies after a claim and before it is published: its heartbeats stop, and recovery releases
-    the claim. What if publishing fails: the claim is released here; a chunk that was sent all the same finds its
-    tokens gone and does nothing. What if Redis goes away: this node cannot know what it holds, so it takes a new
-    name, and recovery releases what the old one held.
+    the claim. What if publishing fails: the claim is released here, uncounted; a chunk that was sent all the same
+    finds its tokens gone and does nothing. A separate broker that is dead takes no tick either: the next one is
+    sent by recovery's check (5 s), a mark or beat.
+    What if Redis goes away: this node cannot know what it holds, so it takes a new name, and recovery releases what
+    the old one held.
     """
     try:
         return _dispatch(publish, waiting, together)

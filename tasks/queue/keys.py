@@ -14,7 +14,7 @@
 | `marks`        | hash   | `ID:VENDOR` → how often it was marked while it waited   | 1,000, expires             |
 | `lock`         | string | the token of the worker in a cycle (`lock` design only) | one, expires               |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
-| `jobs`         | hash   | job → its record, while it is in progress; `memory`     | jobs begun and not ended   |
+| `jobs`         | hash   | job → its record in progress; empty field → the memory  | jobs begun and not ended   |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
 | `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
 """

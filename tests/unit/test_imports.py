@@ -1,4 +1,4 @@
-"""Two rooms and one border: benchmarks, examples → harbor_refresh → tasks → executions. No circle anywhere.
+"""Two apps and one border: benchmarks, examples → harbor_refresh → tasks → executions. No circle anywhere.
 
 `executions` is the truth, on PostgreSQL alone; `tasks` is the queue and the workers. What crosses the border
 upwards is the news of executions/news.py, which is no import.
