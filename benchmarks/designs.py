@@ -46,9 +46,9 @@ class Claim:
 
 
 def _claim_and_work(outcome: Refreshed) -> bool:
-    """True if something was claimed and was not locked by others.
+    """Claim and refresh in this process; True if a claimed row was not locked by another transaction.
 
-    Who works himself what he claims takes a node's share at a time, and leaves room for the others to work."""
+    It claims the share of one node at a time, so that the other nodes have room."""
     progress = False
 
     def publish(claims: Sequence[Claimed]) -> None:
@@ -56,7 +56,7 @@ def _claim_and_work(outcome: Refreshed) -> bool:
         for claim in claims:
             done = refresh_claim(claim)
             outcome += done
-            progress = progress or len(done.busy) < len(claim)
+            progress = progress or len(done.locked) < len(claim)
 
     dispatch(publish, waiting=0, together=refresh_settings().depth)
     return progress

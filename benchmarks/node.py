@@ -5,7 +5,7 @@ It reads words from standard input and answers each with one line of JSON on sta
 | word | does | answers |
 | --- | --- | --- |
 | (start) | Django, connections, for the queue's strategy a heartbeat | `{"ready": true}` |
-| `go` | one cycle of the strategy, or the work of another mode | `{"succeeded": n, "failed": n, "busy": n}` |
+| `go` | one cycle of the strategy, or the work of another mode | `{"succeeded": n, "failed": n, "locked": n}` |
 | `recover` | `recovery.recover`, which production calls on a schedule | `{"recovered": n}` |
 | `end` | ends the process, as the end of the input does | |
 

@@ -55,7 +55,7 @@ def _cycle() -> Work:
 
 
 def _counts(outcome: Refreshed) -> dict[str, int]:
-    return {"succeeded": outcome.succeeded, "failed": len(outcome.failed), "busy": len(outcome.busy)}
+    return {"succeeded": outcome.succeeded, "failed": len(outcome.failed), "locked": len(outcome.locked)}
 
 
 def _bare_loop(first: int, last: int) -> Refreshed:
@@ -74,4 +74,4 @@ def _pop_all(client: Redis) -> dict[str, int]:
         client.sadd(PROCESSING, *tokens)
         client.srem(PROCESSING, *tokens)
         taken += len(members)
-    return {"succeeded": taken, "failed": 0, "busy": 0}
+    return {"succeeded": taken, "failed": 0, "locked": 0}

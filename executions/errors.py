@@ -29,7 +29,7 @@ class AlreadyUnderWay(Refused):
 
 
 class Contended(RefreshError):
-    """Others took one of these unique jobs at the same moment, each time it was tried; nothing was written."""
+    """In each attempt another caller took one of these unique jobs at that moment; nothing was written."""
 
 
 class StillRunning(RefreshError, TimeoutError):
@@ -37,7 +37,7 @@ class StillRunning(RefreshError, TimeoutError):
 
 
 class NotCommitted(RefreshError):
-    """Its jobs are published after the commit of this transaction, and none runs before: wait after the commit."""
+    """The jobs begin after the commit of this transaction: call wait() after the commit."""
 
 
 class NoInstance(RefreshError):

@@ -11,7 +11,7 @@ from executions import signals
 from executions.models import Execution, Quarantine, Release, Task
 from executions.news import tell_changed_after_commit
 
-LOST = "whoever began to refresh it died or never ended"
+LOST = "the process that refreshed it died or never ended"
 
 
 def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int, str] | None = None) -> None:

@@ -18,8 +18,8 @@ from executions.text import storable
 class Report:
     """A runner's statement that a task has this status in this revision (run). It is checked when it is applied.
 
-    `earlier_runs`: how many runs there were at least before this one, if the runner counts them. The report of an
-    earlier run may come after this report, which is too late to be counted.
+    `earlier_runs`: the number of runs before this one, or 0 if the runner does not count them. `run_count` becomes
+    at least this number, because a report of an earlier run that comes after this one changes nothing.
     """
 
     task_id: int

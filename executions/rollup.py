@@ -12,18 +12,18 @@ from executions.errors import DatabaseAway
 
 @dataclass
 class Refreshed:
-    """What a refresh did. Executions that are deleted or in quarantine are in no field."""
+    """The result of a refresh. It does not count executions that are deleted or in quarantine."""
 
     succeeded: int = 0
     changed: int = 0
     failed: dict[int, str] = field(default_factory=dict)
-    busy: set[int] = field(default_factory=set)
+    locked: set[int] = field(default_factory=set)
 
     def __iadd__(self, other: "Refreshed") -> "Refreshed":
         self.succeeded += other.succeeded
         self.changed += other.changed
         self.failed |= other.failed
-        self.busy |= other.busy
+        self.locked |= other.locked
         return self
 
 
@@ -31,7 +31,7 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     """Refresh these executions, all in one transaction if that is possible.
 
     1. Lock their rows in id order. If another transaction holds a row, wait for it. With `wait=False`, skip the
-       row and return it as `busy`, for a caller that retries it later.
+       row and return it as `locked`, for a caller that retries it later.
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history.
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
        isolated and is the only one that fails.
@@ -43,8 +43,8 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
         return Refreshed()
     try:
         with absence_translated(), transaction.atomic():
-            count, locked = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
-            changed = run("refresh_executions", ids=locked)[0][0]
+            count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
+            changed = run("refresh_executions", ids=ids_text)[0][0]
             crash_points.reach("deciding", ids)
     except DatabaseError as exc:
         if len(ids) == 1:
@@ -53,12 +53,12 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
         outcome = refresh(ids[:middle], wait=wait)
         outcome += refresh(ids[middle:], wait=wait)
         return outcome
-    busy = set() if wait or count == len(ids) else _refreshable(ids) - _read(locked)
-    return Refreshed(succeeded=count, changed=changed, busy=busy)
+    locked = set() if wait or count == len(ids) else _refreshable(ids) - _read(ids_text)
+    return Refreshed(succeeded=count, changed=changed, locked=locked)
 
 
 def _read(array: str) -> set[int]:
-    """Parse the text of a bigint[] into ids. Mostly this is not needed, because the text is only passed on."""
+    """Parse the text of a bigint[] into ids. Usually the text is only passed on, and never parsed."""
     return {int(one) for one in array.strip("{}").split(",") if one}
 
 

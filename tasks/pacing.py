@@ -34,8 +34,8 @@ GATHERING_SECONDS = 0.1
 SPACING_SECONDS = 0.05
 #: Checks that are due within this time of each other are merged.
 MERGED_SECONDS = 0.02
-#: Delay before a check if a few rows were locked: another refresh has them, and is mostly finished by then.
-BUSY_SECONDS = 0.5
+#: Delay before a check if a few rows were locked: another refresh has them, and usually finishes in this time.
+LOCKED_SECONDS = 0.5
 
 # The rests of hot executions
 

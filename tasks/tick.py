@@ -1,4 +1,4 @@
-"""The base of the scheduled Celery tasks. A tick is useless once the next one is there.
+"""The base of the scheduled Celery tasks. A tick does all the work that it finds, so one that waits is enough.
 
 A tick is not sent while enough ticks wait in the broker, so they never pile up, however many beats run and
 however many workers are away. A tick expires late, because expiry compares the clocks of two machines, and a

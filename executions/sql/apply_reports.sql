@@ -1,7 +1,7 @@
 -- Applies any number of reports, exactly as if they came one after the other in the order given.
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
--- :earlier_runs int[]  how many runs there were at least before this one, if the runner counts them; else 0
+-- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, applied (reports
 --          that changed something), stopped (one of them stopped a task); and one row with
 --          execution_id NULL that lists the unknown task ids in `unknown`

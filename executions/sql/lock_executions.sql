@@ -4,9 +4,9 @@
 -- returns  how many, and which, as the text of a bigint[]: those that exist and are not in quarantine,
 --          locked until the transaction ends
 --
--- The next statement reads the rollup, not this one. Under READ COMMITTED the next statement gets a new snapshot,
--- which sees all that the transaction we waited for has seen. If one statement did both, a refresh that waited
--- here would write the older answer.
+-- This statement only locks; the next one reads the rollup. Under READ COMMITTED each statement has its own snapshot,
+-- so the next one sees what was committed while this one waited. If one statement did both, a refresh that waited
+-- would write the rollup of the tasks as they were before the wait.
 WITH locked AS (
     SELECT e.id
     FROM execution e

@@ -38,7 +38,7 @@ def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None
     if held:
         messages.warning(
             request,
-            f"In quarantine, so left alone: {id_list(held, at_most=SHOWN)}. Release from there for another try.",
+            f"In quarantine, so left alone: {id_list(held, at_most=SHOWN)}. Release them there to try them again.",
         )
     for pk, reason in list(outcome.failed.items())[:SHOWN]:
         messages.error(request, f"Execution {pk} could not be refreshed: {reason}")

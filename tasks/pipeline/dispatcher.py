@@ -38,8 +38,8 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
     the claim. What if publishing fails: the claim is released here, uncounted; a chunk that was sent all the same
     finds its tokens gone and does nothing. A separate broker that is dead takes no tick either: the next one is
     sent by recovery's check (5 s), a mark or beat.
-    What if Redis goes away: this node cannot know what it holds, so it takes a new name, and recovery releases what
-    the old one held.
+    What if Redis goes away: this node cannot know what it holds, so it takes a new name, and recovery releases
+    what the old one held.
     """
     try:
         return _dispatch(publish, waiting, together)

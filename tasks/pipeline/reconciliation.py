@@ -15,7 +15,7 @@ from tasks.pipeline.marks import backlog, lost, mark
 from tasks.queue.members import member
 
 PAGE = 5_000
-BUSY = 10 * PAGE
+LONG_QUEUE = 10 * PAGE
 EXAMPLES = 20
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -82,7 +82,7 @@ def reconcile(
     the pass: the pass may have read past its changes, so the row of the release stays for the next pass.
     """
     outcome = Reconciled()
-    if yielding and not refresh_settings().in_process and backlog() > BUSY:
+    if yielding and not refresh_settings().in_process and backlog() > LONG_QUEUE:
         outcome.postponed = True
     elif dry_run:
         _look(outcome, full, progress, None)

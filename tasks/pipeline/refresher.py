@@ -6,7 +6,7 @@ from executions.quarantines import quarantine
 from executions.rollup import Refreshed, refresh
 from tasks import signals
 from tasks.conf import refresh_settings
-from tasks.pacing import BUSY_SECONDS, SMALL
+from tasks.pacing import LOCKED_SECONDS, SMALL
 from tasks.pipeline import wakeup
 from tasks.queue import execution_queue
 from tasks.queue import members as names
@@ -51,24 +51,24 @@ def refresh_claim(claim: Claim) -> Refreshed:
 def _end(mine: Claim, outcome: Refreshed) -> None:
     """Complete the successes first, so that no trouble with the rest keeps them in flight.
 
-    Busy members (their rows are locked) wake no tick at once: a row that stays locked would be claimed again and
-    again. If only a few are busy, another refresh mostly has them and is finished in a moment, so a check follows
-    a little later. If many are busy, they wait for the next tick, of recovery or of the schedule."""
+    Members with locked rows wake no tick at once: a row that stays locked would be claimed again and again. If
+    there are few, another refresh has usually locked them and ends in a moment, so a check follows a little later.
+    If there are many, they wait for the next tick, of recovery or of the schedule."""
     queue = execution_queue()
-    undone = outcome.failed.keys() | outcome.busy
-    done, failed, busy = mine, mine.only(()), mine.only(())
+    undone = outcome.failed.keys() | outcome.locked
+    done, failed, locked = mine, mine.only(()), mine.only(())
     if undone:
         done = mine.without(undone)
-        failed, busy = mine.among(outcome.failed), mine.among(outcome.busy)
+        failed, locked = mine.among(outcome.failed), mine.among(outcome.locked)
     if done.members:
         completed = queue.complete(done)
         _tell_outlived(done, completed.outlived)
         if completed.wake:
             wakeup.send_tick()
-    if busy.members:
-        queue.release(busy)
-        if len(busy) <= SMALL:
-            wakeup.check_later(BUSY_SECONDS, ignore_pending_wake=True)
+    if locked.members:
+        queue.release(locked)
+        if len(locked) <= SMALL:
+            wakeup.check_later(LOCKED_SECONDS, ignore_pending_wake=True)
     if failed.members:
         exhausted = queue.fail(failed).exhausted
         attempts = refresh_settings().max_attempts

@@ -2,9 +2,9 @@
 --
 -- :grace interval   how long a change may take to reach its execution in the ordinary way
 -- returns  ready    changes before it have had that time; look at them
---          settled  no change before it can still come, so the watermark may move to it; NULL if that is unknown,
---                   because the start of a transaction is not known: it is prepared, or its session has
---                   track_activities off
+--          settled  no open transaction can commit a change from before it, so the watermark may move to it; NULL
+--                   if the start of a transaction is unknown: it is prepared, or its session has track_activities
+--                   off
 --
 -- A task's update_time is the start of its transaction, so an open transaction may still commit a change as old as its
 -- start. That limits how far the watermark moves, but not which changes are read.

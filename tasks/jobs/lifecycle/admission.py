@@ -20,9 +20,9 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
     """Begin the run, unless there is a reason against it.
 
     1. Redis gives the job to one process at a time, and records the run.
-    2. Only then ask the database whether the job has ended. An end before step 1 is in the database or in a
-       record; a later end cannot be of this job, because this process owns it. So it does not matter which copy of
-       a message comes, how late it comes, and what Redis has lost.
+    2. Only then ask the database whether the job has ended. An end from before step 1 is in the database or in a
+       record; after step 1 only this process can end the job. So a second copy of the message, a late message
+       and a Redis that has lost data are harmless.
     3. If the database objects, undo the run.
     4. A copy of an older message runs in the current revision of the job, with the arguments of that revision.
 

@@ -129,7 +129,7 @@ def _size_of(job: NewJob) -> int:
         raise Refused(f"job {job.name}: {takes}, and got {shown(job.job_id)}")
     if job.is_unique and job.takes_result:
         raise Refused(
-            f"job {job.name}: is unique and takes what the one before it returns, which nobody knows yet"
+            f"job {job.name}: is unique and takes the result of the job before it, which is not known yet"
         )
     if not is_whole(job.max_attempts, 1, MAX_ATTEMPTS):
         takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"

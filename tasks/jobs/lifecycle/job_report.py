@@ -14,8 +14,8 @@ from tasks.jobs.records.run import Run
 
 @dataclass(frozen=True)
 class JobReport:
-    """A job has this status in this revision. `result` is for the job that follows it, if one takes it;
-    `is_followed` is False only if it is known that none follows; `earlier_runs`, see Report."""
+    """A job has this status in this revision. `result` is for the next job of its chain, if that takes it.
+    `is_followed` is False only if certainly no job follows. For `earlier_runs` see Report."""
 
     job: str
     task_id: int

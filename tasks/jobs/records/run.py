@@ -11,7 +11,7 @@ class Verdict(StrEnum):
     GO = "go"
     ALIVE = "alive"
     OVER = "over"
-    #: These two are decided by the database: the job has begun as often as it may; the message is of another one.
+    #: The database decides these two: the job has begun as often as it may; the message is for another database.
     EXHAUSTED = "exhausted"
     FOREIGN = "foreign"
 

@@ -8,7 +8,7 @@ local function tokens_of(members, suffix)
     return tokens
 end
 
--- Return the members whose token with this suffix is live, and these tokens. Mostly all are live.
+-- Return the members whose token with this suffix is live, and these tokens. Usually all are live.
 local function live_of(processing, members, suffix)
     local tokens = tokens_of(members, suffix)
     local flags, live = redis.call('SMISMEMBER', processing, unpack(tokens)), 0

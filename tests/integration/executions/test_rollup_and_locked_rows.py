@@ -25,7 +25,7 @@ def test_only_refreshable_executions_count_as_busy(database: str) -> None:
     ids = [busy.pk, held.pk, free.pk, gone.pk]
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution WHERE id = ANY(%s) FOR UPDATE", [[busy.pk, held.pk]])
-        assert refresh(ids, wait=False) == Refreshed(succeeded=1, busy={busy.pk})
+        assert refresh(ids, wait=False) == Refreshed(succeeded=1, locked={busy.pk})
     assert refresh(ids, wait=False) == Refreshed(succeeded=2)
 
 

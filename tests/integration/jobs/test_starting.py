@@ -118,7 +118,7 @@ def test_attempts_that_cannot_be_counted_are_refused(most: Any) -> None:
 
 def test_a_unique_job_that_nobody_can_tell_from_others_yet_is_refused() -> None:
     steps = [NewJob("a.job"), NewJob("b.job", is_unique=True, takes_result=True)]
-    with pytest.raises(Refused, match="takes what the one before it returns"):
+    with pytest.raises(Refused, match="takes the result of the job before it"):
         start("SCAN", [steps])
     with pytest.raises(Refused, match="the same unique job twice"):
         start("SCAN", [[NewJob("a.job", ["x"], is_unique=True), NewJob("a.job", ["x"], is_unique=True)]])

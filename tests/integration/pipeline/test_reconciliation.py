@@ -60,7 +60,7 @@ def test_a_drifted_execution_that_waits_or_is_in_flight_is_not_marked_again(redi
 def test_a_scheduled_reconcile_is_postponed_while_the_queue_is_long(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("tasks.pipeline.reconciliation.BUSY", 3)
+    monkeypatch.setattr("tasks.pipeline.reconciliation.LONG_QUEUE", 3)
     drifted()
     execution_queue().mark(f"{number}:A" for number in range(101, 105))
     before = whole_redis(redis)

@@ -70,5 +70,5 @@ def test_recovery_quarantines_an_execution_that_kills_its_process_every_time(red
         assert len(execution_queue().take_over(claim, "dead")) == 1
         redis.zrem(execution_queue().keys.nodes, "dead")
         assert recover() == 1
-    assert Quarantine.objects.get().reason == "whoever began to refresh it died or never ended"
+    assert Quarantine.objects.get().reason == "the process that refreshed it died or never ended"
     assert not {"queue:v2", "processing", "attempts"} & set(whole_redis(redis))

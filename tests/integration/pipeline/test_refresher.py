@@ -77,7 +77,7 @@ def test_of_two_live_claims_of_one_execution_the_second_skips_the_locked_row_and
         report([Report(tasks[1], "Success")])
         second = queue.claim("other", 10).claim
         assert second.members == first.members == (member(execution),)
-        assert refresh_claim(second) == Refreshed(busy={execution.pk})
+        assert refresh_claim(second) == Refreshed(locked={execution.pk})
         assert marked(redis) == {member(execution)}
         assert len(whole_redis(redis)["processing"]) == 1, "the first is still at work"
         pause.go_on.set()

@@ -11,7 +11,7 @@ from executions.models import Execution, Quarantine, Task
 from executions.reports import Report, report
 from executions.rollup import Refreshed
 from tasks.conf import refresh_settings
-from tasks.pacing import BUSY_SECONDS, SMALL
+from tasks.pacing import LOCKED_SECONDS, SMALL
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tests import servers
@@ -47,7 +47,7 @@ def test_locked_rows_are_released_without_an_attempt_and_other_rows_do_not_wait(
         began = time.monotonic()
         outcome = refresh_claim(claim)
         assert time.monotonic() - began < 2
-    assert outcome == Refreshed(succeeded=180, changed=180, failed={}, busy=locked)
+    assert outcome == Refreshed(succeeded=180, changed=180, failed={}, locked=locked)
     assert names(told) == ["refreshed"]
     assert {pk: row["status"] for pk, row in rows(Execution).items()} == {
         pk: "Running" if pk in locked else "Success" for pk in ids
@@ -68,7 +68,7 @@ def test_a_row_that_is_locked_again_and_again_is_never_quarantined(redis: Redis,
         other.execute("SELECT FROM execution FOR UPDATE")
         for _ in range(2 * refresh_settings().max_attempts):
             claim = execution_queue().claim("me", 10).claim
-            assert refresh_claim(claim) == Refreshed(busy={execution.pk})
+            assert refresh_claim(claim) == Refreshed(locked={execution.pk})
     assert (rows(Quarantine), marked(redis)) == ({}, {member(execution)})
 
 
@@ -84,4 +84,4 @@ def test_a_few_locked_rows_are_tried_again_soon_and_many_with_the_next_tick(
         told.clear()
         refresh_claim(claim)
     woken = [values for name, values in told if name == "woken"]
-    assert woken == [{"delay": BUSY_SECONDS, "anyway": True}] * looks
+    assert woken == [{"delay": LOCKED_SECONDS, "anyway": True}] * looks

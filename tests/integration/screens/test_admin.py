@@ -333,7 +333,7 @@ def test_refresh_now_leaves_quarantine_alone_and_says_so(admin: Client) -> None:
 
     assert told(response) == [
         "success: 1 execution refreshed, 1 changed.",
-        f"warning: In quarantine, so left alone: {held.pk}. Release from there for another try.",
+        f"warning: In quarantine, so left alone: {held.pk}. Release them there to try them again.",
     ]
     assert state(held, wrong) == [("Running", 0), ("Success", 1)]
 
