@@ -185,7 +185,7 @@ class Refresh:
         "REFRESH_REAP_INTERVAL_SECONDS",
         "seconds",
         3600,
-        "how often jobs in progress are compared with what has landed",
+        "how often jobs in progress are compared with their tasks",
         at_least=0.1,
     )
     reap_delay: float = declared(

@@ -30,7 +30,7 @@ _running_in = 0  # the id of the process that has a heartbeat; a forked child ha
 
 def send_until_stopped() -> None:
     silent = False
-    recorder: threading.Thread | None = None
+    recording: threading.Thread | None = None
     interval = refresh_settings().heartbeat
     while True:
         try:
@@ -43,21 +43,23 @@ def send_until_stopped() -> None:
         else:
             silent = False
             if forgotten:
-                recorder = record_anew(forgotten, recorder)
+                recording = record_anew(forgotten, recording)
             if any(beat.dead for beat in beats):
                 request_recovery()
         if stopping.wait(interval):
             return
 
 
-def record_anew(forgotten: list[Run], recorder: threading.Thread | None) -> threading.Thread:
+def record_anew(forgotten: list[Run], before: threading.Thread | None) -> threading.Thread:
     """Record forgotten runs in a thread, one at a time, because a database that hangs must not delay
     heartbeats."""
-    if recorder and recorder.is_alive():
-        return recorder
-    recorder = threading.Thread(target=current_runs.record_anew, args=(forgotten,), name="recorder", daemon=True)
-    recorder.start()
-    return recorder
+    if before and before.is_alive():
+        return before
+    recording = threading.Thread(
+        target=current_runs.record_anew, args=(forgotten,), name="record_anew", daemon=True
+    )
+    recording.start()
+    return recording
 
 
 def request_recovery() -> None:

@@ -51,7 +51,7 @@ ROWS = (
         "Reap jobs",
         "tasks.reap",
         "reap_interval",
-        "Compares the jobs in progress with what has landed in the database, and settles what differs.",
+        "Compares the jobs in progress with their tasks, and settles what differs.",
     ),
 )
 

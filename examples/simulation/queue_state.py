@@ -42,7 +42,7 @@ def describe(stats: Stats | None) -> str:
         return "Redis cannot be reached. Check REDIS_URL, and that the server is up."
     waits = f"{stats.backlog:,} in the queue, {stats.in_flight:,} in processing"
     if not stats.nodes:
-        return f"{waits}, and no worker gives a sign of life. {START_A_WORKER}"
+        return f"{waits}, and no worker sends heartbeats. {START_A_WORKER}"
     if stats.pause_ms:
         return f"{waits}, {len(stats.nodes)} live processes; they pause because the database was away."
     return f"{waits}, {len(stats.nodes)} live processes."

@@ -23,7 +23,7 @@ COLOURS: dict[str, str] = {
 }
 NOTHING = "-"
 #: The parameter that narrows the list of jobs to those of one execution.
-EXECUTION_PARAMETER = "task__execution__id__exact"
+JOB_EXECUTION_PARAMETER = "task__execution__id__exact"
 UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
 

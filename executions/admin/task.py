@@ -15,7 +15,7 @@ from executions.admin.status_legend import TASK_MEANINGS, legend_context
 from executions.admin.unfold_api import display
 from executions.models import Task
 
-EXECUTION_PARAMETER = "execution__id__exact"
+TASK_EXECUTION_PARAMETER = "execution__id__exact"
 
 
 @admin.register(Task)
@@ -61,15 +61,15 @@ class TaskAdmin(ReadOnlyAdmin):
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Within one execution, show unfinished tasks first, which is the order of the index task_rollup."""
-        return ("status_code", "-pk") if EXECUTION_PARAMETER in request.GET else ("-pk",)
+        return ("status_code", "-pk") if TASK_EXECUTION_PARAMETER in request.GET else ("-pk",)
 
     def get_list_filter(self, request: HttpRequest) -> tuple[str, ...]:
         """Filter by status within one execution only, because no index answers that for all tasks."""
-        return ("status",) if EXECUTION_PARAMETER in request.GET else ()
+        return ("status",) if TASK_EXECUTION_PARAMETER in request.GET else ()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = dict(extra_context or {})
-        if found := parse_id(request.GET.get(EXECUTION_PARAMETER, "")):
+        if found := parse_id(request.GET.get(TASK_EXECUTION_PARAMETER, "")):
             context |= legend_context(request, TASK_MEANINGS)
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from executions.admin.base import CappedChangeList, ReadOnlyAdmin
-from executions.admin.formatters import EXECUTION_PARAMETER, execution_link, moment, status_label, task_url
+from executions.admin.formatters import JOB_EXECUTION_PARAMETER, execution_link, moment, status_label, task_url
 from executions.admin.search import parse_id
 from executions.admin.status_legend import TASK_MEANINGS, legend_context
 from executions.admin.unfold_api import display
@@ -61,11 +61,11 @@ class JobAdmin(ReadOnlyAdmin):
         return TaskLinkChangeList
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup == EXECUTION_PARAMETER or super().lookup_allowed(lookup, value, request)
+        return lookup == JOB_EXECUTION_PARAMETER or super().lookup_allowed(lookup, value, request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS), **repair_totals()}
-        if found := parse_id(request.GET.get(EXECUTION_PARAMETER, "")):
+        if found := parse_id(request.GET.get(JOB_EXECUTION_PARAMETER, "")):
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)
 

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from executions.admin.formatters import EXECUTION_PARAMETER
+from executions.admin.formatters import JOB_EXECUTION_PARAMETER
 from executions.admin.status_legend import STATUS_PARAMETER
 from executions.status import Status
 from tasks.models.job import Job
@@ -20,7 +20,7 @@ MAX_NAMES = 200
 
 
 def is_narrow(request: HttpRequest) -> bool:
-    return bool(EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
+    return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
 
 
 def newest(request: HttpRequest, jobs: QuerySet[Job]) -> QuerySet[Job]:

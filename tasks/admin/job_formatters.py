@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.formatters import EXECUTION_PARAMETER, NOTHING, duration, label, status_label, task_link
+from executions.admin.formatters import JOB_EXECUTION_PARAMETER, NOTHING, duration, label, status_label, task_link
 from executions.status import Status, is_final
 from tasks.jobs.overview.inspection import JobInspection
 from tasks.jobs.records.attachments import RESULT
@@ -64,4 +64,4 @@ def heard(seen: JobInspection) -> str:
 
 
 def jobs_url(execution_id: int) -> str:
-    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({EXECUTION_PARAMETER: execution_id})}"
+    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({JOB_EXECUTION_PARAMETER: execution_id})}"

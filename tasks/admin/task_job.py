@@ -15,7 +15,7 @@ from tasks.jobs.overview.inspection import JobInspection, inspect_job
 from tasks.models.job import Job
 
 OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
-OF_NOW = ("node", "runs_so_far", "heard", "landed", "not_seen")
+OF_NOW = ("node", "runs_so_far", "heard", "delivered", "not_seen")
 
 JOB = ("Job", {"fields": (OF_JOB[:2], OF_JOB[2:4], OF_JOB[4:6], OF_JOB[6])})
 NOW = ("At this moment", {"fields": (OF_NOW[:2], OF_NOW[2:4])})
@@ -112,7 +112,7 @@ class TaskJobMixin(ModelAdmin):
         return job_formatters.heard(_seen(task))
 
     @display(description="Its last report")
-    def landed(self, task: Task) -> str:
+    def delivered(self, task: Task) -> str:
         return "is in the database" if _seen(task).record.is_delivered else "is not in the database yet"
 
     @display(description="Known to Redis")

@@ -67,7 +67,7 @@ def _is_later(value: Any) -> bool:
 LIMIT = Takes(f"a number of seconds above 0 and at most {MAX_SECONDS:,} (a year)", _is_more_than_none)
 NAME = Takes(f"text of 1 to {MAX_QUEUE} characters", lambda value: is_text(value, MAX_QUEUE, at_least=1))
 MOMENT = Takes("a moment, as a datetime or ISO 8601 text", is_moment)
-LATER = Takes("a moment at most a year from now, as a datetime or ISO 8601 text", _is_later)
+WITHIN_A_YEAR = Takes("a moment at most a year from now, as a datetime or ISO 8601 text", _is_later)
 
 #: The options that a job's message may have. Others (links, callbacks) are refused, because they would be lost
 #: when the job is sent again.
@@ -83,7 +83,7 @@ OPTIONS = {
     "routing_key": NAME,
 }
 #: The options of another try.
-OF_A_RETRY = {**OPTIONS, "eta": LATER}
+OF_A_RETRY = {**OPTIONS, "eta": WITHIN_A_YEAR}
 #: The options that a task may set, and that break its messages if their value is invalid.
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")
 

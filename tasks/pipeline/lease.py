@@ -58,7 +58,7 @@ class Lease:
         if not run(name, holder=self.holder, **values):
             raise Overtaken
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the lease. If the database cannot be reached, it expires by itself."""
         with suppress(Error):
             run("release_lease", holder=self.holder)

@@ -95,7 +95,7 @@ def reconcile(
             except Overtaken:
                 outcome.overtaken = True
             finally:
-                lease.give_back()
+                lease.release()
     signals.reconciled.send(sender=reconcile, outcome=outcome)
     return outcome
 

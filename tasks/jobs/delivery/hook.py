@@ -18,7 +18,7 @@ from tasks.jobs.lifecycle.job_report import JobReport
 #: One call takes at most this long, for any number of reports.
 SECONDS = 10.0
 #: Refusals that may pass, because they concern the target or our settings. Any other 4xx is a refusal for good.
-LATER = frozenset({401, 403, 408, 425, 429})
+MAY_PASS = frozenset({401, 403, 408, 425, 429})
 #: The most characters of a redirect's location in an error.
 MAX_LOCATION = 300
 
@@ -65,7 +65,7 @@ class Hook:
                 return posted
             if answer.is_success:
                 posted.accepted.append(report)
-            elif answer.is_client_error and answer.status_code not in LATER:
+            elif answer.is_client_error and answer.status_code not in MAY_PASS:
                 posted.unwanted.append((report, f"the hook answered {answer.status_code}"))
             else:
                 refused.append(report)

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.models.job import Job
 
 #: The option of a job that runs later. It applies to its first run only.
-LATER = "countdown"
+COUNTDOWN = "countdown"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Message:
             args=job.arguments,
             kwargs=job.kwargs,
             options={
-                name: value for name, value in job.options.items() if name != LATER or not task.status_revision
+                name: value for name, value in job.options.items() if name != COUNTDOWN or not task.status_revision
             },
             revision=task.status_revision,
             runs=task.run_count,

@@ -18,7 +18,7 @@ from tasks.conf import refresh_settings
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
 from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import LATER, Message, Publish
+from tasks.jobs.lifecycle.message import COUNTDOWN, Message, Publish
 from tasks.jobs.records.records import PAGE, Memory, job_records
 from tasks.jobs.records.redis_memory import note, remember
 from tasks.jobs.repair.tally import in_halves
@@ -124,7 +124,9 @@ def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[JobReport]
     before = remembered.memory
     messages = [Message.of(job, remembered.database) for job in jobs]
     reports = [
-        JobReport(one.job, one.task_id, one.revision, Status.SCHEDULED) for one in messages if LATER in one.options
+        JobReport(one.job, one.task_id, one.revision, Status.SCHEDULED)
+        for one in messages
+        if COUNTDOWN in one.options
     ]
     reports += [
         JobReport(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")

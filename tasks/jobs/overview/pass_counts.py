@@ -17,10 +17,10 @@ from tasks.queue.clock import at
 #: The meaning of each count, by the kind of pass: the fields of Reaped and of Recovered.
 MEANINGS = {
     "reaper": {
-        "reported": "ahead of what had landed, or nothing had: reported again",
-        "forgotten": "ended and landed: no longer in progress",
+        "reported": "ahead of the last delivered report, or there was none: reported again",
+        "forgotten": "ended and delivered: no longer in progress",
         "failed": "silent for too long: Error",
-        "taken": "behind what had landed: brought to it",
+        "taken": "behind the last delivered report: brought to it",
         "lost": "had begun, and Redis knew nothing of it: looked for",
         "unsent": "its message was lost with Redis: to be sent again",
         "unreadable": "records nobody could read: dropped",

@@ -29,7 +29,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, order=True)
-class Progress:
+class ReportRank:
     """How far a job is, compared by revision, then status code, then check-in."""
 
     revision: int
@@ -44,8 +44,8 @@ class Acknowledged:
     checked_in: int
 
     @property
-    def progress(self) -> Progress:
-        return Progress(self.revision, CODES[self.status], self.checked_in)
+    def rank(self) -> ReportRank:
+        return ReportRank(self.revision, CODES[self.status], self.checked_in)
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class JobRecord:
         )
 
     @property
-    def progress(self) -> Progress:
-        return Progress(self.revision, CODES[self.status], self.checked_in)
+    def rank(self) -> ReportRank:
+        return ReportRank(self.revision, CODES[self.status], self.checked_in)
 
     @property
     def is_delivered(self) -> bool:

@@ -12,7 +12,7 @@ from typing import cast
 from executions.status import is_final
 from tasks.conf import refresh_settings
 from tasks.jobs.records.record import MAX_MESSAGE, JobRecord
-from tasks.jobs.records.run import Begun, Lease, ReceivedMessage, Run, Verdict
+from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tasks.jobs.records.scripts import RECORDS
 from tasks.queue.connection import patient, redis_errors_translated, single
 from tasks.queue.sets import pages
@@ -65,14 +65,14 @@ class JobRecords(Verbs):
         said = message[:MAX_MESSAGE]
         return bool(self._run("job_check_in", job=run.job, node=run.node, revision=run.revision, message=said))
 
-    def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[Lease]:
+    def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[LeaseAnswer]:
         """Renew the leases of runs that are under way, and return how each was found. `forgotten_too`: write lost
         records again."""
-        found: list[Lease] = []
+        found: list[LeaseAnswer] = []
         for page in pages(runs, PAGE):
             parts = [part for run in page for part in run.named.values()]
             answers = self._run("job_renew", *parts, forgotten_too=int(forgotten_too))
-            found += [Lease(answer.decode()) for answer in answers]
+            found += [LeaseAnswer(answer.decode()) for answer in answers]
         return found
 
     def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:

@@ -16,7 +16,7 @@ class Verdict(StrEnum):
     FOREIGN = "foreign"
 
 
-class Lease(StrEnum):
+class LeaseAnswer(StrEnum):
     """How Redis found a run that is under way, see `standing` in lua/_job.lua."""
 
     KNOWN = "known"

@@ -9,7 +9,7 @@ from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
-from tasks.jobs.lifecycle.message import LATER
+from tasks.jobs.lifecycle.message import COUNTDOWN
 from tasks.jobs.lifecycle.task_state import task_states
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
@@ -82,9 +82,9 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     total.unreadable += unreadable
     for record in known:
         acknowledged = record.acknowledged
-        if acknowledged is None or record.progress > acknowledged.progress:
+        if acknowledged is None or record.rank > acknowledged.rank:
             ahead.append(record)
-        elif record.progress < acknowledged.progress and not record.is_delivered:
+        elif record.rank < acknowledged.rank and not record.is_delivered:
             taken = replace(record, revision=acknowledged.revision, status=acknowledged.status, node="")
             changes.append((record, None if taken.is_final else taken))
             total.taken += 1
@@ -141,7 +141,7 @@ def _published_at(job: Job) -> datetime:
 
 def _due_at(job: Job) -> datetime:
     """Return when its message should have reached a worker, if nothing else delayed it."""
-    later = job.options.get(LATER)
+    later = job.options.get(COUNTDOWN)
     is_later = isinstance(later, int | float) and 0 < later < LONGEST_SECONDS
     return _published_at(job) + timedelta(seconds=later if is_later else 0)
 

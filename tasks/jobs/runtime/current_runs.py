@@ -8,7 +8,7 @@ from django.db import DatabaseError, connection
 from executions.errors import DatabaseAway, QueueUnavailable
 from tasks.jobs.lifecycle.task_state import has_ended, task_states
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Lease, Run
+from tasks.jobs.records.run import LeaseAnswer, Run
 
 log = logging.getLogger("harbor_refresh")
 
@@ -45,8 +45,8 @@ def renew() -> list[Run]:
     runs = current()
     _lost.intersection_update(runs)
     found = dict(zip(runs, job_records().renew(runs), strict=True))
-    _lost.update(run for run, lease in found.items() if lease == Lease.OTHER)
-    return [run for run, lease in found.items() if lease == Lease.FORGOTTEN]
+    _lost.update(run for run, lease in found.items() if lease == LeaseAnswer.OTHER)
+    return [run for run, lease in found.items() if lease == LeaseAnswer.FORGOTTEN]
 
 
 def record_anew(forgotten: list[Run]) -> None:

@@ -16,7 +16,7 @@ from executions.errors import Refused
 from executions.status import MAX_ID, MAX_REVISION
 from executions.text import is_text, is_whole, refuse_nesting, shown
 from tasks.jobs import message_header
-from tasks.jobs.options import LATER, LIMIT, MOMENT, Takes, refuse, refuse_options_of_task
+from tasks.jobs.options import LIMIT, MOMENT, WITHIN_A_YEAR, Takes, refuse, refuse_options_of_task
 from tasks.jobs.runtime import celery_events
 
 log = logging.getLogger("harbor_refresh")
@@ -43,7 +43,7 @@ HEADERS = {
     **dict.fromkeys(("retries", "replaced_task_nesting"), COUNT),
     "group_index": COUNT,
     "ignore_result": FLAG,
-    "eta": LATER,
+    "eta": WITHIN_A_YEAR,
     "expires": MOMENT,
     "timelimit": Takes("two limits", lambda value: isinstance(value, list | tuple) and len(value) == 2),
     "stamped_headers": Takes("a list of text", _is_list_of_text),

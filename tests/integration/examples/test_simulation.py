@@ -99,7 +99,7 @@ def test_a_database_that_stays_away_ends_the_runners(monkeypatch: pytest.MonkeyP
 def test_a_queue_without_workers_does_not_drain(queue: ExecutionQueue) -> None:
     queue.mark(["1:SLACK", "2:SLACK"])
     looks: list[str] = []
-    with pytest.raises(NotDrained, match="no worker gives a sign of life"):
+    with pytest.raises(NotDrained, match="no worker sends heartbeats"):
         wait_until_drained(0.3, lambda stats: looks.append(describe(stats)))
     assert looks[0].startswith("2 in the queue, 0 in processing")
 

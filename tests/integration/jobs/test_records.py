@@ -8,7 +8,7 @@ import pytest
 from tasks.conf import refresh_settings
 from tasks.jobs.records.record import UNKNOWN, JobRecord
 from tasks.jobs.records.records import JobRecords, Memory
-from tasks.jobs.records.run import Begun, Lease, ReceivedMessage, Run, Verdict
+from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tests.integration.redis_state import MEMORY, Clock, Redis, signs_of_life_come, whole_redis, with_clock_of_test
 
 NOW = 1_000_000_000_000
@@ -271,7 +271,7 @@ def test_leases_are_renewed_and_of_each_run_it_is_told_how_it_was_found(redis: R
     given(redis, {"jobs": jobs})
     clock.move(1)
     runs = [run(job=job) for job in (*jobs, "gone")]
-    found = [Lease.KNOWN, *[Lease.FORGOTTEN] * 2, *[Lease.OTHER] * 3, Lease.FORGOTTEN]
+    found = [LeaseAnswer.KNOWN, *[LeaseAnswer.FORGOTTEN] * 2, *[LeaseAnswer.OTHER] * 3, LeaseAnswer.FORGOTTEN]
     assert records.renew(runs) == found
     renewed = jobs | {"known": record(2, at=NOW - 9, renewed=NOW + SECOND, message="layer 1", asked=1)}
     assert whole_redis(redis) == {"jobs": renewed}

@@ -7,7 +7,7 @@ import pytest
 from executions.models import Task
 from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Lease, Run
+from tasks.jobs.records.run import LeaseAnswer, Run
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.sample_jobs import (
     TOO_LONG,
@@ -47,7 +47,7 @@ def test_a_redis_that_was_emptied_knows_all_again_when_whoever_is_alive_has_told
     recorded("is new")
     outbox.taken()
     told = Run("is told again", Task.objects.get(job_id="is told again").pk, "live", 0, 1)
-    assert job_records().renew([told], forgotten_too=True) == [Lease.FORGOTTEN]
+    assert job_records().renew([told], forgotten_too=True) == [LeaseAnswer.FORGOTTEN]
     clock.move(10)
     alive(redis, "live", clock)
     assert (recover_jobs(outbox.publish), outbox.taken()) == (Recovered(), [])

@@ -102,7 +102,7 @@ def test_reap_runs_a_pass_tells_what_it_did_and_stats_count_it(redis: Redis) -> 
     written(redis, "b", "Error", "live")
     assert said("refresh_jobs", "reap").splitlines() == [
         "          jobs",
-        "reported     1  ahead of what had landed, or nothing had: reported again",
+        "reported     1  ahead of the last delivered report, or there was none: reported again",
     ]
 
 

@@ -210,7 +210,7 @@ def test_a_pass_without_its_lease_writes_nothing() -> None:
     for name, bound in (("extend_lease", {"lease": LEASE}), ("notice_releases", {}), ("move_watermark", values)):
         with pytest.raises(Overtaken):
             lease.write(name, **bound)
-    lease.give_back()
+    lease.release()
     assert (rows(Watermark), rows(Release)) == before
 
 

@@ -14,9 +14,9 @@ local jobs = KEYS[1]
 local job, node, revision, message = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local record = record_of(jobs, job)
-local it = standing(record, node, revision)
-if it ~= 'known' then
-    return it == 'other' and 1 or 0
+local lease = standing(record, node, revision)
+if lease ~= 'known' then
+    return lease == 'other' and 1 or 0
 end
 record.checked_in = text(now_us())
 if message ~= '' then

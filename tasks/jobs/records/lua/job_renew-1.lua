@@ -12,13 +12,13 @@ local found = {}
 for i = 2, #ARGV, 5 do
     local job, task, node, revision, runs = unpack(ARGV, i, i + 4)
     local record = record_of(jobs, job)
-    local it = standing(record, node, revision)
-    if it == 'forgotten' and is_recorded then
+    local lease = standing(record, node, revision)
+    if lease == 'forgotten' and is_recorded then
         write_record(jobs, job, running(task, node, revision, tonumber(runs)))
-    elseif it == 'known' then
+    elseif lease == 'known' then
         record.renewed = now_us()
         write_record(jobs, job, record)
     end
-    found[#found + 1] = it
+    found[#found + 1] = lease
 end
 return found

@@ -23,12 +23,12 @@ local job, task, node, revision, runs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonu
 local status, delay, message = ARGV[6], tonumber(ARGV[7]), ARGV[8]
 
 local record = record_of(jobs, job)
-local it = standing(record, node, revision)
-if it == 'other' then
+local lease = standing(record, node, revision)
+if lease == 'other' then
     local is_the_same = record.node == node and record.revision == revision and record.status == status
     return is_the_same and revision or ''
 end
-if it == 'forgotten' then
+if lease == 'forgotten' then
     record = running(task, node, revision, runs)
 end
 local runs_again = CODE[status] < 3
