@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("harbor_refresh")
 
-SHOWN = 5
+#: The most lines for one signal; one more line counts the rest.
+MAX_LINES = 5
 
 
 def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
@@ -26,7 +27,7 @@ def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
         outcome.succeeded,
         len(outcome.failed),
     )
-    for execution_id, reason in list(outcome.failed.items())[:SHOWN]:
+    for execution_id, reason in list(outcome.failed.items())[:MAX_LINES]:
         log.warning("Execution %d could not be refreshed: %s", execution_id, reason)
 
 
@@ -49,10 +50,10 @@ def on_database_away(count: int, error: str, **_: Any) -> None:
 
 
 def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
-    for refusal in refusals[:SHOWN]:
+    for refusal in refusals[:MAX_LINES]:
         log.warning("Refused report %d of a batch: %s", refusal.position, refusal.reason)
-    if len(refusals) > SHOWN:
-        log.warning("Refused %d more reports of that batch", len(refusals) - SHOWN)
+    if len(refusals) > MAX_LINES:
+        log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
 
 
 def connect() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db import transaction
 
@@ -11,7 +10,7 @@ from executions.database import run
 from executions.news import Member, tell_changed
 from executions.rollup import refresh_at_once
 from executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
-from executions.text import storable
+from executions.text import is_whole, shown, storable
 
 
 @dataclass(frozen=True)
@@ -115,23 +114,14 @@ def _after_commit(ids: Sequence[int], changed: Sequence[Member], stopped: Sequen
 
 def _why_unusable(one: Report) -> str | None:
     if not isinstance(one.status, str) or one.status not in CODES:
-        return f"unknown status {_short(one.status)}; takes {', '.join(CODES)}"
-    if not _whole(one.task_id) or not 0 < one.task_id <= MAX_ID:
-        return f"malformed task id {_short(one.task_id)}; takes a whole number from 1"
-    if not _whole(one.revision) or not 0 <= one.revision <= MAX_REVISION:
-        return f"malformed revision {_short(one.revision)}; takes a whole number from 0 to 2^61 - 1"
-    if not _whole(one.earlier_runs) or not 0 <= one.earlier_runs <= MAX_EARLIER_RUNS:
+        return f"unknown status {shown(one.status)}; takes {', '.join(CODES)}"
+    if not is_whole(one.task_id, 1, MAX_ID):
+        return f"malformed task id {shown(one.task_id)}; takes a whole number from 1"
+    if not is_whole(one.revision, 0, MAX_REVISION):
+        return f"malformed revision {shown(one.revision)}; takes a whole number from 0 to 2^61 - 1"
+    if not is_whole(one.earlier_runs, 0, MAX_EARLIER_RUNS):
         takes = f"takes a whole number from 0 to {MAX_EARLIER_RUNS:,}"
-        return f"malformed earlier runs {_short(one.earlier_runs)}; {takes}"
+        return f"malformed earlier runs {shown(one.earlier_runs)}; {takes}"
     if one.message is not None and not storable(one.message):
-        return f"malformed message {_short(one.message)}; takes text without NUL"
+        return f"malformed message {shown(one.message)}; takes text without NUL"
     return None
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

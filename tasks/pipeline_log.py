@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from executions.execution_log import SHOWN, connect_each
+from executions.execution_log import MAX_LINES, connect_each
 from tasks import signals
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def on_recovered(count: int, **_: Any) -> None:
 
 
 def on_discarded(members: Sequence[bytes], **_: Any) -> None:
-    for raw in members[:SHOWN]:
+    for raw in members[:MAX_LINES]:
         log.warning("Dropped a member that cannot be read: %r", raw[:120])
-    if len(members) > SHOWN:
-        log.warning("Dropped %d more members that cannot be read", len(members) - SHOWN)
+    if len(members) > MAX_LINES:
+        log.warning("Dropped %d more members that cannot be read", len(members) - MAX_LINES)
 
 
 def on_marks_lost(count: int, error: str, **_: Any) -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from examples.simulation.verdict import NAMES, Result
 from executions.management.output import plural, table
 
-SHOWN = 5
+MAX_DETAILS = 5
 MEANING = {
     "K1": "every status and end time is what the tasks say",
     "K2": "queue and processing are empty",
@@ -46,7 +46,7 @@ def render(result: Result) -> Sequence[Table | str]:
     rows.append(("plan", "every end is what the plan predicts", _count(len(result.surprises))))
     details: list[str] = []
     if not result.failure:  # if the queue did not drain, violations only say that work is left
-        details = [*map(str, result.violations[:SHOWN]), *result.surprises[:SHOWN]]
+        details = [*map(str, result.violations[:MAX_DETAILS]), *result.surprises[:MAX_DETAILS]]
     return [_summary(result), table(("", "what must hold", "does it"), rows), *details]
 
 

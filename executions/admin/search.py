@@ -7,7 +7,7 @@ from executions.models import Task
 from executions.status import MAX_ID
 
 MAX_VENDORS = 200
-MAX_EXECUTIONS = 1_000
+MAX_FOUND_BY_JOB = 1_000
 
 
 def vendors() -> list[str]:
@@ -28,7 +28,7 @@ def executions_matching(text: str) -> Q:
     known = vendors()
     for word in text.split():
         jobs = Task.objects.filter(job_id=word).values_list("execution_id", flat=True)
-        ids = set(jobs[:MAX_EXECUTIONS])
+        ids = set(jobs[:MAX_FOUND_BY_JOB])
         if (pk := parse_id(word)) is not None:
             ids.add(pk)
         named = [vendor for vendor in known if word.lower() in vendor.lower()]

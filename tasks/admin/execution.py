@@ -10,7 +10,7 @@ from executions.admin.confirmation import confirmed_action, redirect_to_executio
 from executions.admin.execution import ExecutionAdmin
 from executions.models import Execution
 from tasks.admin.execution_jobs import ExecutionJobsMixin
-from tasks.admin.refresh_action import MAX_EXECUTIONS, refresh_now
+from tasks.admin.refresh_action import MAX_REFRESHED, refresh_now
 
 admin.site.unregister(Execution)
 
@@ -25,7 +25,7 @@ class ExecutionWithActionsAdmin(ExecutionJobsMixin, ExecutionAdmin):
 
     @admin.action(description="Refresh now", permissions=["refresh"])
     def refresh_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MAX_EXECUTIONS + 1]))
+        refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MAX_REFRESHED + 1]))
 
     @confirmed_action(
         "Refresh now",

@@ -15,7 +15,7 @@ from executions.admin.unfold_api import ModelAdmin, display
 from executions.errors import NoSuchExecution
 from executions.models import Execution
 from executions.status import Status, is_final
-from tasks.admin.job_actions import MAX_EXECUTIONS, retry_now, stop_now
+from tasks.admin.job_actions import MAX_CHOSEN, retry_now, stop_now
 from tasks.admin.job_formatters import jobs_url
 from tasks.jobs.overview.progress import Progress, progress
 from tasks.jobs.overview.selection import executions_with_jobs
@@ -58,11 +58,11 @@ class ExecutionJobsMixin(ModelAdmin):
 
     @admin.action(description="Stop", permissions=["refresh"])
     def stop_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        stop_now(request, list(queryset.values_list("pk", flat=True)[: MAX_EXECUTIONS + 1]))
+        stop_now(request, list(queryset.values_list("pk", flat=True)[: MAX_CHOSEN + 1]))
 
     @admin.action(description="Try failed jobs again", permissions=["refresh"])
     def retry_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        retry_now(request, list(queryset.values_list("pk", flat=True)[: MAX_EXECUTIONS + 1]))
+        retry_now(request, list(queryset.values_list("pk", flat=True)[: MAX_CHOSEN + 1]))
 
     @confirmed_action(
         "Stop",

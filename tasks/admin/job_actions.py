@@ -8,14 +8,14 @@ from django.http import HttpRequest
 
 from executions.database import absence_translated
 from executions.errors import Contended, DatabaseAway, QueueUnavailable
-from tasks.admin.refresh_action import SHOWN, executions
+from tasks.admin.refresh_action import MAX_LISTED, executions
 from tasks.id_list import id_list
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.overview.selection import Selection, for_each, select
 from tasks.queue.connection import absence_remembered
 
-MAX_EXECUTIONS = 100
+MAX_CHOSEN = 100
 
 
 def stop_now(request: HttpRequest, ids: Sequence[int]) -> None:
@@ -24,7 +24,7 @@ def stop_now(request: HttpRequest, ids: Sequence[int]) -> None:
     with errors_shown(request):
         chosen = _choose(request, ids)
         if chosen.ended:
-            messages.warning(request, f"Had ended before: {id_list(chosen.ended, at_most=SHOWN)}.")
+            messages.warning(request, f"Had ended before: {id_list(chosen.ended, at_most=MAX_LISTED)}.")
         for _, count in for_each(chosen.going, stop_jobs):
             asked += count
             stopped += 1
@@ -51,12 +51,12 @@ def retry_now(request: HttpRequest, ids: Sequence[int]) -> None:
 
 def _choose(request: HttpRequest, ids: Sequence[int]) -> Selection:
     """Sort the executions by what can be done with them. If there are too many, choose none."""
-    if len(ids) > MAX_EXECUTIONS:
-        most = f"{MAX_EXECUTIONS:,} at once is the most"
+    if len(ids) > MAX_CHOSEN:
+        most = f"{MAX_CHOSEN:,} at once is the most"
         messages.error(request, f"Nothing was done: {most}. `manage.py refresh_jobs` takes any number.")
-    chosen = select(ids if len(ids) <= MAX_EXECUTIONS else ())
+    chosen = select(ids if len(ids) <= MAX_CHOSEN else ())
     if chosen.without_jobs:
-        left = id_list(chosen.without_jobs, at_most=SHOWN)
+        left = id_list(chosen.without_jobs, at_most=MAX_LISTED)
         messages.warning(request, f"Without jobs, so left alone: {left}.")
     return chosen
 

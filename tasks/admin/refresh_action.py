@@ -12,16 +12,16 @@ from tasks.id_list import id_list
 from tasks.pipeline.marks import mark
 from tasks.queue.members import member
 
-MAX_EXECUTIONS = 1_000
-SHOWN = 5
+MAX_REFRESHED = 1_000
+MAX_LISTED = 5
 
 
 def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None:
     """Refresh these executions (id, vendor) in this request; mark them if the database goes away."""
-    if len(chosen) > MAX_EXECUTIONS:
+    if len(chosen) > MAX_REFRESHED:
         messages.error(
             request,
-            f"Nothing was refreshed: {MAX_EXECUTIONS:,} at once is the most. "
+            f"Nothing was refreshed: {MAX_REFRESHED:,} at once is the most. "
             "`manage.py refresh_queue mark` marks any number for the workers.",
         )
         return
@@ -38,12 +38,13 @@ def refresh_now(request: HttpRequest, chosen: Sequence[tuple[int, str]]) -> None
     if held:
         messages.warning(
             request,
-            f"In quarantine, so left alone: {id_list(held, at_most=SHOWN)}. Release them there to try them again.",
+            f"In quarantine, so left alone: {id_list(held, at_most=MAX_LISTED)}. "
+            "Release them there to try them again.",
         )
-    for pk, reason in list(outcome.failed.items())[:SHOWN]:
+    for pk, reason in list(outcome.failed.items())[:MAX_LISTED]:
         messages.error(request, f"Execution {pk} could not be refreshed: {reason}")
-    if len(outcome.failed) > SHOWN:
-        messages.error(request, f"{len(outcome.failed) - SHOWN:,} more could not be refreshed.")
+    if len(outcome.failed) > MAX_LISTED:
+        messages.error(request, f"{len(outcome.failed) - MAX_LISTED:,} more could not be refreshed.")
 
 
 def _mark_instead(request: HttpRequest, chosen: Sequence[tuple[int, str]], reason: DatabaseAway) -> None:

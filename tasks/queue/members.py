@@ -90,4 +90,4 @@ def node_of(holder: str) -> str:
 
 
 def ids(members: Iterable[str]) -> list[int]:
-    return [int(text.partition(":")[0]) for text in members]
+    return [execution_id(text) for text in members]

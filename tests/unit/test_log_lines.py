@@ -69,7 +69,7 @@ def test_failures_are_logged_with_their_reason_but_not_a_thousand_times(
     told = lines(caplog, signals.refreshed, outcome=outcome)
     assert told[0] == ("INFO", "Refresh outdate execution status done, 1 succeed, 1000 failed")
     assert told[1] == ("WARNING", "Execution 1 could not be refreshed: cursed")
-    assert len(told) == 1 + pipeline_log.SHOWN
+    assert len(told) == 1 + pipeline_log.MAX_LINES
 
 
 def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from executions.management.command import AnswerCommand
 from executions.management.output import Answer, Failed, plural, table
 from tasks.pipeline.reconciliation import Drift, Progress, Reconciled, reconcile
 
-SHOWN = 20
+MAX_DRIFTS = 20
 
 
 class Command(AnswerCommand):
@@ -64,7 +64,7 @@ def _answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
         "waiting": outcome.waiting,
         "marked": outcome.marked,
         "paroled": outcome.paroled,
-        "first_drifts": [_as_data(drift) for drift in outcome.examples[:SHOWN]],
+        "first_drifts": [_as_data(drift) for drift in outcome.examples[:MAX_DRIFTS]],
     }
     what = "execution" if options["full"] or outcome.doubt else "changed task"
     done = "dry run: nothing marked" if options["dry_run"] else f"{outcome.marked:,} marked"
@@ -97,9 +97,9 @@ def _first(drifts: Sequence[Drift], count: int) -> list[Any]:
             one.stored,
             one.true if one.true != one.stored else f"{one.true}, with another end",
         )
-        for one in drifts[:SHOWN]
+        for one in drifts[:MAX_DRIFTS]
     ]
     shown: list[Any] = [table(("execution", "vendor", "stored", "true"), rows)]
-    if count > SHOWN:
-        shown.append(f"… and {count - SHOWN:,} more.")
+    if count > MAX_DRIFTS:
+        shown.append(f"… and {count - MAX_DRIFTS:,} more.")
     return shown

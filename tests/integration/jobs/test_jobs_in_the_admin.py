@@ -382,7 +382,7 @@ def test_the_list_stops_and_tries_again_several_at_once(admin: Client) -> None:
 
 
 def test_more_than_a_request_can_do_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_actions, "MAX_EXECUTIONS", 1)
+    monkeypatch.setattr(job_actions, "MAX_CHOSEN", 1)
     both = [started("a"), started("b")]
 
     response = act(admin, LIST, "stop_selected", [one.pk for one in both])

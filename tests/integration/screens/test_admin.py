@@ -358,7 +358,7 @@ def test_refresh_now_names_the_executions_that_could_not_be_refreshed(admin: Cli
 def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh_action, "MAX_EXECUTIONS", 1)
+    monkeypatch.setattr(refresh_action, "MAX_REFRESHED", 1)
     one, other = made_wrong(), made_wrong()
 
     response = act(admin, LIST, "refresh_selected", [one.pk, other.pk])
