@@ -22,8 +22,9 @@ help:  ## this list
 up: $(STAMP)  ## start everything on this machine, with demo traffic; Ctrl-C ends it
 	@exec $(PYTHON) -m harbor_refresh.local up
 
+# In the order of the folders, so that the files with the longest tests (acceptance, faults) do not come last.
 test: $(STAMP)  ## run the tests, on all cores; ARGS="-k name" picks some, "-n 0 -s" shows what they print
-	@exec $(PYTHON) -m pytest -n auto --dist loadfile $(ARGS)
+	@exec $(PYTHON) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(STAMP)  ## random faults: SECONDS (60) of them for each of SEEDS ("1 2 3"), then what must hold; ARGS="--help"
 	@exec $(PYTHON) -m tests.soak $(SEEDS) --seconds $(SECONDS) $(ARGS)
