@@ -111,9 +111,10 @@ class Soak:
         self.judge = partial(judge, node_ttl=float(os.environ["REFRESH_NODE_TTL_SECONDS"]))
         self.cluster = cluster = Cluster(DATABASE, self.folder)
         cluster.env.update(os.environ, PGAPPNAME="soak-worker", SOAK_RUNS=str(self.runs))
+        watcher = threading.Thread(target=self._watch, daemon=True)
         try:
             self.workers = Workers(cluster, self.diary)
-            threading.Thread(target=self._watch, daemon=True).start()
+            watcher.start()
             self.faults = Faults(
                 self.redis, self.postgres, self.workers, self.diary, broker_keys=not self.given.no_broker_keys
             )
@@ -127,6 +128,8 @@ class Soak:
             return self._settle()
         finally:
             self._over.set()
+            if watcher.is_alive():
+                watcher.join()  # it restarts what has ended, so it must not see the end of the cluster
             cluster.end()
 
     def _watch(self) -> None:
