@@ -13,26 +13,27 @@ from tasks.strategies import older_strategy
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`where` and `stats` are None with an older design, which keeps its marks elsewhere."""
+    """`where` is None with an older design, which keeps its marks elsewhere."""
 
     comparison: Comparison
     where: Whereabouts | None
-    stats: Stats | None
     findings: tuple[str, ...]
 
 
 def diagnose(execution_id: int) -> Diagnosis:
     """Read what PostgreSQL and Redis know of this execution. Raises NoSuchExecution.
 
-    The database is read first: if a refresh ends meanwhile, the finding is one moment old, and not wrong.
+    The database is read again after Redis: a refresh that ended between the two would look like a lost mark.
     """
-    comparison = compare(execution_id)
-    name = member(execution_id, comparison.vendor_type)
-    if older_strategy():
-        return Diagnosis(comparison, None, None, tuple(_findings_of_older(comparison, name)))
+    name = member(execution_id, compare(execution_id).vendor_type)
+    if older := older_strategy():
+        is_marked = not older.lost([name])
+        row = compare(execution_id)
+        return Diagnosis(row, None, tuple(_findings_of_older(row, older.name, is_marked=is_marked)))
     queue = execution_queue()
     where, stats = queue.whereabouts(name), queue.stats()
-    return Diagnosis(comparison, where, stats, tuple(_findings(comparison, where, stats)))
+    row = compare(execution_id)
+    return Diagnosis(row, where, tuple(_findings(row, where, stats)))
 
 
 def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str]:
@@ -51,11 +52,10 @@ def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str
         yield _LOST.format(id=row.execution_id)
 
 
-def _findings_of_older(row: Comparison, name: str) -> Iterator[str]:
-    older = older_strategy()
+def _findings_of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
     yield from _of_the_row(row)
-    if older and not older.lost([name]):
-        yield f"It is marked. The strategy is {older.name}: the next cycle refreshes it."
+    if is_marked:
+        yield f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
     elif not row.is_right and not row.reason:
         yield _LOST.format(id=row.execution_id)
 

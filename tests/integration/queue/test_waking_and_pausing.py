@@ -10,8 +10,8 @@ from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole
 QUEUED = {"queue:v2": {"1:A"}}
 WAKE = {
     "nothing waits": Case({}, {}, False),
-    "somebody waits and no tick is on its way": Case(QUEUED, QUEUED | {"wake": TICK_SENT}, True),
-    "a tick was there a moment ago and nobody marked since": Case(QUEUED | {"wake": TICK_SENT}, QUEUED, False),
+    "a member waits and no tick is on its way": Case(QUEUED, QUEUED | {"wake": TICK_SENT}, True),
+    "a tick ran a moment ago and nothing was marked since": Case(QUEUED | {"wake": TICK_SENT}, QUEUED, False),
     "nor does anybody wait": Case({"wake": TICK_SENT}, {}, False),
     "a tick was there a moment ago and somebody marked since": Case(
         QUEUED | {"wake": MARKED_SINCE}, QUEUED | {"wake": TICK_SENT}, True

@@ -14,6 +14,7 @@ from executions.creation import NewExecution, NewTask, create
 from executions.management.output import Failed
 from executions.models import Execution, Task
 from executions.quarantines import quarantine
+from executions.rollup import refresh
 from tasks.queue import execution_queue
 from tasks.queue.members import member
 from tasks.queue.queue import ExecutionQueue
@@ -177,3 +178,16 @@ def test_looking_writes_nothing(wrong: Execution) -> None:
         why(wrong)
         cursor.execute("SELECT xmin FROM execution WHERE id = %s", [wrong.pk])
         assert cursor.fetchone() == before
+
+
+def test_a_refresh_that_ends_between_the_two_looks_is_no_lost_mark(
+    wrong: Execution, queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whereabouts = queue.whereabouts
+
+    def refreshed_meanwhile(name: str) -> Any:
+        refresh([wrong.pk])
+        return whereabouts(name)
+
+    monkeypatch.setattr(queue, "whereabouts", refreshed_meanwhile)
+    assert findings(wrong) == ["Its status is what its tasks say."]
