@@ -35,7 +35,7 @@ def compare(execution_id: int) -> Comparison:
     with transaction.atomic():
         rows = run("compare_with_tasks", id=execution_id)
         if not rows:
-            raise NoSuchExecution(f"there is no execution {execution_id}")
+            raise NoSuchExecution(execution_id)
         found = Comparison(execution_id, *rows[0])
         free, _ = run("lock_free_executions", ids=[execution_id])[0]
     return replace(found, is_locked=not free and found.reason is None)

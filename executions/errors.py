@@ -15,6 +15,9 @@ class Refused(RefreshError):
 class NoSuchExecution(Refused):
     """There is no execution with that id."""
 
+    def __init__(self, execution_id: int) -> None:
+        super().__init__(f"there is no execution {execution_id}")
+
 
 class HasTasks(Refused):
     """The execution has tasks, so its status follows from them and cannot be set by hand."""

@@ -21,7 +21,7 @@ def finish(execution_id: int, status: Status, message: str) -> None:
     with transaction.atomic():
         execution = Execution.objects.select_for_update().filter(pk=execution_id).first()
         if execution is None:
-            raise NoSuchExecution(f"there is no execution {execution_id}")
+            raise NoSuchExecution(execution_id)
         if execution.tasks.exists():
             raise HasTasks(
                 f"execution {execution_id} has tasks: its status follows from them. "

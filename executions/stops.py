@@ -24,7 +24,7 @@ def stop(execution_id: int) -> int:
         locked = Execution.objects.select_for_update(no_key=True)
         execution = locked.filter(pk=execution_id).first()
         if execution is None:
-            raise NoSuchExecution(f"there is no execution {execution_id}")
+            raise NoSuchExecution(execution_id)
         release([execution_id])
         stopped: int = run("stop_tasks", execution_id=execution_id)[0][0]
         if execution.tasks.exists():

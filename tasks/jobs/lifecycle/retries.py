@@ -42,7 +42,7 @@ def retry_failed(execution_id: int) -> int:
 def _retry_failed(execution_id: int) -> int:
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=execution_id)
     if execution.values_list("pk", flat=True).first() is None:
-        raise NoSuchExecution(f"there is no execution {execution_id}")
+        raise NoSuchExecution(execution_id)
     again = _locked_for_another_try(execution_id)
     if not again:
         return 0

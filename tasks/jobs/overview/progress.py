@@ -27,7 +27,7 @@ class Progress:
 def progress(execution_id: int) -> Progress:
     rows = run("progress", execution_id=execution_id)
     if not rows:
-        raise NoSuchExecution(f"there is no execution {execution_id}")
+        raise NoSuchExecution(execution_id)
     counts = {status: count for _, _, status, count in rows if status is not None}
     total = sum(counts.values())
     done = sum(count for status, count in counts.items() if is_final(status))

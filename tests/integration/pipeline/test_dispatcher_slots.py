@@ -12,13 +12,20 @@ from tasks.conf import refresh_settings
 from tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
 from tasks.pipeline.dispatcher import dispatch
 from tasks.pipeline.recovery import recover
-from tasks.queue import execution_queue
+from tasks.queue import ExecutionQueue, execution_queue
 from tasks.queue.node import this_node
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def queue_of_three_live_nodes() -> ExecutionQueue:
+    queue = execution_queue()
+    for node in (this_node.name, "a", "b"):
+        queue.heartbeat(node)
+    return queue
 
 
 @pytest.mark.parametrize(("at_once", "total"), [(10, SLOTS), (30, 30 * SLOTS)])
@@ -66,9 +73,7 @@ def test_members_claimed_beyond_the_last_slot_are_released_without_an_attempt(
 
 def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
     settings.REFRESH_DEPTH = 20
-    queue = execution_queue()
-    for node in (this_node.name, "a", "b"):
-        queue.heartbeat(node)
+    queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, SMALL + 1))
     published: list[Any] = []
     assert dispatch(published.extend, 50) == 10
@@ -79,9 +84,7 @@ def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
     settings: Settings, redis: Redis
 ) -> None:
     settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
-    queue = execution_queue()
-    for node in (this_node.name, "a", "b"):
-        queue.heartbeat(node)
+    queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, 101))
     batches: list[Any] = []
     assert dispatch(batches.append, 1, together=7) == 59
@@ -94,9 +97,7 @@ def test_nodes_that_fall_silent_during_a_tick_take_back_no_slot(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
-    queue = execution_queue()
-    for node in (this_node.name, "a", "b"):
-        queue.heartbeat(node)
+    queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, 101))
     claim, live = queue.claim, iter([3, 1])
     monkeypatch.setattr(queue, "claim", lambda *words: replace(claim(*words), live_nodes=next(live)))
