@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 from django.db import transaction
 
-from executions.errors import Refused
+from executions.errors import AlreadyFinal, NoSuchExecution, Refused
 from executions.models import Execution, Task
-from executions.status import MAX_ID, MAX_VENDOR
+from executions.status import MAX_ID, MAX_VENDOR, is_final
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 
 BATCH = 5_000
@@ -59,22 +58,43 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             ),
             batch_size=BATCH,
         )
-        Task.objects.bulk_create(
-            chain.from_iterable(
-                (
-                    Task(
-                        execution=execution,
-                        vendor_type=new.vendor_type,
-                        job_id=task.job_id,
-                        extra_attrs=task.extra_attrs,
-                    )
-                    for task in new.tasks
-                )
-                for new, execution in zip(news, executions, strict=True)
-            ),
-            batch_size=BATCH,
+        _create_tasks(
+            (execution, task) for new, execution in zip(news, executions, strict=True) for task in new.tasks
         )
     return executions
+
+
+def add_tasks(execution_id: int, tasks: Iterable[NewTask]) -> list[Task]:
+    """Add tasks, as Pending, to an execution that has not ended; return them in the order given.
+
+    The execution's row is locked, so that a refresh comes before this and ends the execution, which raises
+    AlreadyFinal here, or comes after this and sees the new tasks.
+    """
+    tasks = list(tasks)
+    for task in tasks:
+        _refuse_unstorable_task(task)
+    with transaction.atomic():
+        execution = Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
+        if execution is None:
+            raise NoSuchExecution(execution_id)
+        if is_final(execution.status):
+            raise AlreadyFinal(f"execution {execution_id} is {execution.status} already: create another one")
+        return _create_tasks((execution, task) for task in tasks)
+
+
+def _create_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[Task]:
+    return Task.objects.bulk_create(
+        (
+            Task(
+                execution=execution,
+                vendor_type=execution.vendor_type,
+                job_id=task.job_id,
+                extra_attrs=task.extra_attrs,
+            )
+            for execution, task in of_executions
+        ),
+        batch_size=BATCH,
+    )
 
 
 def _refuse_unstorable(new: NewExecution) -> None:
@@ -87,10 +107,14 @@ def _refuse_unstorable(new: NewExecution) -> None:
         raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
     _refuse_attributes("", new.extra_attrs)
     for task in new.tasks:
-        if not is_text(task.job_id, MAX_JOB_ID):
-            raise Refused(f"task: job_id takes at most {MAX_JOB_ID} characters, and got {shown(task.job_id)}")
-        if task.extra_attrs != {}:
-            _refuse_attributes(f"task {task.job_id}: ", task.extra_attrs)
+        _refuse_unstorable_task(task)
+
+
+def _refuse_unstorable_task(task: NewTask) -> None:
+    if not is_text(task.job_id, MAX_JOB_ID):
+        raise Refused(f"task: job_id takes at most {MAX_JOB_ID} characters, and got {shown(task.job_id)}")
+    if task.extra_attrs != {}:
+        _refuse_attributes(f"task {task.job_id}: ", task.extra_attrs)
 
 
 def _refuse_attributes(owner: str, attributes: Any) -> None:

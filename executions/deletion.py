@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
+from executions.errors import NoSuchExecution, NotFinal
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.news import tell_deleted_after_commit
 from executions.status import FINAL_CODE
@@ -32,3 +33,18 @@ def delete(execution_ids: Iterable[int]) -> int:
             model._default_manager.filter(execution_id__in=locked)._raw_delete(using="default")
         Execution.objects.filter(pk__in=locked)._raw_delete(using="default")
     return len(locked)
+
+
+def delete_ended(execution_id: int) -> None:
+    """Delete an execution whose tasks have ended. Raises NotFinal if one has not: it is to be stopped first.
+
+    The lock of the execution's row comes first, so no task is added in between. A task that begins another run in
+    between is deleted, and its job is asked to stop, as by `delete`.
+    """
+    with transaction.atomic():
+        if not Execution.objects.select_for_update().filter(pk=execution_id).exists():
+            raise NoSuchExecution(execution_id)
+        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).count()
+        if unfinished:
+            raise NotFinal(f"{unfinished:,} of its tasks have not ended: stop execution {execution_id} first")
+        delete([execution_id])

@@ -19,12 +19,23 @@ class NoSuchExecution(Refused):
         super().__init__(f"there is no execution {execution_id}")
 
 
+class NoSuchTask(Refused):
+    """There is no task with that id."""
+
+    def __init__(self, task_id: int) -> None:
+        super().__init__(f"there is no task {task_id}")
+
+
 class HasTasks(Refused):
     """The execution has tasks, so its status follows from them and cannot be set by hand."""
 
 
 class AlreadyFinal(Refused):
     """The execution has reached a final status already, and the first final status stands."""
+
+
+class NotFinal(Refused):
+    """A task of the execution has not ended; stop the execution first."""
 
 
 class AlreadyUnderWay(Refused):

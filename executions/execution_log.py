@@ -56,6 +56,10 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
         log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
 
 
+def on_rate_unknown(error: str, **_: Any) -> None:
+    log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
+
+
 def connect() -> None:
     connect_each(globals().items(), vars(signals), __name__)
 

@@ -35,16 +35,21 @@ class Refusal:
     position: int
     report: Report
     reason: str
+    is_unknown: bool = False
 
 
 @dataclass
 class Outcome:
-    """The result of a batch: applied + unchanged + refused = reports given."""
+    """The result of a batch: applied + unchanged + refused = reports given. `applied_at`: their positions."""
 
-    applied: int = 0
+    applied_at: list[int] = field(default_factory=list)
     unchanged: int = 0
     refused: list[Refusal] = field(default_factory=list)
     execution_ids: list[int] = field(default_factory=list)
+
+    @property
+    def applied(self) -> int:
+        return len(self.applied_at)
 
 
 def report(reports: Iterable[Report]) -> Outcome:
@@ -89,16 +94,16 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
     )
     changed: list[Member] = []
     stopped: list[int] = []
-    for execution_id, vendor_type, applied, has_stop, unknown in rows:
+    for execution_id, vendor_type, has_stop, accepted, unknown in rows:
         if execution_id is None:
             missing = set(unknown or ())
             outcome.refused += [
-                Refusal(position, one, f"there is no task {one.task_id}")
+                Refusal(position, one, f"there is no task {one.task_id}", is_unknown=True)
                 for position, one in usable
                 if one.task_id in missing
             ]
+            outcome.applied_at += sorted(usable[place - 1][0] for place in accepted or ())
             continue
-        outcome.applied += applied
         outcome.execution_ids.append(execution_id)
         changed.append((execution_id, vendor_type))
         if has_stop:

@@ -7,6 +7,7 @@
 | `refused`           | reports could not be used                            | `refusals`                         |
 | `quarantined`       | executions failed too often and were quarantined     | `execution_ids`, `reason`          |
 | `paroled`           | executions left quarantine for another try           | `execution_ids`                    |
+| `rate_unknown`      | the cache was away, so a request was not counted     | `error`                            |
 """
 
 from django.dispatch import Signal
@@ -16,3 +17,4 @@ database_away = Signal()
 refused = Signal()
 quarantined = Signal()
 paroled = Signal()
+rate_unknown = Signal()

@@ -1,13 +1,14 @@
-"""Stop an execution: its unfinished tasks become Stopped, and its status is refreshed at once."""
+"""Stop an execution, or one task: what is unfinished becomes Stopped, and the status is refreshed at once."""
 
 from django.db import transaction
 
 from executions.database import run
-from executions.errors import NoSuchExecution
+from executions.errors import NoSuchExecution, NoSuchTask
 from executions.manual_status import finish
-from executions.models import Execution
+from executions.models import Execution, Task
 from executions.news import tell_changed_after_commit
 from executions.quarantines import release
+from executions.reports import Report, report
 from executions.rollup import refresh
 from executions.status import Status, is_final
 
@@ -34,3 +35,23 @@ def stop(execution_id: int) -> int:
         elif not is_final(execution.status):
             finish(execution_id, Status.STOPPED, "")
     return stopped
+
+
+def stop_task(task_id: int) -> bool:
+    """Stop one task. False if it has ended already. Its execution is refreshed after the commit, as after any
+    report of a stop; an execution in quarantine is released before.
+
+    The rows are locked before the task is reported, so that it is the current run that stops.
+    """
+    with transaction.atomic():
+        execution_id = Task.objects.filter(pk=task_id).values_list("execution_id", flat=True).first()
+        if execution_id is None:
+            raise NoSuchTask(task_id)
+        Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
+        task = Task.objects.select_for_update(no_key=True).filter(pk=task_id).first()
+        if task is None:
+            raise NoSuchTask(task_id)
+        if is_final(task.status):
+            return False
+        release([execution_id])
+        return report([Report(task_id, Status.STOPPED, task.status_revision)]).applied == 1

@@ -7,8 +7,9 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from psycopg import IsolationLevel
 
+from executions.conf import DECLARED as OF_EXECUTIONS
 from settings import env
-from tasks.conf import DECLARED
+from tasks.conf import DECLARED as OF_TASKS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -26,6 +27,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_celery_beat",
+    "ninja",
     "harbor_refresh",
     "executions",
     "tasks",
@@ -92,11 +94,23 @@ DATABASES["default"]["OPTIONS"] = {
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
 CELERY_BROKER_URL = env.redis_url("CELERY_BROKER_URL", default=REDIS_URL)
 
-# The refresh. tasks/conf.py declares each setting, with its default and its range.
-declared = {one.name: env.declared(one) for one in DECLARED.values()}
+# executions/conf.py and tasks/conf.py declare each setting, with its default and its range.
+declared = {one.name: env.declared(one) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())}
 globals().update(declared)
 # The intervals the environment names; the others are the administrator's, in the admin.
 SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))
+
+# The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
+# Only the counts of the API's rate limit are in the cache.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "harbor_refresh",
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    }
+}
 
 # Celery. Each unusual line prevents an outage that has happened; docs/decisions describes them.
 CELERY_TASK_SERIALIZER = "json"
@@ -209,6 +223,7 @@ UNFOLD = {
                 "title": "Access",
                 "separator": True,
                 "items": [
+                    _page("API tokens", "key", "harbor_executions", "apitoken"),
                     _page("Users", "person", "auth", "user"),
                     _page("Groups", "group", "auth", "group"),
                 ],

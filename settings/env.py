@@ -199,7 +199,7 @@ def _without_password(url: str) -> str:
 
 
 class Declaration(Protocol):
-    """A setting that an app declares (tasks/conf.py)."""
+    """A setting that an app declares (executions/declarations.py)."""
 
     @property
     def name(self) -> str: ...

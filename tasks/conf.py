@@ -4,32 +4,13 @@ A project need not set any of them. The service reads them from its environment 
 docs/operations.md is compared with this one.
 """
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass
 
 from django.conf import settings
 
+from executions.declarations import declarations, declared, values
+
 STRATEGIES = ("claim", "scan", "lock", "hash", "upstream")
-
-
-@dataclass(frozen=True)
-class Declared:
-    """One setting. `kind` is the reader of settings/env.py. `takes` and `shown` are the texts of the
-    documentation for the range and the default, where the values alone do not say enough."""
-
-    name: str
-    kind: str
-    default: Any
-    meaning: str
-    at_least: float | None = None
-    at_most: float | None = None
-    choices: tuple[str, ...] = ()
-    takes: str = ""
-    shown: str = ""
-
-
-def declared(name: str, kind: str, default: Any, meaning: str, **more: Any) -> Any:
-    return field(metadata={"declared": Declared(name, kind, default, meaning, **more)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,13 +238,9 @@ class Refresh:
         return self.depth * self.size
 
 
-#: By the name of the field in Refresh.
-DECLARED: dict[str, Declared] = {
-    one.name: one.metadata["declared"] for one in fields(Refresh) if "declared" in one.metadata
-}
+DECLARED = declarations(Refresh)
 
 
 def refresh_settings() -> Refresh:
     """Read Django's settings; those that are not set have their defaults."""
-    values = {name: getattr(settings, one.name, one.default) for name, one in DECLARED.items()}
-    return Refresh(redis_url=getattr(settings, "REDIS_URL", "redis://localhost:6379/0"), **values)
+    return Refresh(redis_url=getattr(settings, "REDIS_URL", "redis://localhost:6379/0"), **values(DECLARED))

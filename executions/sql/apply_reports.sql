@@ -2,9 +2,9 @@
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
--- returns one row for each execution whose tasks changed: execution_id, vendor_type, applied (reports
---          that changed something), stopped (one of them stopped a task); and one row with
---          execution_id NULL that lists the unknown task ids in `unknown`
+-- returns one row for each execution whose tasks changed: execution_id, vendor_type, stopped (a report stopped one
+--          of its tasks); and one row with execution_id NULL that lists the reports that changed something in
+--          `accepted`, by their place in the order given (from 1), and the unknown task ids in `unknown`
 --
 -- (revision, code) is compared as the number `revision * 4 + code`. A report is accepted if its number is
 -- greater than the task's own and than those of earlier reports for the task in this batch. So a report that is
@@ -60,7 +60,6 @@ verdict AS (
     SELECT
         task_id,
         min(execution_id) AS execution_id,
-        count(*) AS applied,
         count(*) FILTER (WHERE is_rerun) AS reruns,
         (array_agg(status ORDER BY rank DESC))[1] AS status,
         (array_agg(code ORDER BY rank DESC))[1] AS code,
@@ -90,13 +89,16 @@ changed AS (
         end_time = CASE WHEN v.code = 3 THEN now() END
     FROM verdict v
     WHERE t.id = v.task_id
-    RETURNING t.execution_id, v.applied, v.status = 'Stopped' AS stopped
+    RETURNING t.execution_id, v.status = 'Stopped' AS stopped
 )
-SELECT e.id, e.vendor_type, sum(c.applied)::bigint, bool_or(c.stopped), NULL::bigint[]
+SELECT e.id, e.vendor_type, bool_or(c.stopped), NULL::bigint[], NULL::bigint[]
 FROM changed c
 JOIN execution e ON e.id = c.execution_id
 GROUP BY e.id
 UNION ALL
-SELECT NULL, NULL, 0, FALSE, array_agg(DISTINCT g.task_id ORDER BY g.task_id)
-FROM given g
-WHERE NOT EXISTS (SELECT FROM held h WHERE h.id = g.task_id)
+SELECT
+    NULL,
+    NULL,
+    FALSE,
+    (SELECT array_agg(turn) FROM accepted),
+    (SELECT array_agg(DISTINCT g.task_id) FROM given g WHERE NOT EXISTS (SELECT FROM held h WHERE h.id = g.task_id))

@@ -14,10 +14,10 @@ from executions.admin.search import parse_id
 from executions.admin.unfold_api import ModelAdmin, display
 from executions.errors import NoSuchExecution
 from executions.models import Execution
+from executions.progress import Progress, progress
 from executions.status import Status, is_final
 from tasks.admin.job_actions import MAX_CHOSEN, retry_now, stop_now
 from tasks.admin.job_formatters import jobs_url
-from tasks.jobs.overview.progress import Progress, progress
 from tasks.jobs.overview.selection import executions_with_jobs
 
 JOBS = ("Jobs", {"fields": ("done",)})

@@ -2,14 +2,14 @@
 
 import time
 
+from executions import progress
 from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
+from executions.progress import Progress
 from executions.status import is_final
 from tasks.jobs.lifecycle import retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.uncommitted import is_uncommitted
-from tasks.jobs.overview import progress
-from tasks.jobs.overview.progress import Progress
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,20 @@ from pytest_django import Settings
 
 from executions import news
 from executions import signals as of_executions
+from executions.conf import DECLARED as OF_EXECUTIONS
+from executions.conf import intake_settings
+from executions.declarations import Declared
 from executions.quarantines import LOST
 from tasks import signals
-from tasks.conf import DECLARED, Declared, refresh_settings
+from tasks.conf import DECLARED as OF_TASKS
+from tasks.conf import refresh_settings
 from tasks.management.commands import refresh_jobs, refresh_queue
 from tasks.queue import keys
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+DECLARED = {one.name: one for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())}
 
 
 def section(title: str) -> str:
@@ -66,7 +71,7 @@ def variables() -> dict[str, dict[str, Any]]:
                 if name.isupper():
                     first = literals if number == 0 else {}
                     found.setdefault(name, {"reader": call.func.attr, **first})
-    return found | {one.name: {"reader": one.kind} for one in DECLARED.values()}
+    return found | {name: {"reader": one.kind} for name, one in DECLARED.items()}
 
 
 def row(one: Declared) -> str:
@@ -78,18 +83,30 @@ def row(one: Declared) -> str:
     return "| " + " | ".join(cells).replace("|  |", "| |") + " |"
 
 
-def test_the_table_of_the_refresh_is_made_from_the_declarations() -> None:
+@pytest.mark.parametrize(
+    ("title", "declared"), [("The intake", OF_EXECUTIONS), ("The refresh", OF_TASKS)], ids=["intake", "refresh"]
+)
+def test_a_table_of_settings_is_made_from_their_declarations(title: str, declared: dict[str, Declared]) -> None:
     """Copy the rows that this expects into docs/operations.md."""
-    table = re.findall(r"^\| `.*\|$", OPERATIONS.split("\n### The refresh\n")[1].split("\n## ")[0], re.MULTILINE)
-    names = {one.name for one in DECLARED.values()}
-    assert [one for one in table if one.split("`")[1] in names] == [row(one) for one in DECLARED.values()]
+    text = re.split(r"\n###? ", OPERATIONS.split(f"\n### {title}\n")[1])[0]
+    table = re.findall(r"^\| `[A-Z].*\|$", text, re.MULTILINE)
+    assert table == [row(one) for one in declared.values()]
 
 
-@pytest.mark.parametrize("field", DECLARED)
-def test_a_project_that_sets_nothing_has_every_default(field: str, settings: Settings) -> None:
-    one = DECLARED[field]
-    delattr(settings, one.name)
-    assert getattr(refresh_settings(), field) == one.default
+@pytest.mark.parametrize(
+    ("declared", "read"),
+    [(OF_EXECUTIONS, intake_settings), (OF_TASKS, refresh_settings)],
+    ids=["intake", "refresh"],
+)
+def test_a_project_that_sets_nothing_has_every_default(
+    declared: dict[str, Declared], read: Callable[[], object], settings: Settings
+) -> None:
+    for one in declared.values():
+        delattr(settings, one.name)
+    values = read()
+    assert {field: getattr(values, field) for field in declared} == {
+        field: one.default for field, one in declared.items()
+    }
 
 
 def takes(read: dict[str, Any]) -> str:

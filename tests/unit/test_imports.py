@@ -191,8 +191,13 @@ def test_only_launchers_import_settings() -> None:
 
 def test_settings_import_only_the_declarations_of_the_apps() -> None:
     ours = (package for package in PACKAGES if package != "settings")
-    assert forbidden(modules("settings"), *ours, found=statements) == ["settings.base imports tasks.conf"]
-    assert not any(is_in(module, PACKAGES) for module in statements(ROOT / "tasks/conf.py"))
+    assert forbidden(modules("settings"), *ours, found=statements) == [
+        "settings.base imports executions.conf",
+        "settings.base imports tasks.conf",
+    ]
+    for app in ("executions", "tasks"):
+        assert forbidden([ROOT / app / "conf.py"], *PACKAGES) == [f"{app}.conf imports executions.declarations"]
+    assert forbidden([ROOT / "executions/declarations.py"], *PACKAGES) == []
 
 
 def test_the_examples_import_what_a_host_project_would() -> None:

@@ -1,6 +1,7 @@
 """Stops of jobs: waiting jobs do not begin any more, running jobs are asked to stop."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -8,7 +9,7 @@ from django.db import transaction
 from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import FINAL_CODE, Status
-from executions.stops import stop
+from executions.stops import stop, stop_task
 from tasks import signals
 from tasks.jobs.records.records import job_records
 
@@ -29,6 +30,17 @@ def stop_jobs(execution_id: int) -> int:
         stop(execution_id)
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
     return asked[0] if asked else sum(status == Status.RUNNING for status in jobs.values())
+
+
+def stop_job_of(task_id: int) -> bool:
+    """Stop one task and its job. False if it has ended already. What if the process dies after the commit: as in
+    `stop_jobs`. Jobs that follow it in a chain are stopped by recovery."""
+    with transaction.atomic():
+        job_ids = Task.objects.filter(pk=task_id).exclude(job_id="").values_list("job_id", flat=True)
+        jobs = list(job_ids)
+        if stopped := stop_task(task_id):
+            transaction.on_commit(partial(ask_to_stop, jobs))
+    return stopped
 
 
 def on_executions_deleted(job_ids: Sequence[str], **_: Any) -> None:

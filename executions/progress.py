@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from executions.database import run
 from executions.errors import NoSuchExecution
 from executions.status import is_final
-from tasks.database import run
 
 
 @dataclass(frozen=True)

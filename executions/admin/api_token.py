@@ -1,0 +1,84 @@
+"""The screen of API tokens: make one, see when it was last used, revoke it."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from executions import api_tokens
+from executions.admin.base import ReadOnlyAdmin
+from executions.admin.formatters import label, moment
+from executions.admin.unfold_api import display
+from executions.models import ApiToken
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    list_display = ("name", "hint", "state", "scopes", "created", "expires", "last_used")
+    fields = ("name", "may_read", "may_report", "may_manage", "expires_at")
+    search_fields = ("name",)
+    search_help_text = "Name"
+    actions = ("revoke_selected",)
+
+    def matching(self, rows: QuerySet[ApiToken], text: str) -> QuerySet[ApiToken]:
+        return rows.filter(name__icontains=text)
+
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.has_perm("harbor_executions.add_apitoken")
+
+    def has_revoke_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.has_perm("harbor_executions.change_apitoken")
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
+        token = api_tokens.fill(obj, created_by=request.user.get_username())
+        super().save_model(request, obj, form, change)
+        obj.__dict__["token"] = token
+
+    def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: Any = None) -> HttpResponse:
+        """Show the token in this answer, the only one that holds it. A message would be stored in a cookie."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"The token of {obj.name}",
+            "token": obj.__dict__["token"],
+            "opts": self.opts,
+        }
+        return TemplateResponse(
+            request, "executions/admin/token_made.html", context, headers={"Cache-Control": "no-store"}
+        )
+
+    @admin.action(description="Revoke", permissions=["revoke"])
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        for token in queryset:
+            if api_tokens.revoke(token.pk):
+                self.log_change(request, token, "Revoked.")
+                messages.success(request, f"{token.name} is revoked: requests with it are answered with 401.")
+            else:
+                messages.warning(request, f"{token.name} was revoked before.")
+
+    @display(description="State")
+    def state(self, token: ApiToken) -> SafeString:
+        if token.revoked_at:
+            return label("Revoked", "danger")
+        if token.expires_at and token.expires_at <= timezone.now():
+            return label("Expired", "warning")
+        return label("Valid", "success")
+
+    @display(description="May")
+    def scopes(self, token: ApiToken) -> str:
+        return ", ".join(name for name in ("read", "report", "manage") if getattr(token, f"may_{name}"))
+
+    @display(description="Created")
+    def created(self, token: ApiToken) -> str | SafeString:
+        return moment(token.created_at)
+
+    @display(description="Expires")
+    def expires(self, token: ApiToken) -> str | SafeString:
+        return moment(token.expires_at)
+
+    @display(description="Last used")
+    def last_used(self, token: ApiToken) -> str | SafeString:
+        return moment(token.last_used_at)

@@ -1,0 +1,34 @@
+"""Answers that several operations share."""
+
+from typing import Any
+
+from ninja import Schema
+
+from executions.api.problems import ProblemDetails
+from executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
+from executions.errors import NoSuchExecution
+from executions.models import Execution
+from executions.progress import progress
+
+#: Any operation may answer with these.
+EVERYWHERE = (401, 403, 422, 429, 503)
+
+
+def answers(good: dict[int, type[Schema] | None], *problems: int) -> dict[int, Any]:
+    """What an operation may answer: what it makes, and the problems, each of the one shape."""
+    return {**good, **dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)}
+
+
+def detail(execution_id: int) -> ExecutionDetail:
+    execution = Execution.objects.select_related("quarantine").filter(pk=execution_id).first()
+    if execution is None:
+        raise NoSuchExecution(execution_id)
+    made = progress(execution_id)
+    quarantine = getattr(execution, "quarantine", None)
+    return ExecutionDetail(
+        **as_dict(execution, ExecutionOut),
+        counts=made.counts,
+        tasks=made.total,
+        progress=made.share,
+        quarantine=quarantine.reason if quarantine else None,
+    )

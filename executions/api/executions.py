@@ -1,0 +1,201 @@
+"""Executions over HTTP: create, list, look at one, add tasks, refresh, finish and delete."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Header, Path, Query, Router
+from pydantic import Field, StringConstraints
+
+from executions import creation, deletion, listing, manual_status
+from executions.api import idempotency, pages
+from executions.api.access import Scope, may
+from executions.api.answers import answers, detail
+from executions.api.problems import Problem
+from executions.api.schemas import (
+    CreatedExecution,
+    CreatedTasks,
+    ExecutionDetail,
+    ExecutionOut,
+    ExecutionPage,
+    FinishIn,
+    HistoryPage,
+    Id,
+    NewExecutionIn,
+    NewTasksIn,
+    StatusChangeOut,
+    StatusName,
+    as_dict,
+)
+from executions.creation import NewExecution, NewTask
+from executions.errors import NoSuchExecution, NotFinal, Refused
+from executions.filters import Filter
+from executions.models import Execution, StatusChange
+from executions.rollup import refresh
+
+
+class ListIn(pages.PageIn):
+    vendor_type: str = Field("", max_length=64)
+    vendor_id: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+    status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
+    trigger: str = Field("", max_length=16)
+    started_after: datetime | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
+    started_before: datetime | None = None
+    attribute: list[str] = Field(
+        [],
+        max_length=5,
+        description="`path=value`, a dotted path into extra_attrs: `repository.name=library/app`.",
+    )
+
+    def as_filter(self) -> Filter:
+        return Filter(
+            vendor_type=self.vendor_type,
+            vendor_id=self.vendor_id,
+            statuses=tuple(self.status),
+            trigger=self.trigger,
+            started_after=self.started_after,
+            started_before=self.started_before,
+            attributes=dict(_pair(one) for one in self.attribute),
+        )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    path, is_there, value = text.partition("=")
+    if not is_there:
+        raise Refused("attribute takes `path=value`")
+    return path, value
+
+
+router = Router(tags=["Executions"])
+
+ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
+Key = Annotated[
+    str | None,
+    StringConstraints(min_length=1, max_length=idempotency.MAX_KEY, pattern=r"^[!-~]+$"),
+    Header(None, alias="Idempotency-Key", description="Repeat a failed request with its key: it runs only once."),
+]
+
+
+@router.post(
+    "/executions",
+    auth=may(Scope.REPORT),
+    response=answers({201: CreatedExecution}, 400, 422),
+    summary="Create an execution with its tasks",
+)
+def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: Key = None) -> Any:
+    """All of it is created, or nothing. The execution begins as Running, its tasks as Pending."""
+
+    def make() -> dict[str, Any]:
+        tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
+        execution = creation.create(
+            NewExecution(body.vendor_type, body.vendor_id, body.trigger, body.extra_attrs, tasks)
+        )
+        execution.refresh_from_db()
+        task_ids = list(execution.tasks.order_by("pk").values_list("pk", flat=True))
+        created = CreatedExecution(**as_dict(execution, ExecutionOut), task_ids=task_ids)
+        return created.model_dump(mode="json")
+
+    return 201, idempotency.once(request, idempotency_key, make)
+
+
+@router.get(
+    "/executions",
+    auth=may(Scope.READ),
+    response=answers({200: ExecutionPage}, 400, 422),
+    summary="List executions, the newest first",
+)
+def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
+    """A page ends after 20,000 executions were compared with the filter, so it may hold few items and not be the
+    last: go on until `next` is null."""
+    page = listing.page(query.as_filter(), query.limit, query.place)
+    return {"items": [as_dict(one, ExecutionOut) for one in page.items], "next": pages.cursor(page.below)}
+
+
+@router.get(
+    "/executions/{execution_id}",
+    auth=may(Scope.READ),
+    response=answers({200: ExecutionDetail}, 404),
+    summary="Look at one execution",
+)
+def get_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
+    return detail(execution_id)
+
+
+@router.delete(
+    "/executions/{execution_id}",
+    auth=may(Scope.MANAGE),
+    response=answers({204: None}, 404, 412),
+    summary="Delete an execution whose tasks have ended",
+)
+def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
+    """Its tasks, its history and their jobs go with it. 412: stop it first, because a task has not ended."""
+    try:
+        deletion.delete_ended(execution_id)
+    except NotFinal as exc:
+        raise Problem(412, "A task has not ended", str(exc)) from exc
+    return 204, None
+
+
+@router.get(
+    "/executions/{execution_id}/history",
+    auth=may(Scope.READ),
+    response=answers({200: HistoryPage}, 400, 404),
+    summary="List the changes of its status, the oldest first",
+)
+def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
+    _require(execution_id)
+    rows = StatusChange.objects.filter(execution_id=execution_id, revision__gt=query.place or 0)
+    items = list(rows.order_by("revision")[: query.limit])
+    return {
+        "items": [as_dict(one, StatusChangeOut) for one in items],
+        "next": pages.cursor(items[-1].revision if len(items) == query.limit else None),
+    }
+
+
+@router.post(
+    "/executions/{execution_id}/tasks",
+    auth=may(Scope.REPORT),
+    response=answers({201: CreatedTasks}, 400, 404, 409, 422),
+    summary="Add tasks to an execution that has not ended",
+)
+def add_tasks(
+    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: Key = None
+) -> Any:
+    def make() -> dict[str, Any]:
+        tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
+        return {"task_ids": [task.pk for task in creation.add_tasks(execution_id, tasks)]}
+
+    return 201, idempotency.once(request, idempotency_key, make)
+
+
+@router.post(
+    "/executions/{execution_id}/refresh",
+    auth=may(Scope.MANAGE),
+    response=answers({200: ExecutionDetail}, 404),
+    summary="Bring its status to what its tasks say, now",
+)
+def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
+    """The workers do this by themselves after each report. An execution in quarantine is not refreshed."""
+    _require(execution_id)
+    outcome = refresh([execution_id])
+    if reason := outcome.failed.get(execution_id):
+        raise Problem(409, "It could not be refreshed", reason)
+    return detail(execution_id)
+
+
+@router.post(
+    "/executions/{execution_id}/finish",
+    auth=may(Scope.MANAGE),
+    response=answers({200: ExecutionDetail}, 400, 404, 409),
+    summary="Set the final status of an execution without tasks",
+)
+def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
+    """409: it has tasks, so its status follows from them; or it has ended already."""
+    set_status = {"Success": manual_status.finish_as_success, "Error": manual_status.finish_as_error}
+    set_status[body.status](execution_id, body.message)
+    return detail(execution_id)
+
+
+def _require(execution_id: int) -> None:
+    if not Execution.objects.filter(pk=execution_id).exists():
+        raise NoSuchExecution(execution_id)

@@ -1,0 +1,40 @@
+"""Idempotency keys: a request that is sent again, because its answer was lost, is not carried out again."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+
+from executions.api.problems import Problem
+from executions.models import IdempotencyKey
+
+MAX_KEY = 200
+
+
+def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Call `make` and keep its answer, in one transaction; if the caller has used this key, return that answer.
+
+    What if two requests with one key come at once: the second waits at the key's row until the first has
+    committed, and gets its answer. What if the first fails: neither its key nor its work is there. What if the
+    process dies before the answer is sent: the next request with this key gets it.
+    """
+    if key is None:
+        return make()
+    caller, digest = request.auth.name, _digest(request)  # type: ignore[attr-defined]
+    with transaction.atomic():
+        mine = IdempotencyKey(caller=caller, key=key, request=digest)
+        IdempotencyKey.objects.bulk_create([mine], ignore_conflicts=True)
+        row = IdempotencyKey.objects.select_for_update().get(caller=caller, key=key)
+        if bytes(row.request) != digest:
+            raise Problem(422, "The key was used", "this Idempotency-Key was used for another request")
+        if row.answer is None:
+            row.answer = make()
+            row.save(update_fields=["answer"])
+    answer: dict[str, Any] = row.answer
+    return answer
+
+
+def _digest(request: HttpRequest) -> bytes:
+    return hashlib.sha256(b"\n".join((request.path.encode(), request.body))).digest()

@@ -1,0 +1,132 @@
+"""Problems: every error of the API has the shape of RFC 9457, as application/problem+json."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import DatabaseError
+from django.http import HttpRequest, JsonResponse
+from ninja import NinjaAPI, Schema
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+from pydantic import Field
+
+from executions.database import absence_translated
+from executions.errors import (
+    AlreadyFinal,
+    AlreadyUnderWay,
+    Contended,
+    DatabaseAway,
+    HasTasks,
+    NoSuchExecution,
+    NoSuchTask,
+    QueueUnavailable,
+    Refused,
+)
+
+#: Seconds, for what passes by itself.
+RETRY_AFTER = 5
+MAX_ERRORS = 20
+#: A row stayed locked, a deadlock, a statement that was cancelled because it took too long.
+PASSING = ("55P03", "40P01", "57014")
+
+#: Each error of ours, with its status and title. The first that fits an error counts.
+STATUSES: Sequence[tuple[type[Exception], int, str]] = (
+    (NoSuchExecution, 404, "Not found"),
+    (NoSuchTask, 404, "Not found"),
+    (HasTasks, 409, "It has tasks"),
+    (AlreadyFinal, 409, "It has ended"),
+    (AlreadyUnderWay, 409, "It is under way"),
+    (Refused, 400, "It cannot be used"),
+    (Contended, 503, "Try again"),
+    (DatabaseAway, 503, "The database is away"),
+    (QueueUnavailable, 503, "Redis is away"),
+)
+
+
+class Problem(Exception):
+    """An answer that is an error. `more` are further fields of its JSON, `headers` those of the answer."""
+
+    def __init__(
+        self, status: int, title: str, detail: str, headers: dict[str, str] | None = None, **more: Any
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.title, self.detail = status, title, detail
+        self.headers, self.more = headers or {}, more
+
+
+class Wrong(Schema):
+    where: str = Field(examples=["body.reports.3.status"])
+    what: str
+
+
+class ProblemDetails(Schema):
+    """Every error has this shape (RFC 9457)."""
+
+    type: str = Field("about:blank", examples=["about:blank"])
+    title: str = Field(examples=["Not found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["there is no execution 7"])
+    errors: list[Wrong] | None = Field(None, description="Only of a request that is not as described.")
+
+
+def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
+    body = {"type": "about:blank", "title": problem.title, "status": problem.status, "detail": problem.detail}
+    return JsonResponse(
+        {**body, **problem.more},
+        status=problem.status,
+        headers=problem.headers,
+        content_type="application/problem+json",
+    )
+
+
+def register(api: NinjaAPI) -> None:
+    """Have the API answer every error as a problem."""
+
+    def handle(kind: type[Exception], made: Any) -> None:
+        api.add_exception_handler(kind, lambda request, exc: answer(request, made(exc)))
+
+    handle(Problem, lambda exc: exc)
+    handle(HttpError, _unusable)
+    handle(RequestDataTooBig, lambda exc: Problem(413, "The request is too large", str(exc)))
+    handle(ValidationError, _invalid)
+    handle(AuthenticationError, lambda exc: unauthorized())
+    handle(DatabaseError, _of_the_database)
+    for kind, status, title in STATUSES:
+        handle(kind, partial(_ours, status, title))
+
+
+def unauthorized(detail: str = "no valid token was sent; takes `Authorization: Bearer TOKEN`") -> Problem:
+    return Problem(401, "Not authorized", detail, {"WWW-Authenticate": "Bearer"})
+
+
+def _ours(status: int, title: str, exc: Exception) -> Problem:
+    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
+    return Problem(status, title, str(exc), headers)
+
+
+def _of_the_database(exc: DatabaseError) -> Problem:
+    """A database that is away, or a row that stays locked for longer than a request waits, passes by itself."""
+    try:
+        with absence_translated():
+            raise exc
+    except DatabaseAway as away:
+        return _ours(503, "The database is away", away)
+    except DatabaseError:
+        if getattr(exc.__cause__, "sqlstate", None) not in PASSING:
+            raise
+        return _ours(503, "Try again", exc)
+
+
+def _unusable(exc: HttpError) -> Problem:
+    why = f": {exc.__cause__}"[:200] if exc.__cause__ else ""
+    return Problem(exc.status_code, "The request cannot be used", f"{exc}{why}")
+
+
+def _invalid(exc: ValidationError) -> Problem:
+    errors = [
+        {"where": ".".join(str(part)[:100] for part in one["loc"][:8]), "what": one["msg"][:200]}
+        for one in exc.errors[:MAX_ERRORS]
+    ]
+    first = f"{errors[0]['where']}: {errors[0]['what']}" if errors else "it is not as described"
+    return Problem(422, "The request is not as described", first, errors=errors)

@@ -1,0 +1,40 @@
+"""Reports over HTTP, thousands in one request."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+
+from executions.api.access import Scope, may
+from executions.api.answers import answers
+from executions.api.schemas import ReportsIn, ReportsOut
+from executions.reports import Report, report
+
+router = Router(tags=["Reports"])
+
+
+@router.post(
+    "/reports",
+    auth=may(Scope.REPORT),
+    response=answers({200: ReportsOut}, 400, 413),
+    summary="Report the status of many tasks",
+)
+def report_many(request: HttpRequest, body: ReportsIn) -> Any:
+    """Each report is answered: `applied`; `unchanged`, because it was repeated, late or out of order; `refused`,
+    with the reason. A refused report does not stop the others. They count in the order given."""
+    given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
+    outcome = report(given)
+    results = [
+        {"position": position, "task_id": one.task_id, "result": "unchanged", "reason": None}
+        for position, one in enumerate(given)
+    ]
+    for position in outcome.applied_at:
+        results[position]["result"] = "applied"
+    for refusal in outcome.refused:
+        results[refusal.position] |= {"result": "refused", "reason": refusal.reason}
+    return {
+        "applied": outcome.applied,
+        "unchanged": outcome.unchanged,
+        "refused": len(outcome.refused),
+        "results": results,
+    }

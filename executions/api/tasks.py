@@ -1,0 +1,75 @@
+"""Tasks over HTTP: those of an execution, one, and the report of one."""
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Path, Query, Router
+from pydantic import Field
+
+from executions.api import pages
+from executions.api.access import Scope, may
+from executions.api.answers import answers
+from executions.api.problems import Problem
+from executions.api.schemas import Id, OneReportIn, ReportResult, StatusName, TaskOut, TaskPage, as_dict
+from executions.errors import NoSuchExecution, NoSuchTask
+from executions.models import Execution, Task
+from executions.reports import Report, report
+
+router = Router(tags=["Tasks"])
+
+
+class TasksIn(pages.PageIn):
+    status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
+
+
+TaskId = Annotated[Id, Path(description="The id of the task.")]
+
+
+@router.get(
+    "/executions/{execution_id}/tasks",
+    auth=may(Scope.READ),
+    response=answers({200: TaskPage}, 400, 404),
+    summary="List the tasks of an execution, the oldest first",
+)
+def list_tasks(
+    request: HttpRequest,
+    execution_id: Annotated[Id, Path(description="The id of the execution.")],
+    query: Query[TasksIn],
+) -> Any:
+    if not Execution.objects.filter(pk=execution_id).exists():
+        raise NoSuchExecution(execution_id)
+    rows = Task.objects.filter(execution_id=execution_id, pk__gt=query.place or 0).order_by("pk")
+    if query.status:
+        rows = rows.filter(status__in=query.status)
+    items = list(rows[: query.limit])
+    return {
+        "items": [as_dict(one, TaskOut) for one in items],
+        "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
+    }
+
+
+@router.get(
+    "/tasks/{task_id}", auth=may(Scope.READ), response=answers({200: TaskOut}, 404), summary="Look at one task"
+)
+def get_task(request: HttpRequest, task_id: TaskId) -> Any:
+    task = Task.objects.filter(pk=task_id).first()
+    if task is None:
+        raise NoSuchTask(task_id)
+    return as_dict(task, TaskOut)
+
+
+@router.post(
+    "/tasks/{task_id}/report",
+    auth=may(Scope.REPORT),
+    response=answers({200: ReportResult}, 400, 404),
+    summary="Report the status of one task",
+)
+def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
+    """A report that is repeated, late or out of order changes nothing: it is `unchanged`."""
+    outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)])
+    if outcome.refused:
+        refusal = outcome.refused[0]
+        if refusal.is_unknown:
+            raise NoSuchTask(task_id)
+        raise Problem(400, "It cannot be used", refusal.reason)
+    return {"position": 0, "task_id": task_id, "result": "applied" if outcome.applied else "unchanged"}

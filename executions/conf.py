@@ -1,0 +1,38 @@
+"""The settings of this app: the only place for the name, default, range and meaning of each.
+
+A project need not set any of them. The service reads them from its environment (settings/base.py). The table in
+docs/operations.md is compared with this one.
+"""
+
+from dataclasses import dataclass
+
+from executions.declarations import declarations, declared, values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intake:
+    """The settings as one value."""
+
+    requests_per_minute: int = declared(
+        "REFRESH_API_REQUESTS_PER_MINUTE",
+        "integer",
+        6000,
+        "requests that one API token may make in a minute. 0: any number",
+        at_least=0,
+        at_most=10_000_000,
+    )
+    streams: int = declared(
+        "REFRESH_API_STREAMS",
+        "integer",
+        2,
+        "event streams that one web process serves at a time; each takes a thread",
+        at_least=0,
+        at_most=1_000,
+    )
+
+
+DECLARED = declarations(Intake)
+
+
+def intake_settings() -> Intake:
+    return Intake(**values(DECLARED))

@@ -1,0 +1,123 @@
+"""API tokens: what is stored, when they stop working, and their screen."""
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import IntegrityError
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from executions import api_tokens
+from executions.api.access import Scope
+from executions.models import ApiToken
+from tests.integration.admin_client import act, signed_in, told
+from tests.integration.executions.api.api_client import Program, token
+
+LIST = "admin:harbor_executions_apitoken_changelist"
+ADD = "admin:harbor_executions_apitoken_add"
+
+
+def test_only_a_hash_of_a_token_is_stored(database: str) -> None:
+    row, made = api_tokens.make("runners", report=True, created_by="operator")
+    row.refresh_from_db()
+    stored = {name: getattr(row, name) for name in ("name", "hint", "may_read", "may_report", "may_manage")}
+    assert stored == {
+        "name": "runners",
+        "hint": made[:8],
+        "may_read": True,
+        "may_report": True,
+        "may_manage": False,
+    }
+    assert bytes(row.digest) == hashlib.sha256(made.encode()).digest()
+    assert api_tokens.recognise(made) == row
+    assert (len(made), made[:3]) == (46, "hr_")
+
+
+@pytest.mark.parametrize("wrong", ["", "hr_", "hr_" + "a" * 43, "x" * 46, "hr_" + "é" * 43, "\ud800" * 46])
+def test_what_is_no_token_is_not_recognised(database: str, wrong: str) -> None:
+    api_tokens.make("runners")
+    assert api_tokens.recognise(wrong) is None
+
+
+def test_a_revoked_token_is_not_recognised(database: str) -> None:
+    row, made = api_tokens.make("runners")
+    assert api_tokens.revoke(row.pk)
+    assert api_tokens.recognise(made) is None
+    assert not api_tokens.revoke(row.pk)
+
+
+def test_a_token_expires(database: str) -> None:
+    row, made = api_tokens.make("runners", expires_at=timezone.now() + timedelta(hours=1))
+    assert api_tokens.recognise(made) == row
+    ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert api_tokens.recognise(made) is None
+
+
+def test_the_last_use_is_noted_once_a_minute(database: str) -> None:
+    row, made = api_tokens.make("runners")
+    api_tokens.recognise(made)
+    row.refresh_from_db()
+    first = row.last_used_at
+    assert first is not None
+    api_tokens.recognise(made)
+    row.refresh_from_db()
+    assert row.last_used_at == first
+    ApiToken.objects.update(last_used_at=first - timedelta(minutes=2))
+    api_tokens.recognise(made)
+    row.refresh_from_db()
+    assert row.last_used_at is not None
+    assert row.last_used_at >= first
+
+
+def test_a_token_that_may_do_nothing_cannot_be_stored(database: str) -> None:
+    with pytest.raises(IntegrityError):
+        api_tokens.make("useless", read=False)
+
+
+def form(**more: Any) -> dict[str, Any]:
+    return {"name": "runners", "may_read": "on", "expires_at_0": "", "expires_at_1": "", **more}
+
+
+def test_a_token_made_in_the_admin_is_shown_once(admin: Client) -> None:
+    answer = admin.post(reverse(ADD), form(may_report="on"))
+    shown = answer.context["token"]
+    assert shown in answer.content.decode()
+    assert answer["Cache-Control"] == "no-store"
+    row = ApiToken.objects.get()
+    assert (row.created_by, row.may_report, row.may_manage) == ("operator", True, False)
+    assert Program(shown).get("/executions") == {"items": [], "next": None}
+    assert [one.object_repr for one in LogEntry.objects.all()] == [f"runners ({shown[:8]}…)"]
+    assert shown not in admin.get(reverse(LIST)).content.decode()
+    assert shown not in str(LogEntry.objects.values())
+
+
+def test_a_name_is_used_once_and_a_token_may_something(admin: Client) -> None:
+    token(Scope.READ, name="runners")
+    for wrong in (form(), {**form(name="other"), "may_read": ""}):
+        assert admin.post(reverse(ADD), wrong).context["errors"]
+    assert ApiToken.objects.count() == 1
+
+
+def test_tokens_are_revoked_in_the_list(admin: Client) -> None:
+    made = token(Scope.READ, name="runners")
+    pk = ApiToken.objects.get().pk
+    for message in (
+        "success: runners is revoked: requests with it are answered with 401.",
+        "warning: runners was revoked before.",
+    ):
+        assert told(act(admin, reverse(LIST), "revoke_selected", [pk])) == [message]
+    Program(made).get("/executions", 401)
+    assert "Revoked" in admin.get(reverse(LIST)).content.decode()
+
+
+def test_only_users_with_the_permissions_make_and_revoke(database: str) -> None:
+    token(Scope.READ, name="runners")
+    viewer = signed_in("view_apitoken")
+    assert viewer.get(reverse(LIST)).status_code == 200
+    assert viewer.post(reverse(ADD), form(name="mine")).status_code == 403
+    act(viewer, reverse(LIST), "revoke_selected", [ApiToken.objects.get().pk])
+    assert ApiToken.objects.filter(revoked_at=None).count() == 1

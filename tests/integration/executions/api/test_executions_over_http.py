@@ -1,0 +1,163 @@
+"""Executions are created, looked at, added to, finished, refreshed and deleted over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from executions.models import Execution, StatusChange, Task
+from executions.news import Member
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from tests.integration.executions.api.api_client import Program
+from tests.integration.sample_executions import drifted, made
+
+NEW = {
+    "vendor_type": "REPLICATION",
+    "vendor_id": 7,
+    "trigger": "SCHEDULE",
+    "extra_attrs": {"policy": {"name": "nightly"}},
+    "tasks": [{"job_id": "a"}, {"job_id": "b", "extra_attrs": {"blob": 1}}],
+}
+WITHOUT_TIMES = {
+    "vendor_type": "REPLICATION",
+    "vendor_id": 7,
+    "status": "Running",
+    "status_message": "",
+    "trigger": "SCHEDULE",
+    "extra_attrs": {"policy": {"name": "nightly"}},
+    "end_time": None,
+    "revision": 0,
+}
+
+
+def without_times(answer: dict[str, Any]) -> dict[str, Any]:
+    assert answer.pop("start_time").endswith("Z")
+    assert answer.pop("update_time").endswith("Z")
+    return answer
+
+
+def test_an_execution_is_created_with_its_tasks_in_their_order(program: Program) -> None:
+    created = program.post("/executions", NEW, 201)
+    execution = Execution.objects.get()
+    tasks = list(Task.objects.order_by("pk").values("pk", "job_id", "extra_attrs", "status", "vendor_type"))
+    assert without_times(created) == {
+        **WITHOUT_TIMES,
+        "id": execution.pk,
+        "task_ids": [task.pop("pk") for task in tasks],
+    }
+    assert tasks == [
+        {"job_id": "a", "extra_attrs": {}, "status": "Pending", "vendor_type": "REPLICATION"},
+        {"job_id": "b", "extra_attrs": {"blob": 1}, "status": "Pending", "vendor_type": "REPLICATION"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "where"),
+    [
+        ({"vendor_type": ""}, 422, "body.vendor_type"),
+        ({"vendor_type": "A:B"}, 422, "body.vendor_type"),
+        ({"vendor_type": "x" * 65}, 422, "body.vendor_type"),
+        ({"vendor_id": 2**63}, 422, "body.vendor_id"),
+        ({"trigger": "t" * 17}, 422, "body.trigger"),
+        ({"tasks": [{"job_id": "j" * 65}]}, 422, "body.tasks.0.job_id"),
+        ({"tasks": [{}] * 10_001}, 422, "body.tasks"),
+        ({"misspelt": 1}, 422, "body.misspelt"),
+        ({"extra_attrs": {"text": "\x00"}}, 400, "NUL"),
+        ({"extra_attrs": {"deep": None}}, 201, ""),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_whole(
+    program: Program, wrong: dict[str, Any], status: int, where: str
+) -> None:
+    answer = program.post("/executions", {**NEW, **wrong}, status)
+    assert where in str(answer)
+    assert Execution.objects.count() == (status == 201)
+
+
+def test_one_execution_tells_its_counts_and_its_progress(program: Program) -> None:
+    created = program.post("/executions", NEW, 201)
+    first, _ = created["task_ids"]
+    report([Report(first, "Success")])
+    looked_at = program.get(f"/executions/{created['id']}")
+    assert without_times(looked_at) == {
+        **WITHOUT_TIMES,
+        "id": created["id"],
+        "counts": {"Pending": 1, "Success": 1},
+        "tasks": 2,
+        "progress": 0.5,
+        "quarantine": None,
+    }
+
+
+def test_an_execution_in_quarantine_says_why(program: Program) -> None:
+    execution, _ = made()
+    quarantine([execution.pk], 5, {execution.pk: "value too long"})
+    assert program.get(f"/executions/{execution.pk}")["quarantine"] == "value too long"
+
+
+@pytest.mark.parametrize("path", ["", "/tasks", "/history", "/events"])
+def test_an_unknown_execution_is_404(program: Program, path: str) -> None:
+    assert program.get(f"/executions/7{path}", 404) == {
+        "type": "about:blank",
+        "title": "Not found",
+        "status": 404,
+        "detail": "there is no execution 7",
+    }
+
+
+def test_tasks_are_added_to_an_execution_that_has_not_ended(program: Program) -> None:
+    execution, tasks = made(1)
+    added = program.post(f"/executions/{execution.pk}/tasks", {"tasks": [{"job_id": "x"}, {}]}, 201)
+    assert added["task_ids"] == list(Task.objects.order_by("pk").values_list("pk", flat=True))[1:]
+    report([Report(pk, "Success") for pk in (*tasks, *added["task_ids"])])
+    program.post(f"/executions/{execution.pk}/refresh")
+    refused = program.post(f"/executions/{execution.pk}/tasks", {"tasks": [{}]}, 409)
+    assert refused["detail"] == f"execution {execution.pk} is Success already: create another one"
+    assert Task.objects.count() == 3
+    program.post("/executions/7777/tasks", {"tasks": [{}]}, 404)
+
+
+def test_a_refresh_is_done_in_the_request(program: Program) -> None:
+    execution = drifted()
+    refreshed = program.post(f"/executions/{execution.pk}/refresh")
+    assert (refreshed["status"], refreshed["revision"], refreshed["progress"]) == ("Success", 1, 1.0)
+    program.post("/executions/7777/refresh", status=404)
+
+
+def test_an_execution_without_tasks_is_finished_by_hand_once(program: Program) -> None:
+    execution, _ = made(0)
+    path = f"/executions/{execution.pk}/finish"
+    finished = program.post(path, {"status": "Error", "message": "no space"})
+    assert (finished["status"], finished["status_message"], finished["progress"]) == ("Error", "no space", 1.0)
+    assert "is Error already" in program.post(path, {"status": "Success"}, 409)["detail"]
+    program.post(path, {"status": "Stopped"}, 422)
+    with_tasks, _ = made(1)
+    assert "has tasks" in program.post(f"/executions/{with_tasks.pk}/finish", {"status": "Success"}, 409)["detail"]
+
+
+def test_the_history_comes_in_pages_the_oldest_first(program: Program) -> None:
+    execution, (task,) = made(1)
+    for run in range(3):
+        for status in ("Running", "Error"):
+            report([Report(task, status, run)])
+            program.post(f"/executions/{execution.pk}/refresh")
+    first = program.get(f"/executions/{execution.pk}/history?limit=2")
+    second = program.get(f"/executions/{execution.pk}/history?limit=3&cursor={first['next']}")
+    third = program.get(f"/executions/{execution.pk}/history?limit=3&cursor={second['next']}")
+    shown = [(one["revision"], one["from"], one["to"]) for one in first["items"] + second["items"]]
+    stored = StatusChange.objects.values_list("revision", "from_status", "to_status")
+    assert shown == list(stored)
+    assert len(shown) == 5
+    assert third == {"items": [], "next": None}
+
+
+def test_an_execution_is_deleted_when_its_tasks_have_ended(program: Program, changed: list[Member]) -> None:
+    execution, (task,) = made(1)
+    path = f"/executions/{execution.pk}"
+    refused = program.delete(path, 412)
+    assert refused["detail"] == f"1 of its tasks have not ended: stop execution {execution.pk} first"
+    assert Task.objects.count() == 1
+    report([Report(task, "Success")])
+    program.delete(path)
+    assert (Execution.objects.count(), Task.objects.count(), StatusChange.objects.count()) == (0, 0, 0)
+    program.delete(path, 404)

@@ -1,0 +1,71 @@
+"""A creation that is sent again with its key is carried out once."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db import connection
+
+from executions.api.access import Scope
+from executions.models import Execution, IdempotencyKey, Task
+from tests.integration.executions.api.api_client import Program, token
+from tests.integration.sample_executions import made
+
+NEW = {"vendor_type": "SCAN", "tasks": [{}]}
+
+
+def test_the_same_request_with_its_key_gets_the_first_answer(program: Program) -> None:
+    first = program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    again = program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    other = program.post("/executions", NEW, 201, **{"Idempotency-Key": "k2"})
+    without = program.post("/executions", NEW, 201)
+    assert first == again
+    assert len({first["id"], other["id"], without["id"]}) == 3
+    assert Execution.objects.count() == 3
+
+
+def test_the_key_of_another_request_is_refused(program: Program) -> None:
+    program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    answer = program.post("/executions", {**NEW, "vendor_id": 2}, 422, **{"Idempotency-Key": "k1"})
+    assert answer["detail"] == "this Idempotency-Key was used for another request"
+    assert Execution.objects.count() == 1
+
+
+def test_two_callers_may_choose_one_key(program: Program) -> None:
+    program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    Program(token(Scope.REPORT)).post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+    assert Execution.objects.count() == 2
+
+
+def test_a_request_that_failed_leaves_no_key(program: Program) -> None:
+    bad = {**NEW, "extra_attrs": {"text": "\x00"}}
+    program.post("/executions", bad, 400, **{"Idempotency-Key": "k1"})
+    assert IdempotencyKey.objects.count() == 0
+    program.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"})
+
+
+def test_of_many_requests_with_one_key_at_once_one_creates(program: Program) -> None:
+    def send(number: int) -> str:
+        try:
+            one = Program(program.token)
+            return json.dumps(one.post("/executions", NEW, 201, **{"Idempotency-Key": "k1"}))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = set(pool.map(send, range(6)))
+    assert len(answers) == 1
+    assert (Execution.objects.count(), Task.objects.count()) == (1, 1)
+
+
+def test_tasks_are_added_once(program: Program) -> None:
+    execution, _ = made(0)
+    path = f"/executions/{execution.pk}/tasks"
+    first, again = (program.post(path, {"tasks": [{}]}, 201, **{"Idempotency-Key": "k1"}) for _ in range(2))
+    assert first == again
+    assert Task.objects.count() == 1
+
+
+def test_a_key_is_visible_text_of_200_characters_at_most(program: Program) -> None:
+    for key in ("", "k" * 201, "two words"):
+        program.post("/executions", NEW, 422, **{"Idempotency-Key": key})
+    assert Execution.objects.count() == 0

@@ -1,0 +1,165 @@
+"""Lists come in pages, newest first, and each filter chooses what it says."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from executions import listing
+from executions.creation import NewExecution, create_many
+from executions.errors import Refused
+from executions.filters import Filter
+from executions.models import Execution
+from tests.integration.executions.api.api_client import Program
+from tests.integration.sample_executions import made
+
+
+def pages(program: Program, query: str) -> list[list[int]]:
+    """The ids of each page, up to the last."""
+    found, cursor = [], ""
+    while True:
+        page = program.get(f"/executions?{query}{cursor}")
+        found.append([one["id"] for one in page["items"]])
+        if page["next"] is None:
+            return found
+        cursor = f"&cursor={page['next']}"
+
+
+def ids(program: Program, query: str) -> list[int]:
+    return [pk for page in pages(program, query) for pk in page]
+
+
+def test_the_newest_come_first_in_pages(program: Program) -> None:
+    first, second, third = (made(0)[0].pk for _ in range(3))
+    assert pages(program, "limit=2") == [[third, second], [first]]
+    assert pages(program, "limit=3") == [[third, second, first], []]
+
+
+@pytest.mark.parametrize("compared", [1, 2, 3, 100])
+def test_a_page_ends_after_so_many_comparisons_and_none_is_left_out(
+    program: Program, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "COMPARED", compared)
+    rows = create_many(NewExecution("EVEN" if number % 2 else "ODD") for number in range(7))
+    even = [one.pk for one in reversed(rows) if one.vendor_type == "EVEN"]
+    assert ids(program, "vendor_type=EVEN&limit=2") == even
+    assert ids(program, "vendor_type=EVEN&vendor_id=0&limit=2") == even
+    assert ids(program, "limit=2") == [one.pk for one in reversed(rows)]
+
+
+def test_each_filter_chooses_what_it_says(program: Program) -> None:
+    attributes = {"repository": {"name": "library/app", "tags": ["a", "b"]}, "count": 3, "contains": "x"}
+    nightly = NewExecution("SCAN_ALL", 1, "SCHEDULE", attributes)
+    scan, other = (one.pk for one in create_many([nightly, NewExecution("SCAN_ALL", 2)]))
+    Execution.objects.filter(pk=other).update(
+        status="Error", end_time=datetime.now(UTC), start_time=datetime(2020, 1, 1, tzinfo=UTC)
+    )
+    for query, chosen in {
+        "vendor_type=SCAN_ALL": [other, scan],
+        "vendor_type=SCAN": [],
+        "vendor_id=1": [scan],
+        "vendor_type=SCAN_ALL&vendor_id=2": [other],
+        "status=Running": [scan],
+        "status=Error&status=Running": [other, scan],
+        "trigger=SCHEDULE": [scan],
+        "started_before=2020-01-02T00:00:00Z": [other],
+        "started_after=2020-01-02T00:00:00Z": [scan],
+        "attribute=repository.name=library/app": [scan],
+        "attribute=repository.tags.1=b": [scan],
+        "attribute=count=3&attribute=contains=x": [scan],
+        "attribute=count=4": [],
+        "attribute=repository.none=": [],
+    }.items():
+        assert ids(program, query) == chosen, query
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("status=Succeed", 422),
+        ("limit=0", 422),
+        ("limit=1001", 422),
+        ("cursor=-1", 400),
+        ("cursor=99999999999999999999", 400),
+        ("attribute=name", 400),
+        ("attribute==1", 400),
+        ("attribute=" + "a." * 20 + "=1", 400),
+        ("started_after=2020-01-01T00:00:00", 400),
+        ("started_after=yesterday", 422),
+        ("vendor_id=9223372036854775808", 422),
+        ("vendor_type=%00", 400),
+        ("attribute=a=%00", 400),
+    ],
+)
+def test_a_filter_that_cannot_be_used_is_an_error(program: Program, query: str, status: int) -> None:
+    program.get(f"/executions?{query}", status)
+
+
+VENDORS = st.sampled_from(["A", "B"])
+ATTRIBUTES = st.dictionaries(st.sampled_from("xy"), st.sampled_from([1, "1", True, None, {"z": 2}]), max_size=2)
+
+
+FILTERS = st.fixed_dictionaries(
+    {
+        "vendor_type": st.sampled_from(["", "A", "C"]),
+        "vendor_id": st.sampled_from([None, 0, 1]),
+        "trigger": st.sampled_from(["", "EVENT"]),
+        "attributes": st.dictionaries(
+            st.sampled_from(["x", "y.z"]), st.sampled_from(["1", "true", "2"]), max_size=2
+        ),
+    }
+)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(VENDORS, st.integers(0, 1), st.sampled_from(["MANUAL", "EVENT"]), ATTRIBUTES), max_size=6
+    ),
+    given_filter=FILTERS,
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_filter_chooses_what_python_would(database: str, rows: list[Any], given_filter: dict[str, Any]) -> None:
+    Execution.objects.all().delete()
+    there = create_many(NewExecution(*row) for row in rows)
+    chosen = Filter(**given_filter)
+    expected = [
+        one.pk
+        for one in there
+        if chosen.vendor_type in ("", one.vendor_type)
+        and chosen.vendor_id in (None, one.vendor_id)
+        and chosen.trigger in ("", one.trigger)
+        and all(text_at(one.extra_attrs, path) == text for path, text in chosen.attributes.items())
+    ]
+    assert list(chosen.apply(Execution.objects.order_by("pk")).values_list("pk", flat=True)) == expected
+    assert Filter.from_json(chosen.as_json()) == chosen
+
+
+def text_at(value: Any, path: str) -> str | None:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return None if value is None or isinstance(value, dict) else "true" if value is True else str(value)
+
+
+def test_a_filter_survives_json_with_its_times() -> None:
+    chosen = Filter(statuses=("Error",), started_after=datetime(2020, 1, 1, tzinfo=UTC), attributes={"a.b": "1"})
+    assert Filter.from_json(chosen.as_json()) == chosen
+    assert Filter().as_json() == {}
+    assert Filter().is_empty
+    assert not chosen.is_empty
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"vendor": "A"},
+        {"statuses": "Error"},
+        {"statuses": ["Fine"]},
+        {"started_after": "now"},
+        {"attributes": ["a"]},
+    ],
+)
+def test_a_filter_from_json_names_what_it_cannot_use(given: dict[str, Any]) -> None:
+    with pytest.raises(Refused):
+        Filter.from_json(given)

@@ -1,0 +1,167 @@
+"""Reports over HTTP: one, and thousands in one request, each answered."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from executions.models import Task
+from executions.news import Member
+from executions.status import Status
+from tests.integration.executions.api.api_client import Program
+from tests.integration.sample_executions import made
+
+
+def states() -> list[tuple[Any, ...]]:
+    return list(
+        Task.objects.order_by("pk").values_list("status", "status_revision", "run_count", "status_message")
+    )
+
+
+def test_each_report_of_a_batch_is_answered(program: Program, changed: list[Member]) -> None:
+    execution, (first, second) = made(2)
+    answer = program.post(
+        "/reports",
+        {
+            "reports": [
+                {"task_id": first, "status": "Running", "revision": 1},
+                {"task_id": first, "status": "Running", "revision": 1},
+                {"task_id": second, "status": "Succeed"},
+                {"task_id": 7777, "status": "Success"},
+                {"task_id": second, "status": "Error", "message": "no space left"},
+                {"task_id": second, "status": "Running"},
+                {"task_id": second, "status": "Success", "revision": -1},
+            ]
+        },
+    )
+    takes = "takes Pending, Scheduled, Running, Stopped, Error, Success"
+    assert answer == {
+        "applied": 2,
+        "unchanged": 2,
+        "refused": 3,
+        "results": [
+            {"position": 0, "task_id": first, "result": "applied", "reason": None},
+            {"position": 1, "task_id": first, "result": "unchanged", "reason": None},
+            {
+                "position": 2,
+                "task_id": second,
+                "result": "refused",
+                "reason": f"unknown status 'Succeed'; {takes}",
+            },
+            {"position": 3, "task_id": 7777, "result": "refused", "reason": "there is no task 7777"},
+            {"position": 4, "task_id": second, "result": "applied", "reason": None},
+            {"position": 5, "task_id": second, "result": "unchanged", "reason": None},
+            {
+                "position": 6,
+                "task_id": second,
+                "result": "refused",
+                "reason": "malformed revision -1; takes a whole number from 0 to 2^61 - 1",
+            },
+        ],
+    }
+    assert states() == [("Running", 1, 1, ""), ("Error", 0, 0, "no space left")]
+    assert changed == [(execution.pk, "TEST")]
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"reports": [{"task_id": "one", "status": "Running"}]}, "body.reports.0.task_id"),
+        ({"reports": [{"task_id": 1}]}, "body.reports.0.status"),
+        ({"reports": [{"task_id": 1, "status": "Running", "revison": 1}]}, "body.reports.0.revison"),
+        ({"reports": [{"task_id": 1, "status": "Running"}] * 10_001}, "body.reports"),
+        ({}, "body.reports"),
+        ([], "body"),
+    ],
+)
+def test_a_request_that_is_not_as_described_changes_nothing(program: Program, body: Any, where: str) -> None:
+    assert program.post("/reports", body, 422)["errors"][0]["where"] == where
+
+
+@pytest.mark.parametrize(
+    "body", ["{", "[" * 100_000, '{"reports": NaN}', b"\xff", '{"reports": [1' + "0" * 5_000 + "]}"]
+)
+def test_a_body_that_is_no_json_is_400(program: Program, body: Any) -> None:
+    assert program.post("/reports", body, 400)["title"] == "The request cannot be used"
+
+
+def test_a_body_that_is_too_large_is_413(program: Program) -> None:
+    assert program.post("/reports", b" " * (10 * 1024**2 + 1), 413)["title"] == "The request is too large"
+
+
+def test_ten_thousand_reports_are_one_request(program: Program) -> None:
+    _, tasks = made(10_000)
+    answer = program.post("/reports", {"reports": [{"task_id": pk, "status": "Success"} for pk in tasks]})
+    assert (answer["applied"], answer["unchanged"], answer["refused"]) == (10_000, 0, 0)
+    assert Task.objects.filter(status="Success").count() == 10_000
+
+
+def test_one_report_is_applied_or_changes_nothing(program: Program) -> None:
+    _, (task,) = made(1)
+    path = f"/tasks/{task}/report"
+    applied = {"position": 0, "task_id": task, "result": "applied", "reason": None}
+    assert program.post(path, {"status": "Running", "revision": 3}) == applied
+    assert program.post(path, {"status": "Running", "revision": 2}) == {**applied, "result": "unchanged"}
+    assert states() == [("Running", 3, 1, "")]
+
+
+def test_one_report_that_cannot_be_used_is_an_error(program: Program) -> None:
+    _, (task,) = made(1)
+    assert (
+        "unknown status 'Succeed'" in program.post(f"/tasks/{task}/report", {"status": "Succeed"}, 400)["detail"]
+    )
+    assert program.post("/tasks/7777/report", {"status": "Success"}, 404)["detail"] == "there is no task 7777"
+
+
+def test_a_report_of_a_stop_refreshes_at_once(program: Program) -> None:
+    execution, (task,) = made(1)
+    program.post(f"/tasks/{task}/report", {"status": "Stopped"})
+    execution.refresh_from_db()
+    assert execution.status == "Stopped"
+
+
+STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success")
+LIVES = st.lists(st.tuples(st.integers(1, 4), st.sampled_from(STATUSES)), min_size=1, max_size=8)
+
+
+def ordered(task: int, life: list[tuple[int, str]]) -> list[dict[str, Any]]:
+    """The reports of a task in the order in which its runner made them: one final status a run at most."""
+    made = sorted({(revision, Status(status).code): status for revision, status in life}.items())
+    runs = sorted({revision for revision, _ in life})
+    return [
+        {
+            "task_id": task,
+            "status": status,
+            "revision": revision,
+            "message": f"run {revision}",
+            "earlier_runs": runs.index(revision) + 1,
+        }
+        for (revision, _), status in made
+    ]
+
+
+@given(lives=st.lists(LIVES, min_size=1, max_size=3), data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_reports_in_any_permutation_give_the_state_of_the_ordered_run(
+    program: Program, lives: list[list[tuple[int, str]]], data: st.DataObject
+) -> None:
+    """Duplicated, reordered and late, in one request or in many."""
+    _, once = made(len(lives))
+    _, shuffled = made(len(lives))
+    for task, life in zip(once, lives, strict=True):
+        program.post("/reports", {"reports": ordered(task, life)})
+    reports = [one for task, life in zip(shuffled, lives, strict=True) for one in ordered(task, life)]
+    again = data.draw(st.lists(st.sampled_from(reports), max_size=5))
+    sent = data.draw(st.permutations(reports + again))
+    while sent:
+        size = data.draw(st.integers(1, len(sent)))
+        program.post("/reports", {"reports": sent[:size]})
+        sent = sent[size:]
+    found = [states_of(tasks) for tasks in (once, shuffled)]
+    assert found[0] == found[1]
+
+
+def states_of(tasks: list[int]) -> list[tuple[Any, ...]]:
+    rows = Task.objects.filter(pk__in=tasks).order_by("pk")
+    return list(rows.values_list("status", "status_code", "status_revision", "run_count", "status_message"))

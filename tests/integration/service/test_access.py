@@ -1,0 +1,97 @@
+"""Every operation of the API, with every kind of token: the authorization matrix."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from executions import api_tokens
+from executions.api.access import Scope
+from executions.models import ApiToken
+from harbor_refresh.api import api
+from tests.integration.executions.api.api_client import V1, Program, token
+
+SCOPES = {
+    ("POST", "/executions"): Scope.REPORT,
+    ("GET", "/executions"): Scope.READ,
+    ("GET", "/executions/{execution_id}"): Scope.READ,
+    ("DELETE", "/executions/{execution_id}"): Scope.MANAGE,
+    ("GET", "/executions/{execution_id}/history"): Scope.READ,
+    ("GET", "/executions/{execution_id}/events"): Scope.READ,
+    ("GET", "/executions/{execution_id}/tasks"): Scope.READ,
+    ("POST", "/executions/{execution_id}/tasks"): Scope.REPORT,
+    ("POST", "/executions/{execution_id}/refresh"): Scope.MANAGE,
+    ("POST", "/executions/{execution_id}/finish"): Scope.MANAGE,
+    ("POST", "/executions/{execution_id}/stop"): Scope.MANAGE,
+    ("POST", "/executions/{execution_id}/retry"): Scope.MANAGE,
+    ("GET", "/tasks/{task_id}"): Scope.READ,
+    ("POST", "/tasks/{task_id}/report"): Scope.REPORT,
+    ("POST", "/tasks/{task_id}/stop"): Scope.MANAGE,
+    ("POST", "/reports"): Scope.REPORT,
+    ("GET", "/queue"): Scope.READ,
+}
+
+
+def operations() -> list[tuple[str, str]]:
+    paths = api.get_openapi_schema(path_prefix="")["paths"]
+    return [(method.upper(), path) for path, methods in paths.items() for method in methods]
+
+
+def test_each_operation_is_in_the_matrix() -> None:
+    assert sorted(operations()) == sorted(SCOPES)
+
+
+def status_of(program: Program, method: str, path: str) -> int:
+    body = {} if method in ("POST", "PATCH", "PUT") else None
+    return program.send(method, re.sub(r"{\w+}", "7777", path), body).status_code
+
+
+@pytest.mark.parametrize(("method", "path"), SCOPES, ids=lambda text: text)
+def test_an_operation_asks_for_its_scope(database: str, redis: object, method: str, path: str) -> None:
+    """The right token gets further than access: to 404 or 422, because nothing is there and the body is empty."""
+    scope = SCOPES[method, path]
+    others = [one for one in Scope if one != scope]
+    expired = token(*Scope, name="expired", expires_at=timezone.now() - timedelta(seconds=1))
+    revoked = token(*Scope, name="revoked")
+    api_tokens.revoke(ApiToken.objects.get(name="revoked").pk)
+    right = status_of(Program(token(scope)), method, path)
+    assert {
+        "no token": status_of(Program(), method, path),
+        "no token of ours": status_of(Program("hr_" + "x" * 43), method, path),
+        "wrong scopes": status_of(Program(token(*others)), method, path),
+        "expired": status_of(Program(expired), method, path),
+        "revoked": status_of(Program(revoked), method, path),
+        "right": right,
+    } == {
+        "no token": 401,
+        "no token of ours": 401,
+        "wrong scopes": 403,
+        "expired": 401,
+        "revoked": 401,
+        "right": right,
+    }
+    assert right in (200, 404, 422), right
+
+
+@pytest.mark.parametrize("header", ["Basic eDp5", "Bearer", "bearer ", "Token x", "Bearer \u00e9"])
+def test_another_authorization_is_no_token(database: str, header: str) -> None:
+    assert Program().send("GET", "/queue", Authorization=header).status_code == 401
+
+
+def test_a_refusal_names_no_token(database: str) -> None:
+    secret = token(Scope.READ)
+    answer = Program(secret).post("/reports", {}, 403)
+    assert answer["detail"] == "the token lacks the scope `report`"
+    assert secret not in str(answer)
+
+
+def test_an_address_that_the_api_does_not_have_is_a_problem(database: str) -> None:
+    for method in ("GET", "POST"):
+        answer = Program().send(method, "/nothing")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_the_description_needs_no_token(database: str) -> None:
+    for path in ("/openapi.json", "/docs"):
+        assert Program().client.get(f"{V1}{path}").status_code == 200
