@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db.models import F, Func, Model, QuerySet, TextField, Value
+from django.db.models import F, Func, QuerySet, TextField, Value
 from django.utils.dateparse import parse_datetime
 
 from executions.errors import Refused
+from executions.models import Execution
 from executions.status import MAX_ID, MAX_VENDOR, Status
 from executions.text import is_text, is_whole, shown
-
-Rows = TypeVar("Rows", bound=Model)
 
 MAX_TRIGGER = 16
 MAX_ATTRIBUTES = 5
@@ -60,22 +59,17 @@ class Filter:
         """Whether it chooses every execution."""
         return self == Filter()
 
-    def apply(self, executions: QuerySet[Rows]) -> QuerySet[Rows]:
+    def apply(self, executions: QuerySet[Execution]) -> QuerySet[Execution]:
         """Return those of the executions that meet the condition."""
-        for lookup, value in (
-            ("vendor_type", self.vendor_type),
-            ("trigger", self.trigger),
-            ("status__in", list(self.statuses)),
-        ):
-            if value:
-                executions = executions.filter(**{lookup: value})
-        for lookup, value in (
-            ("vendor_id", self.vendor_id),
-            ("start_time__gte", self.started_after),
-            ("start_time__lt", self.started_before),
-        ):
-            if value is not None:
-                executions = executions.filter(**{lookup: value})
+        lookups: dict[str, Any] = {
+            "vendor_type": self.vendor_type or None,
+            "vendor_id": self.vendor_id,
+            "status__in": list(self.statuses) or None,
+            "trigger": self.trigger or None,
+            "start_time__gte": self.started_after,
+            "start_time__lt": self.started_before,
+        }
+        executions = executions.filter(**{name: value for name, value in lookups.items() if value is not None})
         for path, text in self.attributes.items():
             executions = executions.alias(attribute=_attribute(path)).filter(attribute=text)
         return executions

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Annotated, Any
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -86,7 +86,7 @@ class _Stream:
             _streams.leave()
 
 
-def _events(shown: ExecutionDetail) -> Any:
+def _events(shown: ExecutionDetail) -> Generator[str, None, None]:
     end = time.monotonic() + SECONDS_OF_A_STREAM
     told = time.monotonic()
     yield _event(shown)

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Header, Path, Query, Router
-from pydantic import Field, StringConstraints
+from ninja import Path, Query, Router, Status
+from pydantic import Field
 
 from executions import creation, deletion, listing, manual_status
 from executions.api import idempotency, pages
@@ -14,7 +14,6 @@ from executions.api.answers import answers, detail
 from executions.api.problems import Problem
 from executions.api.schemas import (
     CreatedExecution,
-    CreatedTasks,
     ExecutionDetail,
     ExecutionOut,
     ExecutionPage,
@@ -22,7 +21,6 @@ from executions.api.schemas import (
     HistoryPage,
     Id,
     NewExecutionIn,
-    NewTasksIn,
     StatusChangeOut,
     StatusName,
     as_dict,
@@ -69,11 +67,6 @@ def _pair(text: str) -> tuple[str, str]:
 router = Router(tags=["Executions"])
 
 ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
-Key = Annotated[
-    str | None,
-    StringConstraints(min_length=1, max_length=idempotency.MAX_KEY, pattern=r"^[!-~]+$"),
-    Header(None, alias="Idempotency-Key", description="Repeat a failed request with its key: it runs only once."),
-]
 
 
 @router.post(
@@ -82,7 +75,7 @@ Key = Annotated[
     response=answers({201: CreatedExecution}, 400, 422),
     summary="Create an execution with its tasks",
 )
-def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: Key = None) -> Any:
+def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key: idempotency.Key = None) -> Any:
     """All of it is created, or nothing. The execution begins as Running, its tasks as Pending."""
 
     def make() -> dict[str, Any]:
@@ -95,7 +88,7 @@ def create_execution(request: HttpRequest, body: NewExecutionIn, idempotency_key
         created = CreatedExecution(**as_dict(execution, ExecutionOut), task_ids=task_ids)
         return created.model_dump(mode="json")
 
-    return 201, idempotency.once(request, idempotency_key, make)
+    return Status(201, idempotency.once(request, idempotency_key, make))
 
 
 @router.get(
@@ -133,13 +126,14 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
         deletion.delete_ended(execution_id)
     except NotFinal as exc:
         raise Problem(412, "A task has not ended", str(exc)) from exc
-    return 204, None
+    return Status(204, None)
 
 
 @router.get(
     "/executions/{execution_id}/history",
     auth=may(Scope.READ),
     response=answers({200: HistoryPage}, 400, 404),
+    by_alias=True,
     summary="List the changes of its status, the oldest first",
 )
 def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
@@ -150,22 +144,6 @@ def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[p
         "items": [as_dict(one, StatusChangeOut) for one in items],
         "next": pages.cursor(items[-1].revision if len(items) == query.limit else None),
     }
-
-
-@router.post(
-    "/executions/{execution_id}/tasks",
-    auth=may(Scope.REPORT),
-    response=answers({201: CreatedTasks}, 400, 404, 409, 422),
-    summary="Add tasks to an execution that has not ended",
-)
-def add_tasks(
-    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: Key = None
-) -> Any:
-    def make() -> dict[str, Any]:
-        tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
-        return {"task_ids": [task.pk for task in creation.add_tasks(execution_id, tasks)]}
-
-    return 201, idempotency.once(request, idempotency_key, make)
 
 
 @router.post(

@@ -2,15 +2,23 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest
+from ninja import Header
+from pydantic import StringConstraints
 
 from executions.api.problems import Problem
 from executions.models import IdempotencyKey
 
 MAX_KEY = 200
+
+Key = Annotated[
+    str | None,
+    StringConstraints(min_length=1, max_length=MAX_KEY, pattern=r"^[!-~]+$"),
+    Header(None, alias="Idempotency-Key", description="Repeat a failed request with its key: it runs only once."),
+]
 
 
 def once(request: HttpRequest, key: str | None, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:

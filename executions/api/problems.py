@@ -124,9 +124,12 @@ def _unusable(exc: HttpError) -> Problem:
 
 
 def _invalid(exc: ValidationError) -> Problem:
-    errors = [
-        {"where": ".".join(str(part)[:100] for part in one["loc"][:8]), "what": one["msg"][:200]}
-        for one in exc.errors[:MAX_ERRORS]
-    ]
+    errors = [{"where": _where(one["loc"]), "what": one["msg"][:200]} for one in exc.errors[:MAX_ERRORS]]
     first = f"{errors[0]['where']}: {errors[0]['what']}" if errors else "it is not as described"
     return Problem(422, "The request is not as described", first, errors=errors)
+
+
+def _where(place: Sequence[str | int]) -> str:
+    """The place as a dotted path, without the name of our parameter: `body.body.reports` is `body.reports`."""
+    kind, *rest = place
+    return ".".join(str(part)[:100] for part in (kind, *rest[1:])[:8])

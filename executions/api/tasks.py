@@ -3,26 +3,38 @@
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Path, Query, Router
+from ninja import Path, Query, Router, Status
 from pydantic import Field
 
-from executions.api import pages
+from executions import creation
+from executions.api import idempotency, pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers
 from executions.api.problems import Problem
-from executions.api.schemas import Id, OneReportIn, ReportResult, StatusName, TaskOut, TaskPage, as_dict
+from executions.api.schemas import (
+    CreatedTasks,
+    Id,
+    NewTasksIn,
+    OneReportIn,
+    ReportResult,
+    StatusName,
+    TaskOut,
+    TaskPage,
+    as_dict,
+)
+from executions.creation import NewTask
 from executions.errors import NoSuchExecution, NoSuchTask
 from executions.models import Execution, Task
 from executions.reports import Report, report
 
 router = Router(tags=["Tasks"])
 
+ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
+TaskId = Annotated[Id, Path(description="The id of the task.")]
+
 
 class TasksIn(pages.PageIn):
     status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
-
-
-TaskId = Annotated[Id, Path(description="The id of the task.")]
 
 
 @router.get(
@@ -33,7 +45,7 @@ TaskId = Annotated[Id, Path(description="The id of the task.")]
 )
 def list_tasks(
     request: HttpRequest,
-    execution_id: Annotated[Id, Path(description="The id of the execution.")],
+    execution_id: ExecutionId,
     query: Query[TasksIn],
 ) -> Any:
     if not Execution.objects.filter(pk=execution_id).exists():
@@ -46,6 +58,22 @@ def list_tasks(
         "items": [as_dict(one, TaskOut) for one in items],
         "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
     }
+
+
+@router.post(
+    "/executions/{execution_id}/tasks",
+    auth=may(Scope.REPORT),
+    response=answers({201: CreatedTasks}, 400, 404, 409, 422),
+    summary="Add tasks to an execution that has not ended",
+)
+def add_tasks(
+    request: HttpRequest, execution_id: ExecutionId, body: NewTasksIn, idempotency_key: idempotency.Key = None
+) -> Any:
+    def make() -> dict[str, Any]:
+        tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
+        return {"task_ids": [task.pk for task in creation.add_tasks(execution_id, tasks)]}
+
+    return Status(201, idempotency.once(request, idempotency_key, make))
 
 
 @router.get(

@@ -86,7 +86,7 @@ def test_a_token_made_in_the_admin_is_shown_once(admin: Client) -> None:
     answer = admin.post(reverse(ADD), form(may_report="on"))
     shown = answer.context["token"]
     assert shown in answer.content.decode()
-    assert answer["Cache-Control"] == "no-store"
+    assert "no-store" in answer["Cache-Control"]
     row = ApiToken.objects.get()
     assert (row.created_by, row.may_report, row.may_manage) == ("operator", True, False)
     assert Program(shown).get("/executions") == {"items": [], "next": None}
@@ -105,11 +105,12 @@ def test_a_name_is_used_once_and_a_token_may_something(admin: Client) -> None:
 def test_tokens_are_revoked_in_the_list(admin: Client) -> None:
     made = token(Scope.READ, name="runners")
     pk = ApiToken.objects.get().pk
-    for message in (
+    for _ in range(2):
+        answer = act(admin, reverse(LIST), "revoke_selected", [pk])
+    assert told(answer) == [
         "success: runners is revoked: requests with it are answered with 401.",
         "warning: runners was revoked before.",
-    ):
-        assert told(act(admin, reverse(LIST), "revoke_selected", [pk])) == [message]
+    ]
     Program(made).get("/executions", 401)
     assert "Revoked" in admin.get(reverse(LIST)).content.decode()
 
