@@ -1,0 +1,46 @@
+"""The state of the queue over HTTP, and what is answered while Redis is away."""
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from executions.api.access import Scope
+from executions.quarantines import quarantine
+from tasks.queue import execution_queue
+from tasks.queue.connection import patient, single
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.executions.api.api_client import Program, answered, token
+from tests.integration.sample_executions import made
+
+
+def test_the_counts_are_those_of_redis_and_of_the_database(database: str, queue: ExecutionQueue) -> None:
+    execution, _ = made()
+    quarantine([execution.pk], 5)
+    queue.mark(["1:SCAN", "2:SCAN", "3:SCAN"])
+    queue.heartbeat("live")
+    queue.claim("live", 1)
+    assert Program(token(Scope.READ)).get("/queue") == {
+        "backlog": 2,
+        "in_flight": 1,
+        "failed_before": 0,
+        "quarantined": 1,
+        "nodes": 1,
+    }
+
+
+@pytest.fixture
+def redis_is_away(settings: Settings) -> Iterator[None]:
+    of_this_process = (execution_queue, patient, single)
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    for one in of_this_process:
+        one.cache_clear()
+    yield
+    for one in of_this_process:
+        one.cache_clear()
+
+
+def test_a_redis_that_is_away_is_a_problem_that_passes(database: str, redis_is_away: None) -> None:
+    answer = Program(token(Scope.READ)).send("GET", "/queue")
+    assert answered(answer, 503)["title"] == "Redis is away"
+    assert answer["Retry-After"] == "5"

@@ -1,0 +1,31 @@
+"""The rate limit counts in Redis, for all web processes together."""
+
+from pytest_django import Settings
+
+from executions.api.access import Scope
+from executions.models import ApiToken
+from settings import base
+from tests import servers
+from tests.integration.executions.api.api_client import Program, token
+from tests.integration.redis_state import Redis
+
+
+def test_the_requests_of_all_processes_count_together(database: str, redis: Redis, settings: Settings) -> None:
+    settings.CACHES = {"default": {**base.CACHES["default"], "LOCATION": servers.redis.url}}
+    settings.REFRESH_API_REQUESTS_PER_MINUTE = 1_000
+    program = Program(token(Scope.READ))
+    for _ in range(3):
+        program.get("/executions")
+    (key,) = redis.keys()
+    name = key.decode() if isinstance(key, bytes) else key
+    assert name.startswith(f"harbor_refresh:1:requests:{ApiToken.objects.get().pk}:")
+    assert int(redis.get(key) or 0) == 3
+    assert 60 < redis.ttl(key) <= 120
+
+
+def test_a_redis_that_refuses_connections_limits_nothing(database: str, settings: Settings) -> None:
+    settings.CACHES = {"default": {**base.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    settings.REFRESH_API_REQUESTS_PER_MINUTE = 1
+    program = Program(token(Scope.READ))
+    for _ in range(3):
+        program.get("/executions")
