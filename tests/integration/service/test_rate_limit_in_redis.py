@@ -1,13 +1,20 @@
 """The rate limit counts in Redis, for all web processes together."""
 
+import pytest
 from pytest_django import Settings
 
+from executions.api import rate
 from executions.api.access import Scope
 from executions.models import ApiToken
 from settings import base
 from tests import servers
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.redis_state import Redis
+
+
+@pytest.fixture(autouse=True)
+def cache_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate, "counter", type(rate.counter)())
 
 
 def test_the_requests_of_all_processes_count_together(database: str, redis: Redis, settings: Settings) -> None:

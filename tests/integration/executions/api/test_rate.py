@@ -11,8 +11,9 @@ from tests.integration.executions.api.api_client import Program, answered, token
 
 
 @pytest.fixture(autouse=True)
-def nothing_counted() -> None:
+def nothing_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()
+    monkeypatch.setattr(rate, "counter", type(rate.counter)())
 
 
 def test_a_token_that_has_used_up_its_minute_is_told_when_the_next_begins(
@@ -53,7 +54,6 @@ def test_a_cache_that_is_away_limits_nothing_and_is_not_asked_for_a_while(
         told.append(error)
 
     monkeypatch.setattr(cache, "incr", fail)
-    monkeypatch.setattr(rate.counter, "rests_until", 0.0)
     signals.rate_unknown.connect(listen)
     for _ in range(3):
         program.get("/executions")
