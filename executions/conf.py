@@ -42,7 +42,7 @@ class Intake:
         (),
         "the networks that webhooks may reach, and no others; unset: every public address",
         takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
-        shown=" ",
+        shown="every public address",
     )
     deliver_timeout: float = declared(
         "REFRESH_DELIVER_TIMEOUT_SECONDS",

@@ -81,7 +81,7 @@ class Registered:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-#: In the order of the registration. More than one of a name is an error, which a check tells (executions/checks.py).
+#: In the order of the registration. More than one of a name is an error, which executions/checks.py tells.
 _registered: list[Registered] = []
 
 

@@ -10,8 +10,8 @@ WORK = "harbor_refresh"
 JOBS = "harbor_refresh.jobs"
 #: Ticks. Separate from the work, so that a long queue of work does not hide that no worker takes ticks.
 TICKS = "harbor_refresh.ticks"
-#: The starts of the deliverer, and the handlers of status changes, which may take long. Separate, so that workers of
-#: their own can take them.
+#: The starts of the deliverer, and the handlers of status changes, which may take long. Separate, so that workers
+#: of their own can take them.
 DELIVERIES = "harbor_refresh.deliveries"
 #: Not a queue but a channel of Redis's PUBLISH: every worker that listens gets each message. Three choices keep
 #: it from leaving anything behind:

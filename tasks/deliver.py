@@ -1,8 +1,8 @@
-"""`tasks.deliver`: start the deliverer of a worker process, which delivers status changes to webhooks and handlers.
+"""`tasks.deliver`: start the deliverer of a worker process, which tells webhooks and handlers of status changes.
 
-Beat sends it every REFRESH_DELIVER_INTERVAL_SECONDS. A refresh sends it after its commit if something is to be told,
-and each worker at its start. It is a task of a moment: the deliverer is a thread of the process, so a receiver that
-hangs holds no process of a worker.
+Beat sends it every REFRESH_DELIVER_INTERVAL_SECONDS. A refresh sends it after its commit if something is to be
+told, and each worker at its start. It is a task of a moment: the deliverer is a thread of the process, so a
+receiver that hangs holds no process of a worker.
 """
 
 from celery import shared_task

@@ -37,8 +37,8 @@ MERGED_SECONDS = 0.02
 #: Delay before a check if a few rows were locked: another refresh has them, and usually finishes in this time.
 LOCKED_SECONDS = 0.5
 
-#: After so long the deliverer is woken again. It looks on for LINGER_SECONDS (executions/deliveries/deliverer.py), which
-#: is longer.
+#: After so long the deliverer is woken again. After its last work it looks on for longer than that (LINGER_SECONDS
+#: in executions/deliveries/deliverer.py).
 DELIVERER_WAKE_MS = 1_000
 
 # The rests of hot executions

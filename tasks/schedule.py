@@ -76,8 +76,8 @@ def _interval(model: Any, seconds: float) -> Any:
 
 
 def create_rows(interval_model: Any, task_model: Any, only: str = "") -> None:
-    """Create the missing rows, or `only` that of one task. An existing row stays as it is, because an administrator
-    may have edited it."""
+    """Create the missing rows, or `only` that of one task. An existing row stays as it is, because an
+    administrator may have edited it."""
     for row in ROWS:
         if only and row.task != only:
             continue

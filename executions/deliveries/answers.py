@@ -24,11 +24,15 @@ class Answer:
     error: str = ""
     retry_after: str = ""
 
+    @property
+    def is_good(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
 
 def result(claimed: Claimed, answer: Answer) -> Result:
     """Judge an answer: 2xx is delivered, 4xx is final unless it may pass, all else is tried again."""
     status = answer.status
-    if status is not None and 200 <= status < 300:
+    if answer.is_good:
         return Result(claimed, Outcome.DELIVERED, answered=True)
     error = made_storable(answer.error)[:MAX_ERROR]
     if status is not None and 400 <= status < 500 and status not in MAY_PASS:
@@ -38,7 +42,7 @@ def result(claimed: Claimed, answer: Answer) -> Result:
 
 
 def backoff(attempt: int) -> float:
-    """Return the delay after this attempt, with full jitter, so that what failed together does not return together."""
+    """Return the delay after this attempt, with full jitter: what failed together does not return together."""
     longest = min(MAX_DELAY, FIRST_DELAY * 2.0 ** min(attempt - 1, 40))
     return random.uniform(0.0, longest)  # noqa: S311 - a delay is no secret
 

@@ -21,8 +21,9 @@ from executions.deliveries.outbox import write_deliveries
 from executions.deliveries.sender import Request, Sender
 from executions.errors import DatabaseAway
 from executions.models import Subscription
+from executions.text import said_by
 
-#: How often the outbox is looked at while there is work, and how long a result waits for others to be recorded with.
+#: How often the outbox is looked at while there is work, and how long a result waits to be recorded with others.
 LOOK_SECONDS = 0.1
 GATHER_SECONDS = 0.02
 #: How long it looks on after its last work: longer than a wake-up stands for the changes after it.
@@ -103,16 +104,23 @@ class Deliverer:
                     self.deliver()
                 except DatabaseAway as exc:
                     signals.database_away.send(sender=Deliverer, count=0, error=str(exc))
-                    self._stopping.wait(AWAY_SECONDS)
-                    self._woken = True
+                    self._try_later()
+                except Exception as exc:  # a fault of ours, or of a row: what is leased comes again
+                    signals.deliverer_failed.send(sender=Deliverer, error=said_by(exc))
+                    self._try_later()
         finally:
-            with self._lock:
-                self._thread = None
             connection.close()
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    self._thread = None
+
+    def _try_later(self) -> None:
+        self._stopping.wait(AWAY_SECONDS)
+        self._woken = True
 
     def _is_wanted(self) -> bool:
-        """Whether there was a wake-up since the last look began. If not, the thread ends: under the lock, so that no
-        wake-up comes between."""
+        """Whether there was a wake-up since the last look began. If not, the thread ends, under the lock, so that
+        no wake-up comes between."""
         with self._lock:
             wanted = self._woken and not self._stopping.is_set()
             if not wanted:

@@ -34,8 +34,8 @@ def due_handlers() -> list[int]:
 def run_handler(subscription_id: int) -> bool:
     """Call a handler for what is due. Return whether it may have more to do.
 
-    One execution is claimed at first, and more at a time while the handler is quick. If a call raises, its delivery
-    is tried again later, and the other ones go on.
+    One execution is claimed at first, and more at a time while the handler is quick. If a call raises, its
+    delivery is tried again later, and the other ones go on.
 
     What if the process dies: what it claimed is due again when its lease ends. If two run a handler at once, they
     have different executions.

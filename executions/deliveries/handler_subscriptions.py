@@ -13,8 +13,8 @@ MAX_NAME = 200
 
 
 def keep_rows() -> None:
-    """Make the rows of all handlers and bring their filters up to date. A handler whose code is gone rests: its row
-    and what it waits for stay, new changes are not written for it, and it goes on when its code is back.
+    """Make the rows of all handlers and bring their filters up to date. A handler whose code is gone rests: its
+    row and its deliveries stay, no new ones are written, and it goes on when its code is back.
 
     A handler is told of changes from the moment on at which its row is made. `enabled` is the administrator's.
 

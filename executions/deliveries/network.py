@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -21,6 +23,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 class Forbidden(Exception):
     """The name leads to an address that webhooks may not reach."""
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """The context of this process; to read the certificates takes longer than a request."""
+    return httpcore.default_ssl_context()
 
 
 class Resolver:
@@ -51,7 +59,7 @@ def _look_up(host: str, port: int) -> list[str]:
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
     """Connect to addresses that are allowed. What is connected is what was checked, so a name that resolves to
-    something else a moment later changes nothing. TLS checks the certificate against the name, which httpcore does."""
+    something else a moment later changes nothing. httpcore checks a certificate against the name."""
 
     def __init__(self, resolve: Resolve, allowed: Sequence[Network]) -> None:
         self._resolve = resolve

@@ -24,7 +24,7 @@ def write_deliveries() -> int:
         with absence_translated(), transaction.atomic():
             if not run("lock_outbox")[0][0]:
                 return count
-            told, _ = run("write_deliveries", most=BATCH)[0]
+            told: int = run("write_deliveries", most=BATCH)[0][0]
             if told:
                 crash_points.reach("listed", ())
         count += told

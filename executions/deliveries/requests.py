@@ -9,7 +9,7 @@ import httpcore
 
 from executions.deliveries.answers import Answer
 from executions.deliveries.messages import Message
-from executions.deliveries.network import CheckedNetwork, Forbidden
+from executions.deliveries.network import CheckedNetwork, Forbidden, tls
 
 #: How much of an answer is read. A longer one is cut off.
 MAX_ANSWER = 65_536
@@ -20,10 +20,10 @@ MAX_SHOWN = 200
 CONNECTIONS = 20
 
 
-def pool(network: CheckedNetwork, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
+def pool(network: CheckedNetwork) -> httpcore.AsyncConnectionPool:
     """Make the connections to one receiver. No proxy of the environment is read, no redirect is followed."""
     return httpcore.AsyncConnectionPool(
-        ssl_context=tls,
+        ssl_context=tls(),
         max_connections=CONNECTIONS,
         max_keepalive_connections=CONNECTIONS,
         keepalive_expiry=5.0,

@@ -2,13 +2,10 @@
 
 import asyncio
 import queue
-import ssl
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import httpcore
 
 from executions.conf import intake_settings
 from executions.deliveries import addresses, answers, requests
@@ -30,8 +27,8 @@ class _Receiver:
     """The connections to one subscription's receiver, and its turns: it never has more requests than connections,
     so one that hangs takes nothing from the others."""
 
-    def __init__(self, network: CheckedNetwork, tls: ssl.SSLContext) -> None:
-        self.connections = requests.pool(network, tls)
+    def __init__(self, network: CheckedNetwork) -> None:
+        self.connections = requests.pool(network)
         self.turns = asyncio.Semaphore(requests.CONNECTIONS)
 
 
@@ -90,7 +87,6 @@ class Sender:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
-        self._tls = httpcore.default_ssl_context()
         self._ready.set()
         await self._ended.wait()
         for task in self._running:
@@ -108,7 +104,7 @@ class Sender:
     async def _send(self, one: Request) -> None:
         receiver = self._receivers.get(one.claimed.subscription_id)
         if receiver is None:
-            receiver = _Receiver(self._network, self._tls)
+            receiver = _Receiver(self._network)
             self._receivers[one.claimed.subscription_id] = receiver
         async with receiver.turns:
             if self._closing.is_set() or time.monotonic() > one.send_before:

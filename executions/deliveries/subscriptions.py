@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import httpcore
 from django.db import IntegrityError, transaction
 
 from executions.conf import intake_settings
@@ -90,7 +89,7 @@ async def _test(row: Subscription) -> Answer:
     resolver = Resolver()
     network = CheckedNetwork(resolver, addresses.networks())
     try:
-        async with requests.pool(network, httpcore.default_ssl_context()) as connections:
+        async with requests.pool(network) as connections:
             timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
             return await requests.send(connections, trial(row), timeout)
     finally:
