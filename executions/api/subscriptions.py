@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
-from ninja import Path, Query, Router, Schema
+from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field, StringConstraints
 
 from executions.api import pages
@@ -97,7 +97,7 @@ SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     row = subscriptions.create(Wish(**body.dict()))
     row.refresh_from_db()
-    return 201, {**as_dict(row, SubscriptionOut), "secret": row.secret}
+    return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
 
 
 @router.get(
@@ -147,7 +147,7 @@ def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, b
 )
 def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     subscriptions.delete(subscriptions.webhook(subscription_id).pk)
-    return 204, None
+    return Status(204, None)
 
 
 @router.post(

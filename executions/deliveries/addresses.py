@@ -12,6 +12,8 @@ MAX_URL = 2_000
 SCHEMES = {"http": 80, "https": 443}
 #: Addresses of IPv6 that a translator leads to the IPv4 address in their last 32 bits.
 NAT64 = ip_network("64:ff9b::/96")
+#: All public addresses of IPv6.
+GLOBAL_IPV6 = IPv6Network("2000::/3")
 #: Never a receiver's own address: shared space, protocol assignments, relays (6to4, Teredo), local NAT64.
 NEVER = tuple(
     map(
@@ -38,6 +40,8 @@ def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
             return is_allowed(inner, allowed)
     if allowed:
         return any(address.version == network.version and address in network for network in allowed)
+    if isinstance(address, IPv6Address) and address not in GLOBAL_IPV6:
+        return False
     return (
         address.is_global
         and not (address.is_multicast or address.is_reserved or address.is_unspecified)

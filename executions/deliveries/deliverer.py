@@ -33,8 +33,8 @@ AWAY_SECONDS = 2.0
 FIRST_ROOM = 5
 MOST_ROOM = 200
 MOST_IN_FLIGHT = 1_000
-#: Seconds of a lease beyond the timeout of a request: what a claimed delivery may wait for its turn.
-SPARE_SECONDS = 20.0
+#: A lease, in timeouts of a request: a claimed delivery may wait for its turn until one is left.
+LEASE_TIMEOUTS = 3
 EXPIRE_EVERY_SECONDS = 60.0
 
 
@@ -137,7 +137,7 @@ class Deliverer:
 
         What if the process dies: what was claimed is due again when its lease ends, and is sent under the same id.
         """
-        rooms, lease = Rooms(), intake_settings().deliver_timeout + SPARE_SECONDS
+        rooms = Rooms()
         looked = expired = float("-inf")
         lingers_until = 0.0
         with Sender(self._resolve) as sender:
@@ -156,7 +156,7 @@ class Deliverer:
                     sender.stop_sending()
                     taken = []
                 else:
-                    taken = self._claim(rooms, lease, sender)
+                    taken = self._claim(rooms, sender)
                 if told or taken:
                     lingers_until = now + LINGER_SECONDS
                 elif not rooms.total and (self._stopping.is_set() or (now > lingers_until and not self._woken)):
@@ -168,11 +168,12 @@ class Deliverer:
                 elif not rooms.total:
                     self._stopping.wait(LOOK_SECONDS)
 
-    def _claim(self, rooms: Rooms, lease: float, sender: Sender) -> list[Claimed]:
+    def _claim(self, rooms: Rooms, sender: Sender) -> list[Claimed]:
         if rooms.total >= MOST_IN_FLIGHT:
             return []
-        until = time.monotonic() + SPARE_SECONDS
-        taken = claims.claim_for_webhooks(FIRST_ROOM, rooms.left(), lease)
+        timeout = intake_settings().deliver_timeout
+        until = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
+        taken = claims.claim_for_webhooks(FIRST_ROOM, rooms.left(), LEASE_TIMEOUTS * timeout)
         if taken:
             rooms.enter(taken)
             webhooks = Subscription.objects.in_bulk({one.subscription_id for one in taken})
