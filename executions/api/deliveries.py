@@ -60,6 +60,7 @@ class ResentOut(Schema):
     auth=may(Scope.READ),
     response=answers({200: DeliveryPage}, 400),
     summary="List deliveries, the newest first",
+    by_alias=True,
 )
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}

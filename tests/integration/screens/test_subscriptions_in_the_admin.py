@@ -106,9 +106,8 @@ def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
         "success: 1 dead letters are sent again. Others were not dead."
     ]
     assert states() == {"dead": 2, "pending": 1}
-    assert told(act(admin, DELIVERIES, "send_all_again", [first.pk])) == [
-        "success: 2 dead letters are sent again."
-    ]
+    shown = told(act(admin, DELIVERIES, "send_all_again", [first.pk]))
+    assert shown[-1] == "success: 2 dead letters are sent again."
     assert states() == {"pending": 3}
 
 
