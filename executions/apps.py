@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.core.checks import register
 from django.db import router
 
 
@@ -9,8 +10,9 @@ class ExecutionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from executions import execution_log
+        from executions import checks, execution_log
         from executions.database import WriterOnly
 
         router.routers.insert(0, WriterOnly(self.label))
         execution_log.connect()
+        register(checks.check_handlers)

@@ -29,6 +29,36 @@ class Intake:
         at_least=0,
         at_most=1_000,
     )
+    public_url: str = declared(
+        "REFRESH_PUBLIC_URL",
+        "http_url",
+        "",
+        "the address at which people reach this service, for the links in notifications; unset: no links",
+        takes="an http or https address",
+    )
+    deliver_networks: tuple[str, ...] = declared(
+        "REFRESH_DELIVER_NETWORKS",
+        "networks",
+        (),
+        "the networks that webhooks may reach, and no others; unset: every public address",
+        takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
+        shown="every public address",
+    )
+    deliver_timeout: float = declared(
+        "REFRESH_DELIVER_TIMEOUT_SECONDS",
+        "seconds",
+        10,
+        "how long a request to a webhook may take in all",
+        at_least=0.1,
+        at_most=60,
+    )
+    deliver_max_age: float = declared(
+        "REFRESH_DELIVER_MAX_AGE_SECONDS",
+        "seconds",
+        259_200,
+        "after how long a delivery that was never accepted becomes a dead letter",
+        at_least=1,
+    )
 
 
 DECLARED = declarations(Intake)

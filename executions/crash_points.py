@@ -1,4 +1,4 @@
-"""Named points in the refresh of an execution, where a fault test may end the process.
+"""Named points in the refresh of an execution and in its deliveries, where a fault test may end the process.
 
 In production no handler is registered, so a point costs one look into an empty list.
 
@@ -11,6 +11,10 @@ In production no handler is registered, so a point costs one look into an empty 
 | `one`       | one execution is about to be refreshed as the original does it         |
 | `counted`   | as the original does it: tasks are counted, the status not yet written |
 | `written`   | as the original does it: status is written, the end not yet corrected  |
+| `listed`    | the deliveries of changes are written and not committed                |
+| `leased`    | deliveries are claimed and committed, none of them is sent             |
+| `answered`  | receivers have answered, or handlers have run; no result is recorded   |
+| `recorded`  | the results of deliveries are committed                                |
 """
 
 from collections.abc import Callable, Sequence

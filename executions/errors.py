@@ -26,6 +26,13 @@ class NoSuchTask(Refused):
         super().__init__(f"there is no task {task_id}")
 
 
+class NoSuchSubscription(Refused):
+    """There is no webhook with that id."""
+
+    def __init__(self, subscription_id: int) -> None:
+        super().__init__(f"there is no webhook {subscription_id}")
+
+
 class HasTasks(Refused):
     """The execution has tasks, so its status follows from them and cannot be set by hand."""
 

@@ -4,6 +4,7 @@ Operators grep for these lines and docs/operations.md lists them, so their words
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from django.dispatch import Signal
 from executions import signals
 
 if TYPE_CHECKING:
+    from executions.deliveries.claims import Ended
+    from executions.handlers import Change
     from executions.reports import Refusal
     from executions.rollup import Refreshed
 
@@ -58,6 +61,34 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
 
 def on_rate_unknown(error: str, **_: Any) -> None:
     log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
+
+
+def on_deliveries_died(deliveries: Sequence["Ended"], **_: Any) -> None:
+    by_name = Counter(one.subscription for one in deliveries)
+    for name, count in by_name.most_common(MAX_LINES):
+        first = next(one for one in deliveries if one.subscription == name)
+        log.error(
+            "Gave up %d deliveries to %s, the first is revision %d of execution %d; they can be sent again",
+            count,
+            name,
+            first.revision,
+            first.execution_id,
+        )
+    if len(by_name) > MAX_LINES:
+        log.error("Gave up deliveries to %d more subscriptions", len(by_name) - MAX_LINES)
+
+
+def on_deliverer_failed(error: str, **_: Any) -> None:
+    log.error("The deliverer of notifications met an error and begins again in a moment: %s", error)
+
+
+def on_handler_failed(handler: str, change: "Change", error: str, **_: Any) -> None:
+    log.warning("Handler %s failed for %s, it is called again later: %s", handler, change.id, error)
+
+
+def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
+    for handler in handlers:
+        log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
 
 
 def connect() -> None:

@@ -5,6 +5,7 @@ from django.db import transaction
 from executions.database import run
 from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from executions.models import Execution
+from executions.news import tell_changes_written_after_commit
 from executions.status import Status, is_final
 
 
@@ -29,4 +30,6 @@ def finish(execution_id: int, status: Status, message: str) -> None:
             )
         if is_final(execution.status):
             raise AlreadyFinal(f"execution {execution_id} is {execution.status} already")
-        run("finish_execution", execution_id=execution_id, status=str(status), message=message)
+        ((untold,),) = run("finish_execution", execution_id=execution_id, status=str(status), message=message)
+        if untold:
+            tell_changes_written_after_commit()

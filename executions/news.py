@@ -3,9 +3,15 @@
     executions_changed  the tasks of these executions changed, or their status may be out of date for another
                         reason: `members`, pairs of id and vendor type
     executions_deleted  these executions are gone: `execution_ids`; `job_ids` of their tasks that had not ended
+    changes_written     status changes or deliveries wait for the deliverer
 
-Both tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
-and recovery finds the jobs that run for a deleted execution.
+They tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
+recovery finds the jobs that run for a deleted execution, and the schedule starts the deliverer.
+
+    status_changed      the status of an execution changed: `change`, an executions.handlers.Change
+
+This one is sent by the deliverer for each row of the history, at least once, and in order for each execution. A
+receiver that raises gets it again, and so do the receivers before it. Connect receivers before workers start.
 """
 
 from collections.abc import Iterable
@@ -16,6 +22,8 @@ from django.dispatch import Signal
 
 executions_changed = Signal()
 executions_deleted = Signal()
+changes_written = Signal()
+status_changed = Signal()
 
 #: The id of an execution and its vendor type.
 Member = tuple[int, str]
@@ -35,3 +43,8 @@ def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[st
     """Tell of the deletion: `tasks.jobs.lifecycle.job_stops` listens and asks the running jobs to stop."""
     news = {"execution_ids": list(execution_ids), "job_ids": list(job_ids)}
     transaction.on_commit(partial(executions_deleted.send, sender=None, **news))
+
+
+def tell_changes_written_after_commit() -> None:
+    """Tell that something waits to be delivered: `tasks.delivery_wakeup` listens and starts a deliverer."""
+    transaction.on_commit(partial(changes_written.send, sender=None))

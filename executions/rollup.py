@@ -8,6 +8,7 @@ from django.db import DatabaseError, transaction
 from executions import crash_points, signals
 from executions.database import absence_translated, first_line, run
 from executions.errors import DatabaseAway
+from executions.news import tell_changes_written_after_commit
 
 
 @dataclass
@@ -44,7 +45,9 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     try:
         with absence_translated(), transaction.atomic():
             count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
-            changed = run("refresh_executions", ids=ids_text)[0][0]
+            changed, untold = run("refresh_executions", ids=ids_text)[0]
+            if untold:
+                tell_changes_written_after_commit()
             crash_points.reach("deciding", ids)
     except DatabaseError as exc:
         if len(ids) == 1:

@@ -8,6 +8,10 @@
 | `quarantined`       | executions failed too often and were quarantined     | `execution_ids`, `reason`          |
 | `paroled`           | executions left quarantine for another try           | `execution_ids`                    |
 | `rate_unknown`      | the cache was away, so a request was not counted     | `error`                            |
+| `deliveries_died`   | deliveries were given up: they are dead letters now  | `deliveries`                       |
+| `deliverer_failed`  | the deliverer met an error, and begins again         | `error`                            |
+| `handler_failed`    | a handler raised; it is called again later           | `handler`, `change`, `error`       |
+| `handlers_missing`  | handlers have no code here any more, and rest        | `handlers`                         |
 """
 
 from django.dispatch import Signal
@@ -18,3 +22,7 @@ refused = Signal()
 quarantined = Signal()
 paroled = Signal()
 rate_unknown = Signal()
+deliveries_died = Signal()
+deliverer_failed = Signal()
+handler_failed = Signal()
+handlers_missing = Signal()

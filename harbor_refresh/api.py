@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from executions.api import events, executions, problems, reports
+from executions.api import deliveries, events, executions, problems, reports, subscriptions
 from executions.api import tasks as tasks_of_executions
 from executions.api.parsing import BoundedParser
 from tasks.api import queue, verbs
@@ -40,6 +40,8 @@ api = Api(
 )
 for router in (executions.router, events.router, verbs.router, tasks_of_executions.router, reports.router):
     api.add_router("", router)
+api.add_router("", subscriptions.router)
+api.add_router("", deliveries.router)
 api.add_router("", queue.router)
 problems.register(api)
 

@@ -9,14 +9,14 @@ from kombu import Queue
 
 from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.settings_check import exit_on_bad_settings
-from tasks.celery_queues import JOBS, ROUTES, TICKS, WORK
+from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
 register_transport()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS)]
+app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
 app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES
 app.autodiscover_tasks(["tasks"], related_name="actors")

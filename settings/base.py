@@ -211,6 +211,14 @@ UNFOLD = {
                 ],
             },
             {
+                "title": "Notifications",
+                "separator": True,
+                "items": [
+                    _page("Subscriptions", "notifications", "harbor_executions", "subscription"),
+                    _page("Deliveries", "send", "harbor_executions", "delivery"),
+                ],
+            },
+            {
                 "title": "Schedule",
                 "separator": True,
                 "items": [

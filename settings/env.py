@@ -8,6 +8,7 @@ a service that does not start.
 import os
 import re
 from collections.abc import Callable
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -141,6 +142,15 @@ def http_url(name: str) -> str:
     return _read(name, "", parse, "http://host[:port]/path or https://host[:port]/path")
 
 
+def networks(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Networks, or single addresses, of IPv4 and IPv6."""
+
+    def parse(raw: str) -> tuple[str, ...]:
+        return tuple(str(ip_network(word.strip(), strict=False)) for word in raw.split(",") if word.strip())
+
+    return _read(name, default, parse, "networks with commas between them, such as 10.1.0.0/16,192.0.2.7")
+
+
 def redis_url(*names: str, default: str) -> str:
     """The first of `names` that is set. Its password, if it has one, is never shown."""
     for name in names:
@@ -224,6 +234,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "text": text,
     "secret": secret,
     "http_url": http_url,
+    "networks": networks,
 }
 #: These have no default that could be told.
 WITHOUT_DEFAULT = {"optional_integer", "auto_or_integer", "http_url"}

@@ -1,10 +1,21 @@
 """Import every Celery task, so that Celery knows its name."""
 
 from tasks.claim_batch import claim_batch
+from tasks.deliver import deliver
 from tasks.reap import reap
 from tasks.reconcile import reconcile
 from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import run_cycle
+from tasks.run_handlers import run_handlers
 
-__all__ = ["claim_batch", "reap", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]
+__all__ = [
+    "claim_batch",
+    "deliver",
+    "reap",
+    "reconcile",
+    "recover_stale",
+    "refresh_executions",
+    "run_cycle",
+    "run_handlers",
+]

@@ -1,4 +1,4 @@
-"""The three queues in the broker and their lengths, and the channel that reaches every worker."""
+"""The four queues in the broker and their lengths, and the channel that reaches every worker."""
 
 from celery import current_app
 from kombu import Exchange, Queue
@@ -10,6 +10,9 @@ WORK = "harbor_refresh"
 JOBS = "harbor_refresh.jobs"
 #: Ticks. Separate from the work, so that a long queue of work does not hide that no worker takes ticks.
 TICKS = "harbor_refresh.ticks"
+#: The starts of the deliverer, and the handlers of status changes, which may take long. Separate, so that workers
+#: of their own can take them.
+DELIVERIES = "harbor_refresh.deliveries"
 #: Not a queue but a channel of Redis's PUBLISH: every worker that listens gets each message. Three choices keep
 #: it from leaving anything behind:
 #: 1. All workers use one name, because each name stays in `_kombu.binding.*` for ever if its worker is killed.
@@ -31,6 +34,8 @@ ROUTES = {
     "tasks.recover_stale": {"queue": TICKS},
     "tasks.reconcile": {"queue": TICKS},
     "tasks.reap": {"queue": TICKS},
+    "tasks.deliver": {"queue": DELIVERIES},
+    "tasks.run_handlers": {"queue": DELIVERIES},
     "tasks.*": {"queue": WORK},
 }
 

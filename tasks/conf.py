@@ -176,6 +176,14 @@ class Refresh:
         "how long after the start of a worker the first comparison runs",
         at_least=0,
     )
+    deliver_interval: float = declared(
+        "REFRESH_DELIVER_INTERVAL_SECONDS",
+        "seconds",
+        30,
+        "how often the deliverer of notifications is started, which covers lost wake-ups and is when retries are "
+        "due",
+        at_least=0.1,
+    )
     job_hours: float = declared(
         "REFRESH_JOB_HOURS",
         "seconds",

@@ -37,6 +37,10 @@ MERGED_SECONDS = 0.02
 #: Delay before a check if a few rows were locked: another refresh has them, and usually finishes in this time.
 LOCKED_SECONDS = 0.5
 
+#: After so long the deliverer is woken again. After its last work it looks on for longer than that (LINGER_SECONDS
+#: in executions/deliveries/deliverer.py).
+DELIVERER_WAKE_MS = 1_000
+
 # The rests of hot executions
 
 #: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks

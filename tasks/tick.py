@@ -19,10 +19,12 @@ EXPIRES_SECONDS = 3_600
 
 class Tick(Task):  # type: ignore[type-arg]
     abstract = True
+    #: The queue of the broker in which it waits.
+    waits_in = TICKS
 
     def apply_async(self, *args: Any, **options: Any) -> AsyncResult[Any] | None:  # type: ignore[override]
         """Send the tick; return None if enough ticks wait already."""
-        if waiting(TICKS) >= MAX_WAITING:
+        if waiting(self.waits_in) >= MAX_WAITING:
             return None
         options.setdefault("expires", EXPIRES_SECONDS)
         result: AsyncResult[Any] = super().apply_async(*args, **options)

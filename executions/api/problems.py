@@ -19,6 +19,7 @@ from executions.errors import (
     DatabaseAway,
     HasTasks,
     NoSuchExecution,
+    NoSuchSubscription,
     NoSuchTask,
     QueueUnavailable,
     Refused,
@@ -34,6 +35,7 @@ PASSING = ("55P03", "40P01", "57014")
 STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (NoSuchExecution, 404, "Not found"),
     (NoSuchTask, 404, "Not found"),
+    (NoSuchSubscription, 404, "Not found"),
     (HasTasks, 409, "It has tasks"),
     (AlreadyFinal, 409, "It has ended"),
     (AlreadyUnderWay, 409, "It is under way"),

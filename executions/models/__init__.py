@@ -1,10 +1,22 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
 from executions.models.api_token import ApiToken
+from executions.models.delivery import Delivery
 from executions.models.execution import Execution
 from executions.models.idempotency_key import IdempotencyKey
 from executions.models.quarantine import Quarantine, Release
 from executions.models.status_change import StatusChange
+from executions.models.subscription import Subscription
 from executions.models.task import Task
 
-__all__ = ["ApiToken", "Execution", "IdempotencyKey", "Quarantine", "Release", "StatusChange", "Task"]
+__all__ = [
+    "ApiToken",
+    "Delivery",
+    "Execution",
+    "IdempotencyKey",
+    "Quarantine",
+    "Release",
+    "StatusChange",
+    "Subscription",
+    "Task",
+]

@@ -1,11 +1,12 @@
 from django.db import models
+from django.db.models import Q
 
 from executions.models.execution import Execution
 from executions.status import Status
 
 
 class StatusChange(models.Model):
-    """One revision of an execution, a row of its history. No notifications are delivered from it yet.
+    """One revision of an execution, a row of its history. The rows that are not `told` are the outbox.
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
     `to_status` of the row before it. If both statuses of a row are equal, the end time has changed: a task ran
@@ -26,10 +27,17 @@ class StatusChange(models.Model):
     from_status = models.CharField("from", max_length=16, choices=Status)
     to_status = models.CharField("to", max_length=16, choices=Status)
     at = models.DateTimeField()
+    #: False until its deliveries are written (executions/deliveries/outbox.py). The writers set it to True at once
+    #: while there is no subscription. A writer that does not know the column leaves it False, which loses nothing.
+    told = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         db_table = "execution_status_change"
         ordering = ("revision",)
+        indexes = (
+            # write_deliveries.sql: what is not told, in the order of the ids. Empty while nothing is subscribed.
+            models.Index(fields=["id"], name="status_change_untold", condition=Q(told=False)),
+        )
         constraints = (
             # its index also serves the history of one execution
             models.UniqueConstraint(fields=["execution", "revision"], name="status_change_once_a_revision"),

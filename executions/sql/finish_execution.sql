@@ -1,6 +1,7 @@
 -- Sets the final status of an execution that has no tasks, and writes its history.
 --
 -- :execution_id bigint  :status text  :message text   (the caller holds the row's lock and has checked the row)
+-- returns  whether the change is to be told: a subscription is enabled
 WITH stored AS MATERIALIZED (
     SELECT id, status FROM execution WHERE id = %(execution_id)s
 ),
@@ -16,5 +17,9 @@ changed AS (
     WHERE e.id = s.id
     RETURNING e.id, e.revision, s.status AS from_status, e.status AS to_status
 )
-INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
-SELECT id, revision, from_status, to_status, now() FROM changed
+INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told)
+SELECT
+    id, revision, from_status, to_status, now(),
+    NOT EXISTS (SELECT FROM execution_subscription WHERE enabled AND missing_since IS NULL)
+FROM changed
+RETURNING NOT told

@@ -1,7 +1,10 @@
 -- Brings the status and end_time of executions to what their tasks say, and writes the history.
 --
 -- :ids     bigint[]  executions this transaction has locked (lock_executions)
--- returns  how many were changed
+-- returns  how many were changed; whether a change is to be told
+--
+-- A change is told at once (`told`) while no subscription is enabled, which is asked once for all rows. A subscription
+-- that is made meanwhile begins with later changes.
 --
 -- Decides under the lock and writes only what differs. One statement writes row and history, so neither exists
 -- without the other.
@@ -30,7 +33,11 @@ changed AS (
     RETURNING e.id, e.revision, d.from_status, e.status AS to_status
 ),
 history AS (
-    INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
-    SELECT id, revision, from_status, to_status, now() FROM changed
+    INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told)
+    SELECT
+        id, revision, from_status, to_status, now(),
+        NOT EXISTS (SELECT FROM execution_subscription WHERE enabled AND missing_since IS NULL)
+    FROM changed
+    RETURNING told
 )
-SELECT count(*) FROM changed
+SELECT count(*), coalesce(NOT bool_and(told), FALSE) FROM history

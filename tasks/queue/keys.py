@@ -16,6 +16,7 @@
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
 | `jobs`         | hash   | job → its record in progress; empty field → the memory  | jobs begun and not ended   |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
+| `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
 | `instances`    | zset   | `ID:NODE` by its last heartbeat (`hash` design only)    | live workers, expires      |
 """
 
@@ -36,6 +37,7 @@ class Keys:
         self.jobs = prefix + "jobs"
         self.counts = prefix + "counts"
         self.lock = prefix + "lock"
+        self.deliverer = prefix + "deliverer"
         self.instances = prefix + "instances"
 
     def named(self, *names: str) -> list[str]:

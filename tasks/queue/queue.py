@@ -155,6 +155,11 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             self._redis.delete(self.keys.wake)
 
+    def wake_deliverer(self) -> bool:
+        """Return whether the caller must wake the deliverer, because no process did within the last second."""
+        with redis_errors_translated():
+            return bool(self._redis.set(self.keys.deliverer, 1, nx=True, px=pacing.DELIVERER_WAKE_MS))
+
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
         milliseconds = round(self.conf.pause * 1000)

@@ -34,6 +34,8 @@ EXPECTED = (
     b"_kombu.binding",
     b"unacked_mutex",
     b"harbor_refresh.ticks",
+    b"harbor_refresh.deliveries",
+    b"cache:execution:refresh:deliverer",
 )
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 from redis import RedisError
 
-from tasks.celery_queues import JOBS, TICKS, WORK
+from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from tasks.conf import refresh_settings
 from tasks.queue.keys import Keys
 from tests.soak.evidence import Diary
@@ -18,7 +18,7 @@ from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers
 
 #: The keys of the broker, and the share of them among the keys that are deleted.
-BROKER_KEYS = ("unacked", "unacked_index", WORK, TICKS, JOBS)
+BROKER_KEYS = ("unacked", "unacked_index", WORK, TICKS, JOBS, DELIVERIES)
 BROKER_SHARE = 0.15
 
 

@@ -185,9 +185,9 @@ def test_every_signal_is_documented() -> None:
 
 
 def test_every_check_is_documented() -> None:
-    code = (ROOT / "tasks/checks.py").read_text(encoding="utf-8")
+    code = "".join((ROOT / f"{app}/checks.py").read_text(encoding="utf-8") for app in ("executions", "tasks"))
     documented = first_cells(section("Environment variables"))
-    ids = {name for name in documented if name.startswith("harbor_tasks.")}
+    ids = {name for name in documented if name.startswith(("harbor_executions.", "harbor_tasks."))}
     assert ids == set(re.findall(r'id="([^"]+)"', code))
 
 

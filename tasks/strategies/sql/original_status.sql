@@ -23,7 +23,10 @@ WITH changed AS (
     RETURNING e.id, e.revision
 ),
 history AS (
-    INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
-    SELECT id, revision, %(before)s, %(status)s, now() FROM changed
+    INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told)
+    SELECT
+        id, revision, %(before)s, %(status)s, now(),
+        NOT EXISTS (SELECT FROM execution_subscription WHERE enabled AND missing_since IS NULL)
+    FROM changed
 )
 SELECT revision FROM changed

@@ -12,7 +12,7 @@ from redis import Redis
 
 from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.experiments import backlog, freshness, hot, jobs, progress, reports
+from benchmarks.experiments import backlog, deliveries, freshness, hot, jobs, progress, reports
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
@@ -224,3 +224,10 @@ def test_the_error_of_a_reporter_that_cannot_begin_has_the_end_of_its_log(bench_
     told = pytest.raises(BenchError, match=r"(?s)A reporter ended with 1.*DATABASE_URL")
     with told, reporting([Assignment([1], budget=1)], bench_servers):
         pass
+
+
+def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> None:
+    nothing, three = run(deliveries, executions=40)
+    assert (nothing["subscriptions"], nothing["seconds_listing"]) == (0, None)
+    assert (three["subscriptions"], three["delivered"], three["cut"]) == (3, 80, False)
+    assert three["to_the_hanging"] == 5

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from executions.news import Member, executions_changed, executions_deleted
+from executions.news import Member, changes_written, executions_changed, executions_deleted
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,7 +21,7 @@ def redis() -> None:
 @pytest.fixture(autouse=True)
 def news_has_no_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     """The listeners of `tasks` would mark executions and stop jobs, in Redis."""
-    for signal in (executions_changed, executions_deleted):
+    for signal in (changes_written, executions_changed, executions_deleted):
         monkeypatch.setattr(signal, "receivers", [])
 
 

@@ -30,6 +30,15 @@ SCOPES = {
     ("POST", "/tasks/{task_id}/stop"): Scope.MANAGE,
     ("POST", "/reports"): Scope.REPORT,
     ("GET", "/queue"): Scope.READ,
+    ("POST", "/subscriptions"): Scope.MANAGE,
+    ("GET", "/subscriptions"): Scope.READ,
+    ("GET", "/subscriptions/{subscription_id}"): Scope.READ,
+    ("PATCH", "/subscriptions/{subscription_id}"): Scope.MANAGE,
+    ("DELETE", "/subscriptions/{subscription_id}"): Scope.MANAGE,
+    ("POST", "/subscriptions/{subscription_id}/test"): Scope.MANAGE,
+    ("GET", "/deliveries"): Scope.READ,
+    ("POST", "/deliveries/resend"): Scope.MANAGE,
+    ("POST", "/deliveries/{delivery_id}/resend"): Scope.MANAGE,
 }
 
 

@@ -38,6 +38,7 @@ OURS = {
     "Recover stale claims": ("tasks.recover_stale", "every 5 seconds", True),
     "Reconcile": ("tasks.reconcile", "every 60 seconds", True),
     "Reap jobs": ("tasks.reap", "every 3600 seconds", True),
+    "Deliver": ("tasks.deliver", "every 30 seconds", True),
 }
 
 
@@ -100,6 +101,7 @@ def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
         "Claim batches": ("tasks.claim_batch", "every 11 seconds", False),
         "Recover stale claims": OURS["Recover stale claims"],
         "Reap jobs": OURS["Reap jobs"],
+        "Deliver": OURS["Deliver"],
     }
 
 

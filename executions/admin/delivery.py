@@ -1,0 +1,108 @@
+"""The screen of deliveries: what was told, what waits, and the dead letters, which can be sent again."""
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from executions.admin.base import ReadOnlyAdmin
+from executions.admin.formatters import execution_link, label, moment, status_label
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import display
+from executions.deliveries import dead_letters
+from executions.models import Delivery
+from executions.models.delivery import State
+
+COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = (
+        "id",
+        "subscription",
+        "execution_number",
+        "revision",
+        "became",
+        "shown_state",
+        "attempts",
+        "next_try",
+        "last_error",
+    )
+    list_filter = ("state", "subscription")
+    list_select_related = ("subscription",)
+    fields = (
+        ("subscription", "shown_state"),
+        ("execution_number", "revision"),
+        ("was", "became"),
+        ("changed", "made"),
+        ("attempts", "next_try", "ended"),
+        "last_error",
+    )
+    readonly_fields = (
+        "shown_state",
+        "execution_number",
+        "was",
+        "became",
+        "changed",
+        "made",
+        "next_try",
+        "ended",
+    )
+    search_fields = ("execution_id",)
+    search_help_text = "Execution id"
+    actions = ("send_again", "send_all_again")
+
+    def matching(self, rows: QuerySet[Delivery], text: str) -> QuerySet[Delivery]:
+        if not text:
+            return rows
+        found = parse_id(text.strip())
+        return rows.none() if found is None else rows.filter(execution_id=found)
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("harbor_executions.change_delivery")
+
+    @admin.action(description="Send again", permissions=["resend"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        count = dead_letters.resend(queryset.values_list("pk", flat=True))
+        level = messages.SUCCESS if count else messages.WARNING
+        self.message_user(request, f"{count:,} dead letters are sent again. Others were not dead.", level)
+
+    @admin.action(description="Send all dead letters of these subscriptions again", permissions=["resend"])
+    def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        ids = queryset.order_by().values_list("subscription_id", flat=True).distinct()
+        count = sum(dead_letters.resend_all(pk) for pk in ids)
+        more = " There may be more." if count >= dead_letters.MOST else ""
+        self.message_user(request, f"{count:,} dead letters are sent again.{more}", messages.SUCCESS)
+
+    @display(description="Execution")
+    def execution_number(self, row: Delivery) -> SafeString:
+        return execution_link(row.execution_id)
+
+    @display(description="From")
+    def was(self, row: Delivery) -> SafeString:
+        return status_label(row.from_status)
+
+    @display(description="To")
+    def became(self, row: Delivery) -> SafeString:
+        return status_label(row.to_status)
+
+    @display(description="State")
+    def shown_state(self, row: Delivery) -> SafeString:
+        return label(State(row.state).label, COLOURS[row.state])
+
+    @display(description="Changed")
+    def changed(self, row: Delivery) -> str | SafeString:
+        return moment(row.changed_at)
+
+    @display(description="Listed")
+    def made(self, row: Delivery) -> str | SafeString:
+        return moment(row.created_at)
+
+    @display(description="Next try")
+    def next_try(self, row: Delivery) -> str | SafeString:
+        return moment(row.next_at)
+
+    @display(description="Ended")
+    def ended(self, row: Delivery) -> str | SafeString:
+        return moment(row.ended_at)

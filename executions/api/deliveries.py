@@ -1,0 +1,102 @@
+"""Deliveries over HTTP: what was told, what waits, what was given up and can be sent again."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Path, Query, Router, Schema
+from pydantic import Field
+
+from executions.api import pages
+from executions.api.access import Scope, may
+from executions.api.answers import answers
+from executions.api.problems import Problem
+from executions.api.schemas import Given, Id, Page, as_dict
+from executions.deliveries import dead_letters
+from executions.errors import NoSuchSubscription
+from executions.models import Delivery, Subscription
+
+router = Router(tags=["Subscriptions"])
+
+
+class DeliveriesIn(pages.PageIn):
+    state: Literal["", "pending", "delivered", "dead"] = ""
+    subscription: Id | None = None
+    execution: Id | None = None
+
+
+class DeliveryOut(Schema):
+    id: int
+    subscription_id: int
+    execution_id: int
+    vendor_type: str
+    revision: int
+    from_status: str = Field(serialization_alias="from")
+    to_status: str = Field(serialization_alias="to")
+    changed_at: datetime
+    state: str = Field(description="`pending`, `delivered` or `dead`.")
+    attempts: int
+    next_at: datetime | None = Field(description="When it is sent next. Null: it has ended.")
+    last_error: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class DeliveryPage(Page):
+    items: list[DeliveryOut]
+
+
+class ResendIn(Given):
+    subscription: Id | None = Field(None, description="Not given: of every subscription.")
+    state: Literal["dead"] = "dead"
+
+
+class ResentOut(Schema):
+    resent: int = Field(description="At most 100,000. If there are more, ask again.")
+
+
+@router.get(
+    "/deliveries",
+    auth=may(Scope.READ),
+    response=answers({200: DeliveryPage}, 400),
+    summary="List deliveries, the newest first",
+    by_alias=True,
+)
+def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
+    chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
+    rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value}).order_by("-pk")
+    if query.place is not None:
+        rows = rows.filter(pk__lt=query.place)
+    items = list(rows[: query.limit])
+    return {
+        "items": [as_dict(one, DeliveryOut) for one in items],
+        "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
+    }
+
+
+@router.post(
+    "/deliveries/resend",
+    auth=may(Scope.MANAGE),
+    response=answers({200: ResentOut}, 404),
+    summary="Send all dead letters again",
+)
+def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
+    if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
+        raise NoSuchSubscription(body.subscription)
+    return {"resent": dead_letters.resend_all(body.subscription)}
+
+
+@router.post(
+    "/deliveries/{delivery_id}/resend",
+    auth=may(Scope.MANAGE),
+    response=answers({200: ResentOut}, 404, 409),
+    summary="Send one dead letter again",
+)
+def resend_delivery(
+    request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]
+) -> Any:
+    if not dead_letters.resend([delivery_id]):
+        if not Delivery.objects.filter(pk=delivery_id).exists():
+            raise Problem(404, "Not found", f"there is no delivery {delivery_id}")
+        raise Problem(409, "It is not dead", f"delivery {delivery_id} is not a dead letter")
+    return {"resent": 1}

@@ -1,0 +1,161 @@
+"""Subscriptions of webhooks over HTTP. A secret is in the answer that makes it, and in no other."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import Field, StringConstraints
+
+from executions.api import pages
+from executions.api.access import Scope, may
+from executions.api.answers import answers
+from executions.api.schemas import Given, Id, Page, StatusName, as_dict
+from executions.deliveries import subscriptions
+from executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, Wish
+from executions.errors import NoSuchSubscription
+from executions.models import Subscription
+
+router = Router(tags=["Subscriptions"])
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00]*$")]
+Url = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=2_000),
+    Field(examples=["https://hooks.example.com/harbor"], description="http or https, without user and password."),
+]
+Word = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
+Words = Annotated[list[Word], Field(max_length=MAX_LISTED)]
+Statuses = Annotated[list[StatusName], Field(max_length=6)]
+PayloadName = Literal["standard", "slack"]
+
+
+class SubscriptionIn(Given):
+    name: Name
+    url: Url
+    vendor_types: Words = Field(default_factory=list, description="Empty: all.")
+    statuses: Statuses = Field(
+        default=["Stopped", "Error", "Success"], description="Empty: all. Not given: the final ones."
+    )
+    triggers: Words = Field(default_factory=list, description="Empty: all.")
+    payload: PayloadName = "standard"
+    enabled: bool = True
+
+
+class SubscriptionChanges(Given):
+    """What is not given stays as it is."""
+
+    name: Name = ""
+    url: Url = ""
+    vendor_types: Words = Field(default_factory=list)
+    statuses: Statuses = Field(default_factory=list)
+    triggers: Words = Field(default_factory=list)
+    payload: PayloadName = "standard"
+    enabled: bool = True
+
+
+class SubscriptionOut(Schema):
+    id: int
+    name: str
+    kind: str = Field(description="`webhook`; or `handler`, a function in Python, which this API only shows.")
+    url: str
+    handler: str
+    payload: str
+    vendor_types: list[str]
+    statuses: list[str]
+    triggers: list[str]
+    enabled: bool
+    created_at: datetime
+    failures: int = Field(description="Requests that failed since the last answer.")
+    failing_since: datetime | None
+    retry_at: datetime | None = Field(description="Nothing is sent before, because the receiver is away.")
+
+
+class CreatedSubscription(SubscriptionOut):
+    secret: str = Field(description="It signs the requests, and is shown only here.", examples=["whsec_…"])
+
+
+class SubscriptionPage(Page):
+    items: list[SubscriptionOut]
+
+
+class TrialOut(Schema):
+    delivered: bool
+    status: int | None = Field(description="Null: there was no answer.")
+    error: str
+
+
+SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
+
+
+@router.post(
+    "/subscriptions",
+    auth=may(Scope.MANAGE),
+    response=answers({201: CreatedSubscription}, 400),
+    summary="Subscribe a webhook",
+)
+def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
+    row = subscriptions.create(Wish(**body.dict()))
+    row.refresh_from_db()
+    return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
+
+
+@router.get(
+    "/subscriptions",
+    auth=may(Scope.READ),
+    response=answers({200: SubscriptionPage}, 400),
+    summary="List subscriptions",
+)
+def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
+    items = list(Subscription.objects.filter(pk__gt=query.place or 0).order_by("pk")[: query.limit])
+    return {
+        "items": [as_dict(one, SubscriptionOut) for one in items],
+        "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
+    }
+
+
+@router.get(
+    "/subscriptions/{subscription_id}",
+    auth=may(Scope.READ),
+    response=answers({200: SubscriptionOut}, 404),
+    summary="Look at one subscription",
+)
+def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
+    row = Subscription.objects.filter(pk=subscription_id).first()
+    if row is None:
+        raise NoSuchSubscription(subscription_id)
+    return as_dict(row, SubscriptionOut)
+
+
+@router.patch(
+    "/subscriptions/{subscription_id}",
+    auth=may(Scope.MANAGE),
+    response=answers({200: SubscriptionOut}, 400, 404),
+    summary="Change a webhook",
+)
+def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
+    """A webhook that was waiting because its receiver was away is tried again at once."""
+    row = subscriptions.change(subscription_id, **body.dict(exclude_unset=True))
+    return as_dict(row, SubscriptionOut)
+
+
+@router.delete(
+    "/subscriptions/{subscription_id}",
+    auth=may(Scope.MANAGE),
+    response=answers({204: None}, 404),
+    summary="Delete a webhook and its deliveries",
+)
+def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
+    subscriptions.delete(subscriptions.webhook(subscription_id).pk)
+    return Status(204, None)
+
+
+@router.post(
+    "/subscriptions/{subscription_id}/test",
+    auth=may(Scope.MANAGE),
+    response=answers({200: TrialOut}, 404),
+    summary="Send a test to a webhook, and wait up to five seconds for the answer",
+)
+def test_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
+    answer = subscriptions.test(subscription_id)
+    return {"delivered": answer.is_good, "status": answer.status, "error": answer.error}

@@ -1,0 +1,13 @@
+"""Being told: status changes are delivered to webhooks and to handlers in Python.
+
+    outbox         writes the deliveries of status changes
+    subscriptions  make, change, delete and test subscriptions; dead_letters sends dead deliveries again
+    claims         claim due deliveries and record their results
+    changes        read what is told of a change; payload and messages write it as a signed request
+    sender         sends requests, hundreds at once, over the network that network and addresses guard
+    answers        judge what a receiver answered
+    deliverer      the thread that does all this for webhooks
+    handler_runs   runs the handlers of executions/handlers.py
+
+It needs PostgreSQL alone. The Celery tasks that start it are tasks/deliver.py and tasks/run_handlers.py.
+"""

@@ -1,0 +1,83 @@
+"""Which addresses webhooks may reach: no private ones, or those of an allow-list alone."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from executions.conf import intake_settings
+from executions.errors import Refused
+from executions.text import is_text
+
+MAX_URL = 2_000
+SCHEMES = {"http": 80, "https": 443}
+#: Addresses of IPv6 that a translator leads to the IPv4 address in their last 32 bits.
+NAT64 = ip_network("64:ff9b::/96")
+#: All public addresses of IPv6.
+GLOBAL_IPV6 = IPv6Network("2000::/3")
+#: Never a receiver's own address: shared space, protocol assignments, relays (6to4, Teredo), local NAT64.
+NEVER = tuple(
+    map(
+        ip_network,
+        ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "2002::/16", "2001::/23", "64:ff9b:1::/48"),
+    )
+)
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+def networks() -> tuple[Network, ...]:
+    return tuple(ip_network(one, strict=False) for one in intake_settings().deliver_networks)
+
+
+def is_allowed(address: Address, allowed: Sequence[Network]) -> bool:
+    """With an allow-list, what is in it. Without one, what is public. An IPv4 address that is written as IPv6
+    counts as that IPv4 address."""
+    if isinstance(address, IPv6Address):
+        if address.scope_id:
+            return False
+        if inner := _inner(address):
+            return is_allowed(inner, allowed)
+    if allowed:
+        return any(address.version == network.version and address in network for network in allowed)
+    if isinstance(address, IPv6Address) and address not in GLOBAL_IPV6:
+        return False
+    return (
+        address.is_global
+        and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+        and not any(address.version == network.version and address in network for network in NEVER)
+    )
+
+
+def _inner(address: IPv6Address) -> IPv4Address | None:
+    if address.ipv4_mapped:
+        return address.ipv4_mapped
+    is_compatible = int(address) >> 32 == 0 and int(address) > 1
+    if address in NAT64 or is_compatible:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
+
+
+def refuse_unusable(url: str) -> None:
+    """Check an address when a subscription is made. Names are resolved, and checked again, for each connection."""
+    takes = "takes http://host[:port]/path or https://host[:port]/path"
+    if not is_text(url, MAX_URL, at_least=1) or not url.isascii() or any(ord(one) <= 32 for one in url):
+        raise Refused(f"url {takes}, of at most {MAX_URL:,} characters")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        host = parts.hostname
+    except ValueError as exc:
+        raise Refused(f"url {takes}") from exc
+    if parts.scheme not in SCHEMES or not host or port == 0 or "\\" in url:
+        raise Refused(f"url {takes}")
+    if parts.username is not None or parts.password is not None:
+        raise Refused("url takes no user and no password: a receiver checks the signature instead")
+    if parts.fragment:
+        raise Refused("url takes no fragment")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return
+    if not is_allowed(address, networks()):
+        raise Refused(f"url: the address {host} is not one that webhooks may reach")

@@ -1,0 +1,62 @@
+"""What a receiver's answer means for a delivery."""
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from executions.deliveries.claims import Claimed, Outcome, Result
+from executions.text import made_storable
+
+#: Refusals that may pass. Any other 4xx is final.
+MAY_PASS = frozenset({408, 409, 425, 429})
+#: The backoff doubles from the first delay to the last, and a random part of it is waited.
+FIRST_DELAY = 5.0
+MAX_DELAY = 86_400.0
+MAX_ERROR = 500
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The status of an answer and what is read of it; or no status, and why there was no answer."""
+
+    status: int | None
+    error: str = ""
+    retry_after: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def result(claimed: Claimed, answer: Answer) -> Result:
+    """Judge an answer: 2xx is delivered, 4xx is final unless it may pass, all else is tried again."""
+    status = answer.status
+    if answer.is_good:
+        return Result(claimed, Outcome.DELIVERED, answered=True)
+    error = made_storable(answer.error)[:MAX_ERROR]
+    if status is not None and 400 <= status < 500 and status not in MAY_PASS:
+        return Result(claimed, Outcome.DEAD, error, answered=True)
+    delay = max(backoff(claimed.attempt), seconds_of(answer.retry_after))
+    return Result(claimed, Outcome.AGAIN, error, delay, answered=False)
+
+
+def backoff(attempt: int) -> float:
+    """Return the delay after this attempt, with full jitter: what failed together does not return together."""
+    longest = min(MAX_DELAY, FIRST_DELAY * 2.0 ** min(attempt - 1, 40))
+    return random.uniform(0.0, longest)  # noqa: S311 - a delay is no secret
+
+
+def seconds_of(retry_after: str) -> float:
+    """Read a Retry-After, seconds or a date; a day at most, and 0 if it cannot be read."""
+    text = retry_after.strip()[:64]
+    try:
+        if text.isascii() and text.isdigit():
+            seconds = float(text)
+        else:
+            moment = parsedate_to_datetime(text)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            seconds = (moment - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return 0.0
+    return min(MAX_DELAY, max(0.0, seconds))

@@ -1,0 +1,141 @@
+"""Claim due deliveries, and record what became of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.db import transaction
+
+from executions import crash_points, signals
+from executions.conf import intake_settings
+from executions.database import absence_translated, run
+
+#: So many failures in a row open the circuit of a webhook.
+CIRCUIT_OPENS = 5
+#: The longest pause of an open circuit, in seconds.
+MAX_CIRCUIT_PAUSE = 600.0
+#: A delivery is tried at most so often, which is more than the backoff reaches within its age.
+MAX_ATTEMPTS = 30
+#: Deliveries that one statement makes dead because of their age, for each subscription.
+EXPIRED_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A delivery that this process may send until its lease ends. `attempt` is the token of the claim."""
+
+    id: int
+    subscription_id: int
+    execution_id: int
+    vendor_type: str
+    revision: int
+    from_status: str
+    to_status: str
+    changed_at: datetime
+    attempt: int
+
+    @property
+    def message_id(self) -> str:
+        """The same for every attempt, so that a receiver knows what it has had."""
+        return f"status_{self.execution_id}_{self.revision}_{self.subscription_id}"
+
+
+class Outcome(StrEnum):
+    DELIVERED = "delivered"
+    DEAD = "dead"
+    AGAIN = "again"
+    UNSENT = "unsent"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a claimed delivery. `delay`: seconds until it is tried again, if it is. `answered`: whether
+    the receiver works, or None if nothing is known of it."""
+
+    claimed: Claimed
+    outcome: Outcome
+    error: str = ""
+    delay: float = 0.0
+    answered: bool | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A delivery whose result was recorded."""
+
+    id: int
+    subscription: str
+    execution_id: int
+    revision: int
+    state: str
+    error: str
+
+
+def claim_for_webhooks(room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
+    """Claim up to `room` due deliveries of each webhook, or as many as `rooms` says for it.
+
+    What if the process dies afterwards: they are due again when the lease ends.
+    """
+    return _claim(None, room, rooms, lease)
+
+
+def claim_for_handler(subscription_id: int, room: int, lease: float) -> list[Claimed]:
+    return _claim(subscription_id, room, {}, lease)
+
+
+def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
+    with absence_translated():
+        rows = run(
+            "claim_deliveries",
+            only=only,
+            room=room,
+            busy=list(rooms),
+            rooms=list(rooms.values()),
+            opens=CIRCUIT_OPENS,
+            lease=lease,
+        )
+    claimed = sorted((Claimed(*row) for row in rows), key=lambda one: one.id)
+    if claimed:
+        crash_points.reach("leased", [one.execution_id for one in claimed])
+    return claimed
+
+
+def record(results: Sequence[Result]) -> list[Ended]:
+    """Record results in one statement. A result of a claim that was overtaken by another one records nothing.
+
+    What if the process dies before: the deliveries are sent once more under the same id.
+    """
+    if not results:
+        return []
+    crash_points.reach("answered", [one.claimed.execution_id for one in results])
+    with absence_translated(), transaction.atomic():
+        rows = run(
+            "record_results",
+            ids=[one.claimed.id for one in results],
+            attempts=[one.claimed.attempt for one in results],
+            outcomes=[str(one.outcome) for one in results],
+            delays=[one.delay for one in results],
+            errors=[one.error for one in results],
+            answered=[one.answered for one in results],
+            max_attempts=MAX_ATTEMPTS,
+            max_age=intake_settings().deliver_max_age,
+            opens=CIRCUIT_OPENS,
+            most_pause=MAX_CIRCUIT_PAUSE,
+        )
+    crash_points.reach("recorded", [one.claimed.execution_id for one in results])
+    return _told_of_the_dead([Ended(*row) for row in rows])
+
+
+def expire() -> list[Ended]:
+    """Turn deliveries that were due for too long into dead letters."""
+    max_age = intake_settings().deliver_max_age
+    with absence_translated():
+        rows = run("expire_deliveries", max_age=max_age, most=EXPIRED_AT_ONCE)
+    return _told_of_the_dead([Ended(*row) for row in rows])
+
+
+def _told_of_the_dead(ended: list[Ended]) -> list[Ended]:
+    if dead := [one for one in ended if one.state == Outcome.DEAD]:
+        signals.deliveries_died.send(sender=record, deliveries=dead)
+    return ended

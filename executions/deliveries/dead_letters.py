@@ -1,0 +1,53 @@
+"""Dead letters: deliveries that were given up. They can be sent again, one by one or all of a subscription."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from executions.database import run
+from executions.models import Delivery
+from executions.models.delivery import State
+from executions.news import tell_changes_written_after_commit
+
+PAGE = 1_000
+#: What one call sends again. The caller may call again.
+MOST = 100_000
+
+
+def resend(delivery_ids: Iterable[int]) -> int:
+    """Make these dead deliveries pending again, as if they were new; return how many were dead. They may arrive
+    after later changes of their executions."""
+    with transaction.atomic():
+        ids = list(delivery_ids)
+        dead = Delivery.objects.filter(pk__in=ids, state=State.DEAD)
+        locked = list(dead.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+        count = Delivery.objects.filter(pk__in=locked).update(
+            state=State.PENDING, attempts=0, next_at=Now(), ended_at=None, created_at=Now()
+        )
+        tell_changes_written_after_commit()
+    return count
+
+
+def resend_all(subscription_id: int | None = None) -> int:
+    """Send all dead letters of a subscription again, or of all; return how many, 100,000 at most.
+
+    Page by page, each in a transaction of its own. The pages go by the id, so a delivery that dies again meanwhile
+    is not sent twice. What if the process dies: the pages so far are sent again, the rest stays dead.
+    """
+    total, after = 0, 0
+    while total < MOST:
+        count, last = run("resend_deliveries", subscription=subscription_id, after=after, most=PAGE)[0]
+        total += count
+        if count < PAGE:
+            break
+        after = last
+    tell_changes_written_after_commit()
+    return total
+
+
+def forget(before: datetime, most: int = PAGE) -> int:
+    """Delete the oldest deliveries that ended before this moment, `most` of them; return how many."""
+    count: int = run("forget_deliveries", before=before, most=most)[0][0]
+    return count

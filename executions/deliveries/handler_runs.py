@@ -1,0 +1,81 @@
+"""Run handlers: the functions that executions/handlers.py registers."""
+
+import time
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from executions import signals
+from executions.database import run
+from executions.deliveries.answers import MAX_ERROR, backoff
+from executions.deliveries.changes import read_changes
+from executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
+from executions.handlers import Change, Registered, handlers
+from executions.models import Subscription
+from executions.text import made_storable, said_by
+
+#: A handler that takes longer than this is called a second time meanwhile.
+LEASE_SECONDS = 60.0
+#: So long a handler that another worker was asked to run is left to that worker.
+ASKED_SECONDS = 10.0
+#: A run ends after so long and asks for another one, so that others have their turn.
+RUN_SECONDS = 10.0
+MOST_AT_ONCE = 100
+#: How long until a handler is tried again if a worker does not have its code.
+WITHOUT_CODE_SECONDS = 60.0
+
+
+def due_handlers() -> list[int]:
+    """Return the handlers that have something to do and that no worker runs. They are left to the caller for a
+    while."""
+    return [pk for (pk,) in run("ask_handlers", lease=ASKED_SECONDS)]
+
+
+def run_handler(subscription_id: int) -> bool:
+    """Call a handler for what is due. Return whether it may have more to do.
+
+    One execution is claimed at first, and more at a time while the handler is quick. If a call raises, its
+    delivery is tried again later, and the other ones go on.
+
+    What if the process dies: what it claimed is due again when its lease ends. If two run a handler at once, they
+    have different executions.
+    """
+    subscriptions = Subscription.objects.filter(pk=subscription_id)
+    subscription = subscriptions.first()
+    if subscription is None:
+        return False
+    registered = handlers().get(subscription.handler)
+    room, until = 1, time.monotonic() + RUN_SECONDS
+    while time.monotonic() < until:
+        subscriptions.update(retry_at=Now() + timedelta(seconds=LEASE_SECONDS))
+        claimed = claim_for_handler(subscription_id, room, LEASE_SECONDS)
+        if not claimed:
+            break
+        began = time.monotonic()
+        record(_results(registered, claimed, began + RUN_SECONDS))
+        room = min(MOST_AT_ONCE, 2 * room) if time.monotonic() < began + 1 else 1
+    subscriptions.update(retry_at=None)
+    return bool(claimed)
+
+
+def _results(registered: Registered | None, claimed: list[Claimed], until: float) -> list[Result]:
+    if registered is None:
+        error = "a worker was asked that does not have the code of this handler"
+        return [Result(one, Outcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
+    changes = read_changes(claimed)
+    return [
+        _call(registered, one, changes[one.id])
+        if number == 0 or time.monotonic() < until
+        else Result(one, Outcome.UNSENT)
+        for number, one in enumerate(claimed)
+    ]
+
+
+def _call(registered: Registered, claimed: Claimed, change: Change) -> Result:
+    try:
+        registered.function(change)
+    except Exception as exc:
+        error = made_storable(said_by(exc))[:MAX_ERROR]
+        signals.handler_failed.send(sender=run_handler, handler=registered.name, change=change, error=error)
+        return Result(claimed, Outcome.AGAIN, error, backoff(claimed.attempt))
+    return Result(claimed, Outcome.DELIVERED)

@@ -1,0 +1,123 @@
+"""Make, change, delete and test the subscriptions of webhooks."""
+
+import asyncio
+import base64
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from executions.conf import intake_settings
+from executions.deliveries import addresses, requests
+from executions.deliveries.answers import Answer
+from executions.deliveries.messages import trial
+from executions.deliveries.network import CheckedNetwork, Resolver
+from executions.errors import NoSuchSubscription, Refused
+from executions.models import Delivery, Subscription
+from executions.models.subscription import Kind, Payload, final_statuses
+from executions.status import MAX_VENDOR, Status
+from executions.text import is_text, shown
+
+#: Each change is compared with each subscription.
+MAX_SUBSCRIPTIONS = 200
+MAX_NAME = 200
+MAX_LISTED = 100
+MAX_TRIGGER = 16
+#: A person waits for a test.
+TEST_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a webhook's subscription is to be. An empty list matches all."""
+
+    name: str
+    url: str
+    vendor_types: Sequence[str] = ()
+    statuses: Sequence[str] = tuple(final_statuses())
+    triggers: Sequence[str] = ()
+    payload: str = Payload.STANDARD
+    enabled: bool = True
+
+    def columns(self) -> dict[str, Any]:
+        lists = ("vendor_types", "statuses", "triggers")
+        return {**vars(self), **{name: list(getattr(self, name)) for name in lists}}
+
+
+def create(wish: Wish) -> Subscription:
+    """Make a subscription with a new secret. Its first change is one that is refreshed after the commit."""
+    refuse_unusable(wish)
+    if Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
+        raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
+    try:
+        with transaction.atomic():
+            return Subscription.objects.create(kind=Kind.WEBHOOK, secret=new_secret(), **wish.columns())
+    except IntegrityError as exc:
+        raise Refused(f"there is a subscription with the name {shown(wish.name)} already") from exc
+
+
+def change(subscription_id: int, **fields: Any) -> Subscription:
+    """Change these fields of a webhook. Its circuit is closed, because the change may have repaired it."""
+    with transaction.atomic():
+        row = webhook(subscription_id, for_update=True)
+        wish = replace(Wish(**{name: getattr(row, name) for name in Wish.__dataclass_fields__}), **fields)
+        refuse_unusable(wish)
+        if Subscription.objects.filter(name=wish.name).exclude(pk=row.pk).exists():
+            raise Refused(f"there is a subscription with the name {shown(wish.name)} already")
+        closed = {"failures": 0, "failing_since": None, "retry_at": None}
+        Subscription.objects.filter(pk=row.pk).update(**wish.columns(), **closed)
+    return webhook(subscription_id)
+
+
+def delete(subscription_id: int) -> None:
+    """Delete a subscription and its deliveries. What is being sent still arrives."""
+    with transaction.atomic():
+        if not Subscription.objects.select_for_update().filter(pk=subscription_id).exists():
+            raise NoSuchSubscription(subscription_id)
+        Delivery.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
+        Subscription.objects.filter(pk=subscription_id)._raw_delete(using="default")
+
+
+def test(subscription_id: int) -> Answer:
+    """Send a test to a webhook, in this process, and return the answer. It changes no row."""
+    return asyncio.run(_test(webhook(subscription_id)))
+
+
+async def _test(row: Subscription) -> Answer:
+    resolver = Resolver()
+    network = CheckedNetwork(resolver, addresses.networks())
+    try:
+        async with requests.pool(network) as connections:
+            timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
+            return await requests.send(connections, trial(row), timeout)
+    finally:
+        resolver.close()
+
+
+def webhook(subscription_id: int, *, for_update: bool = False) -> Subscription:
+    rows = Subscription.objects.select_for_update() if for_update else Subscription.objects
+    row = rows.filter(pk=subscription_id, kind=Kind.WEBHOOK).first()
+    if row is None:
+        raise NoSuchSubscription(subscription_id)
+    return row
+
+
+def new_secret() -> str:
+    """A secret as Standard Webhooks writes it."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def refuse_unusable(wish: Wish) -> None:
+    if not is_text(wish.name, MAX_NAME, at_least=1) or wish.name != wish.name.strip():
+        raise Refused(f"name takes 1 to {MAX_NAME} characters, and no space at its ends")
+    addresses.refuse_unusable(wish.url)
+    for name, most in (("vendor_types", MAX_VENDOR), ("triggers", MAX_TRIGGER)):
+        given = getattr(wish, name)
+        if len(given) > MAX_LISTED or not all(is_text(one, most, at_least=1) for one in given):
+            raise Refused(f"{name} takes at most {MAX_LISTED} words of 1 to {most} characters")
+    if unknown := [one for one in wish.statuses if one not in Status.values]:
+        raise Refused(f"unknown status {shown(unknown[0])}; takes {', '.join(Status.values)}")
+    if wish.payload not in Payload.values:
+        raise Refused(f"unknown payload {shown(wish.payload)}; takes {', '.join(Payload.values)}")

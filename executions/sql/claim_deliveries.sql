@@ -1,0 +1,76 @@
+-- Claims due deliveries: counts an attempt of each and leases it, so that no other process sends it meanwhile.
+--
+-- :only      bigint    claim for this subscription, whatever its circuit says; NULL: for all webhooks
+-- :busy      bigint[]  subscriptions for which `rooms` holds another number than `room`
+-- :rooms     int[]     how many deliveries of each of these may be claimed
+-- :room      int       how many of every other subscription
+-- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
+-- :lease     float     seconds until a claimed delivery is due again
+-- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts
+--
+-- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. A
+-- later one becomes due when the result of the earlier one is committed.
+-- Two processes at once: locked rows are skipped. A row that was claimed since this snapshot is no longer due, which
+-- is checked again after its lock. The right to the one probe is taken by moving retry_at.
+WITH probed AS (
+    UPDATE execution_subscription s
+    SET retry_at = now() + make_interval(secs => %(lease)s)
+    FROM (
+        SELECT p.id FROM execution_subscription p
+        WHERE
+            %(only)s::bigint IS NULL
+            AND p.kind = 'webhook' AND p.enabled AND p.failures >= %(opens)s AND p.retry_at <= now()
+            AND coalesce((SELECT b.room FROM unnest(%(busy)s::bigint[], %(rooms)s::int[]) AS b (id, room)
+                          WHERE b.id = p.id), 1) > 0
+            AND EXISTS (
+                SELECT FROM execution_delivery d
+                WHERE d.subscription_id = p.id AND d.state = 'pending' AND d.next_at <= now()
+            )
+        ORDER BY p.id
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) free
+    WHERE s.id = free.id
+    RETURNING s.id
+),
+wanted AS (
+    SELECT s.id, coalesce(b.room, %(room)s) AS room
+    FROM execution_subscription s
+    LEFT JOIN unnest(%(busy)s::bigint[], %(rooms)s::int[]) AS b (id, room) ON b.id = s.id
+    WHERE
+        s.enabled
+        AND CASE
+            WHEN %(only)s::bigint IS NULL
+            THEN s.kind = 'webhook' AND s.failures < %(opens)s AND (s.retry_at IS NULL OR s.retry_at <= now())
+            ELSE s.id = %(only)s
+        END
+    UNION ALL
+    SELECT id, 1 FROM probed
+),
+due AS MATERIALIZED (
+    SELECT one.id
+    FROM wanted w
+    CROSS JOIN LATERAL (
+        SELECT d.id
+        FROM execution_delivery d
+        WHERE
+            d.subscription_id = w.id AND d.state = 'pending' AND d.next_at <= now()
+            AND NOT EXISTS (
+                SELECT FROM execution_delivery earlier
+                WHERE
+                    earlier.subscription_id = d.subscription_id
+                    AND earlier.execution_id = d.execution_id
+                    AND earlier.revision < d.revision
+                    AND earlier.state = 'pending'
+            )
+        ORDER BY d.next_at, d.id
+        LIMIT greatest(w.room, 0)
+        FOR NO KEY UPDATE OF d SKIP LOCKED
+    ) one
+)
+UPDATE execution_delivery d
+SET attempts = d.attempts + 1, next_at = now() + make_interval(secs => %(lease)s)
+FROM due
+WHERE d.id = due.id
+RETURNING
+    d.id, d.subscription_id, d.execution_id, d.vendor_type, d.revision, d.from_status, d.to_status, d.changed_at,
+    d.attempts

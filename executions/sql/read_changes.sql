@@ -1,0 +1,41 @@
+-- Reads what a notification tells of executions: the row, the counts of its tasks, and its first failures.
+--
+-- :ids bigint[]  executions  :most int  failures of each  :most_text int  characters of a message
+-- :most_attributes int  characters of extra_attrs; longer ones are left out
+-- returns  id, vendor_id, status_message, trigger, extra_attrs (NULL: left out), start_time, update_time, end_time,
+--          counts (JSON: status to number), failures (JSON: a list); no row for an execution that is deleted
+--
+-- The counts come from the index task_rollup alone. Failures are looked for only where there are some.
+SELECT
+    e.id,
+    e.vendor_id,
+    left(e.status_message, %(most_text)s),
+    e.trigger,
+    CASE WHEN length(e.extra_attrs::text) <= %(most_attributes)s THEN e.extra_attrs::text END,
+    e.start_time,
+    e.update_time,
+    e.end_time,
+    counted.counts::text,
+    failed.failures::text
+FROM execution e
+CROSS JOIN LATERAL (
+    SELECT coalesce(json_object_agg(c.status, c.number), '{}') AS counts, coalesce(sum(c.errors), 0) AS errors
+    FROM (
+        SELECT t.status, count(*) AS number, count(*) FILTER (WHERE t.status = 'Error') AS errors
+        FROM task t
+        WHERE t.execution_id = e.id
+        GROUP BY t.status
+    ) c
+) counted
+CROSS JOIN LATERAL (
+    SELECT coalesce(json_agg(json_build_object('task_id', f.id, 'job_id', f.job_id, 'message', f.message)), '[]')
+        AS failures
+    FROM (
+        SELECT t.id, t.job_id, left(t.status_message, %(most_text)s) AS message
+        FROM task t
+        WHERE counted.errors > 0 AND t.execution_id = e.id AND t.status_code = 3 AND t.status = 'Error'
+        ORDER BY t.end_time, t.id
+        LIMIT %(most)s
+    ) f
+) failed
+WHERE e.id = ANY(%(ids)s::bigint[])

@@ -1,0 +1,44 @@
+-- Writes the deliveries of the next untold status changes, and marks these changes as told.
+--
+-- :most int  how many changes at most
+-- returns    how many changes were told; how many deliveries were written
+--
+-- The caller holds the lock of the outbox (lock_outbox) and has taken it in an earlier statement, so this statement
+-- sees all that the last holder has committed. An execution's revisions are written under its row lock, so revision
+-- r + 1 is never visible without r, and has the higher id. So its deliveries are written in order.
+--
+-- A flag tells what is done, and not a watermark over the ids: an id is taken when its row is inserted and becomes
+-- visible when its transaction commits, so a row below the watermark may appear after the watermark has passed it.
+--
+-- If the execution was deleted, its changes are deleted with it and are not told.
+WITH untold AS MATERIALIZED (
+    SELECT id, execution_id, revision, from_status, to_status, at
+    FROM execution_status_change
+    WHERE NOT told
+    ORDER BY id
+    LIMIT %(most)s
+),
+written AS (
+    INSERT INTO execution_delivery (
+        subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at
+    )
+    SELECT s.id, u.execution_id, e.vendor_type, u.revision, u.from_status, u.to_status, u.at
+    FROM untold u
+    JOIN execution e ON e.id = u.execution_id
+    JOIN execution_subscription s ON s.enabled AND s.missing_since IS NULL
+    WHERE
+        (s.vendor_types = '{}' OR e.vendor_type = ANY(s.vendor_types))
+        AND (s.statuses = '{}' OR u.to_status = ANY(s.statuses))
+        AND (s.triggers = '{}' OR e.trigger = ANY(s.triggers))
+    ORDER BY u.id, s.id
+    ON CONFLICT DO NOTHING
+    RETURNING id
+),
+marked AS (
+    UPDATE execution_status_change c
+    SET told = TRUE
+    FROM untold u
+    WHERE c.id = u.id
+    RETURNING c.id
+)
+SELECT (SELECT count(*) FROM marked), (SELECT count(*) FROM written)

@@ -1,0 +1,29 @@
+"""The wake-up of the deliverer: one message after the first of many commits that have something to tell.
+
+What if it is lost: the schedule sends one.
+"""
+
+import logging
+from typing import Any
+
+from executions.errors import QueueUnavailable
+from tasks import tick
+from tasks.queue import execution_queue
+
+log = logging.getLogger("harbor_refresh")
+
+
+def on_changes_written(**_: Any) -> None:
+    """Send `tasks.deliver`, unless it was sent within the last second. A deliverer looks on for longer than that
+    after its last work, so it finds the changes whose wake-up was left out."""
+    try:
+        if execution_queue().wake_deliverer():
+            tick.send("tasks.deliver")
+    except QueueUnavailable as exc:
+        log.warning("Could not wake a deliverer, the schedule will: %s", exc)
+    except Exception as exc:  # any error of the broker's client: the caller's work is committed
+        log.warning("Could not wake a deliverer, the schedule will: %s: %s", type(exc).__name__, exc)
+
+
+def on_worker_ready(**_: Any) -> None:
+    tick.send("tasks.deliver")

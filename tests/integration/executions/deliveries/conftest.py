@@ -1,0 +1,47 @@
+"""Deliveries are tested with receivers on 127.0.0.1, which is allowed here, and nothing else is."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from pytest_django import Settings
+
+from executions.deliveries import subscriptions
+from executions.deliveries.deliverer import Deliverer
+from executions.deliveries.subscriptions import Wish
+from executions.models import Subscription
+from tests.integration.executions.deliveries.receiver import Receiver, receiver
+
+
+@pytest.fixture(autouse=True)
+def loopback(settings: Settings) -> None:
+    settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
+    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 3.0
+
+
+@pytest.fixture(autouse=True)
+def pass_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
+
+
+@pytest.fixture
+def good() -> Iterator[Receiver]:
+    with receiver() as one:
+        yield one
+
+
+@pytest.fixture
+def subscribed(database: str) -> Callable[..., Subscription]:
+    """Subscribe a receiver."""
+
+    def subscribe(one: Receiver | str, **wish: object) -> Subscription:
+        url = one if isinstance(one, str) else one.url
+        name = wish.pop("name", f"receiver {Subscription.objects.count() + 1}")
+        return subscriptions.create(Wish(str(name), url, **wish))  # type: ignore[arg-type]
+
+    return subscribe
+
+
+@pytest.fixture
+def deliver(database: str) -> Callable[[], None]:
+    """Deliver what is due, in this thread."""
+    return Deliverer().deliver

@@ -1,0 +1,157 @@
+"""Which addresses webhooks may reach."""
+
+from ipaddress import ip_address
+
+import pytest
+from pytest_django import Settings
+
+from executions.deliveries import subscriptions
+from executions.deliveries.addresses import is_allowed, networks, refuse_unusable
+from executions.deliveries.subscriptions import Wish
+from executions.errors import NoSuchSubscription, Refused
+from executions.models import Subscription
+from tests.integration.executions.deliveries.receiver import Receiver
+
+PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+FORBIDDEN = [
+    "0.0.0.0",  # noqa: S104
+    "10.1.2.3",
+    "100.64.0.1",
+    "127.0.0.1",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::7f00:1",
+    "::ffff:10.0.0.1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::1",
+    "100::1",
+    "2001::1",
+    "2001:db8::1",
+    "2002:a00:1::",
+    "fc00::1",
+    "fe80::1",
+    "fe80::1%lo",
+    "fec0::1",
+    "ff02::1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_a_public_address_is_allowed(address: str) -> None:
+    assert is_allowed(ip_address(address), ())
+
+
+@pytest.mark.parametrize("address", FORBIDDEN)
+def test_an_address_that_is_not_public_is_forbidden(address: str) -> None:
+    assert not is_allowed(ip_address(address), ())
+
+
+def test_an_allow_list_allows_what_is_in_it_and_nothing_else(settings: Settings) -> None:
+    settings.REFRESH_DELIVER_NETWORKS = ("10.1.0.0/16", "fd00::/8")
+    allowed = [
+        one
+        for one in [*PUBLIC, *FORBIDDEN, "fd00::7", "::ffff:10.1.2.3"]
+        if is_allowed(ip_address(one), networks())
+    ]
+    assert allowed == ["10.1.2.3", "fd00::7", "::ffff:10.1.2.3"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "http://",
+        "http://user@example.com/",
+        "http://user:password@example.com/",
+        "http://example.com/#part",
+        "http://example.com:0/",
+        "http://example.com:99999/",
+        "http://exa mple.com/",
+        "http://example.com/\r\nX: y",
+        "http://example.com\\@127.0.0.1/",
+        "http://[::1/",
+        "http://127.0.0.2/",
+        "http://[::ffff:127.0.0.2]/",
+        "http://ex\u00e4mple.com/",
+        "http://example.com/" + "x" * 2_000,
+    ],
+)
+def test_an_address_that_cannot_be_meant_is_refused(url: str) -> None:
+    with pytest.raises(Refused, match="url"):
+        refuse_unusable(url)
+
+
+@pytest.mark.parametrize("url", ["http://example.com", "https://example.com:8443/a?b=c", "http://127.0.0.1:80/"])
+def test_a_usable_address_is_taken(url: str) -> None:
+    refuse_unusable(url)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"name": ""},
+        {"name": " x"},
+        {"name": "x" * 201},
+        {"vendor_types": ["\x00"]},
+        {"vendor_types": [""]},
+        {"triggers": ["x" * 17]},
+        {"triggers": ["x"] * 101},
+        {"statuses": ["Succeed"]},
+        {"payload": "xml"},
+    ],
+)
+def test_a_subscription_that_cannot_be_stored_is_refused(database: str, wish: dict[str, object]) -> None:
+    with pytest.raises(Refused):
+        subscriptions.create(Wish(**{"name": "x", "url": "http://127.0.0.1/", **wish}))  # type: ignore[arg-type]
+    assert not Subscription.objects.exists()
+
+
+def test_a_name_is_taken_once(database: str) -> None:
+    subscriptions.create(Wish("x", "http://127.0.0.1/"))
+    with pytest.raises(Refused, match="'x' already"):
+        subscriptions.create(Wish("x", "http://127.0.0.1/"))
+
+
+def test_the_number_of_subscriptions_is_bounded(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    subscriptions.create(Wish("x", "http://127.0.0.1/"))
+    with pytest.raises(Refused, match="the most"):
+        subscriptions.create(Wish("y", "http://127.0.0.1/"))
+
+
+def test_a_change_closes_the_circuit_and_keeps_the_secret(database: str) -> None:
+    made = subscriptions.create(Wish("x", "http://127.0.0.1/"))
+    Subscription.objects.update(failures=9, failing_since="2026-01-01T00:00Z", retry_at="2099-01-01T00:00Z")
+    row = subscriptions.change(made.pk, url="http://127.0.0.1/other")
+    assert (row.url, row.failures, row.failing_since, row.retry_at, row.secret) == (
+        "http://127.0.0.1/other",
+        0,
+        None,
+        None,
+        made.secret,
+    )
+    with pytest.raises(NoSuchSubscription):
+        subscriptions.change(10**9, url="http://127.0.0.1/other")
+
+
+def test_a_test_is_signed_and_changes_no_row(database: str, good: Receiver) -> None:
+    made = subscriptions.create(Wish("x", good.url))
+    assert subscriptions.test(made.pk).status == 204
+    good.status = 500
+    assert (subscriptions.test(made.pk).status, subscriptions.test(made.pk).error) == (500, "it answered 500")
+    assert good.ids()[0].startswith(f"test_{made.pk}_")
+    assert len(set(good.ids())) == 3
+    made.refresh_from_db()
+    assert made.failures == 0

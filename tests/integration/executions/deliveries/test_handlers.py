@@ -1,0 +1,261 @@
+"""Handlers: registered by a decorator, called from the history, at least once and in order."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from executions import handlers as registry
+from executions.checks import check_handlers
+from executions.deliveries.handler_runs import due_handlers, run_handler
+from executions.deliveries.handler_subscriptions import keep_rows
+from executions.deliveries.outbox import write_deliveries
+from executions.errors import Refused
+from executions.handlers import Change, Failure, on_execution
+from executions.models import Delivery, Subscription
+from executions.news import status_changed
+from tests.integration.concurrency import at_once
+from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but what the test registers."""
+    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(status_changed, "receivers", [])
+
+
+def tell(name: str = "") -> None:
+    """Write what is due and run the handlers that have something to do."""
+    write_deliveries()
+    for subscription_id in due_handlers():
+        while run_handler(subscription_id):
+            pass
+
+
+def rows() -> dict[str, Subscription]:
+    return {row.handler.rpartition(".")[2]: row for row in Subscription.objects.filter(kind="handler")}
+
+
+def test_a_handler_gets_what_a_person_wants_to_know() -> None:
+    told: list[Change] = []
+
+    @on_execution("REPLICATION", status="Error")
+    def alert(change: Change) -> None:
+        told.append(change)
+
+    keep_rows()
+    executions = ended(1)
+    ended(1, vendor="SCAN_ALL", status="Error")
+    end(executions, "Error", 2, "disk full")
+    tell()
+    execution = executions[0]
+    execution.refresh_from_db()
+    assert told == [
+        Change(
+            id=f"status_{execution.pk}_2_{rows()['alert'].pk}",
+            execution_id=execution.pk,
+            vendor_type="REPLICATION",
+            revision=2,
+            from_status="Success",
+            to_status="Error",
+            at=execution.history.get(revision=2).at,
+            vendor_id=0,
+            trigger="MANUAL",
+            status_message="",
+            extra_attrs={},
+            start_time=execution.start_time,
+            update_time=execution.update_time,
+            end_time=execution.end_time,
+            counts={"Error": 1},
+            first_failures=(Failure(execution.tasks.get().pk, "", "disk full"),),
+        )
+    ]
+    tell()
+    assert len(told) == 1
+    assert states() == {"delivered": 1}
+
+
+def test_a_handler_without_words_is_told_of_every_final_status_in_order() -> None:
+    told: list[tuple[int, int, str]] = []
+
+    @on_execution()
+    def note(change: Change) -> None:
+        told.append((change.execution_id, change.revision, change.to_status))
+
+    @on_execution(status=())
+    def everything(change: Change) -> None:
+        """Told of Running as well."""
+
+    keep_rows()
+    executions = ended(3)
+    rerun(executions, 2, "Error")
+    tell()
+    for one in executions:
+        assert [row[1:] for row in told if row[0] == one.pk] == [(1, "Success"), (3, "Error")]
+    assert Delivery.objects.filter(subscription=rows()["everything"]).count() == 9
+
+
+def test_a_handler_that_raises_is_called_again_and_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[int] = []
+    broken: list[int] = []
+
+    @on_execution()
+    def careful(change: Change) -> None:
+        calls.append(change.execution_id)
+        if change.execution_id in broken:
+            raise ValueError("no such channel")
+
+    keep_rows()
+    first, second = ended(2)
+    broken.append(first.pk)
+    tell()
+    assert sorted(calls) == sorted([first.pk, second.pk])
+    row = Delivery.objects.get(execution_id=first.pk)
+    assert (row.state, row.attempts, row.last_error) == ("pending", 1, "ValueError: no such channel")
+    assert "careful failed for status_" in caplog.text
+    broken.clear()
+    move_clock(minutes=1)
+    tell()
+    assert calls[2:] == [first.pk]
+    assert states() == {"delivered": 2}
+
+
+def test_a_handler_that_fails_for_ever_is_a_dead_letter_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    @on_execution()
+    def hopeless(change: Change) -> None:
+        raise RuntimeError("never")
+
+    keep_rows()
+    ended(1)
+    tell()
+    move_clock(days=4)
+    tell()
+    assert states() == {"dead": 1}
+    assert "Gave up 1 deliveries to handler" in caplog.text
+
+
+def test_receivers_of_the_signal_are_a_handler_like_others() -> None:
+    told: list[Any] = []
+
+    def listen(sender: object, change: Change, **_: Any) -> None:
+        told.append(change.to_status)
+
+    status_changed.connect(listen)
+    keep_rows()
+    executions = ended(1)
+    rerun(executions, 2, "Stopped")
+    tell()
+    assert told == ["Success", "Running", "Stopped"]
+    assert list(rows()) == ["send_status_changed"]
+
+
+def test_without_receivers_the_signal_costs_nothing() -> None:
+    keep_rows()
+    assert not Subscription.objects.exists()
+
+
+def test_rows_follow_the_code_and_an_administrators_switch_stays(caplog: pytest.LogCaptureFixture) -> None:
+    @on_execution("A")
+    def one(change: Change) -> None: ...
+
+    keep_rows()
+    Subscription.objects.update(enabled=False)
+    registry._registered.clear()
+    keep_rows()
+    assert rows()["one"].missing_since is not None
+    assert "has no code in this worker" in caplog.text
+    on_execution("B", status="Error", trigger="SCHEDULE")(one)
+    keep_rows()
+    row = rows()["one"]
+    assert (row.enabled, row.missing_since, row.vendor_types, row.statuses, row.triggers) == (
+        False,
+        None,
+        ["B"],
+        ["Error"],
+        ["SCHEDULE"],
+    )
+
+
+def test_a_handler_without_code_is_told_what_had_been_listed_when_the_code_is_back() -> None:
+    told: list[int] = []
+
+    @on_execution()
+    def one(change: Change) -> None:
+        told.append(change.execution_id)
+
+    keep_rows()
+    before = ended(1)
+    write_deliveries()
+    registry._registered.clear()
+    keep_rows()
+    ended(1)
+    tell()
+    assert told == []
+    on_execution()(one)
+    keep_rows()
+    tell()
+    assert told == [before[0].pk]
+
+
+def test_workers_that_start_at_once_make_one_row_of_each_handler() -> None:
+    @on_execution()
+    def one(change: Change) -> None: ...
+
+    at_once(*[keep_rows] * 4)
+    assert list(rows()) == ["one"]
+
+
+def test_two_runs_of_a_handler_at_once_call_it_once_for_each_change() -> None:
+    told: list[int] = []
+
+    @on_execution()
+    def one(change: Change) -> None:
+        told.append(change.execution_id)
+
+    keep_rows()
+    executions = ended(60)
+    write_deliveries()
+    (subscription_id,) = due_handlers()
+    assert due_handlers() == []  # it is asked for once
+    at_once(*[lambda: run_handler(subscription_id)] * 3)
+    assert sorted(told) == [execution.pk for execution in executions]
+
+
+def register_under_one_name() -> Iterator[None]:
+    for vendor in ("A", "B"):
+
+        @on_execution(vendor)
+        def same(change: Change) -> None: ...
+
+        yield
+
+
+def test_a_handler_that_is_registered_twice_is_an_error_at_start() -> None:
+    def plain(change: Change) -> None: ...
+
+    on_execution("A")(plain)
+    on_execution("A")(plain)  # a module that is imported again
+    assert check_handlers(None) == []
+    on_execution("B")(plain)
+    list(register_under_one_name())
+    found = check_handlers(None)
+    assert [one.id for one in found] == ["harbor_executions.E001"] * 2
+    assert "registered 2 times" in found[0].msg
+
+
+def test_a_coroutine_is_an_error_at_start() -> None:
+    @on_execution()
+    async def later(change: Change) -> None: ...
+
+    assert [one.id for one in check_handlers(None)] == ["harbor_executions.E002"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: on_execution(print), lambda: on_execution("A", status="Succeed")], ids=["bare", "status"]
+)
+def test_a_decorator_that_cannot_be_meant_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(Refused):
+        wrong()

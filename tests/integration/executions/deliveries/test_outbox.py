@@ -1,0 +1,183 @@
+"""The outbox: which changes become deliveries, in which order, and what it costs if nothing is subscribed."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from executions.creation import NewExecution, create
+from executions.deletion import delete
+from executions.deliveries import outbox, subscriptions
+from executions.deliveries.outbox import write_deliveries
+from executions.deliveries.subscriptions import Wish
+from executions.manual_status import finish_as_success
+from executions.models import Delivery, StatusChange, Subscription
+from executions.news import changes_written
+from executions.rollup import refresh
+from executions.status import Status
+from tests import servers
+from tests.integration.concurrency import at_once
+from tests.integration.executions.deliveries.changed_executions import end, ended, rerun
+
+pytestmark = pytest.mark.usefixtures("database")
+
+URL = "http://127.0.0.1:9/"
+Subscribe = Callable[..., Subscription]
+
+
+def listed() -> list[tuple[int, int, int]]:
+    """The deliveries in the order in which they were written."""
+    return list(Delivery.objects.order_by("pk").values_list("subscription_id", "execution_id", "revision"))
+
+
+def test_without_a_subscription_changes_are_told_when_they_are_written() -> None:
+    ended(3)
+    finish_as_success(create(NewExecution("SCAN_ALL")).pk)
+    assert list(StatusChange.objects.values_list("told", flat=True)) == [True] * 4
+    assert write_deliveries() == 0
+
+
+def test_a_disabled_subscription_costs_as_much_as_none(subscribed: Subscribe) -> None:
+    subscribed(URL, enabled=False)
+    ended(2)
+    assert not StatusChange.objects.filter(told=False).exists()
+
+
+def test_each_writer_leaves_its_change_in_the_outbox_and_says_so(subscribed: Subscribe) -> None:
+    told: list[str] = []
+
+    def listen(**_: object) -> None:
+        told.append("written")
+
+    changes_written.connect(listen)
+    subscription = subscribed(URL)
+    (refreshed,) = ended(1)
+    finished = create(NewExecution("SCAN_ALL"))
+    finish_as_success(finished.pk)
+    refresh([refreshed.pk])  # nothing differs, so nothing is to be told
+    changes_written.disconnect(listen)
+    assert told == ["written"] * 2
+    assert write_deliveries() == 2
+    assert listed() == [(subscription.pk, refreshed.pk, 1), (subscription.pk, finished.pk, 1)]
+    assert write_deliveries() == 0
+    assert not StatusChange.objects.filter(told=False).exists()
+
+
+def test_a_change_of_a_writer_that_does_not_know_the_column_is_told(subscribed: Subscribe) -> None:
+    subscribed(URL)
+    (execution,) = ended(1)
+    write_deliveries()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at) "
+            "VALUES (%s, 2, 'Success', 'Error', now())",
+            [execution.pk],
+        )
+    assert write_deliveries() == 1
+    assert Delivery.objects.filter(revision=2).count() == 1
+
+
+def test_the_changes_of_an_execution_are_listed_in_order_whatever_the_size_of_a_batch(
+    subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "BATCH", 4)
+    one, other = subscribed(URL, statuses=()), subscribed(URL, statuses=())
+    executions = ended(3)
+    for revision in range(2, 5):
+        rerun(executions, revision)
+    assert write_deliveries() == 3 * 7
+    for subscription in (one, other):
+        for execution in executions:
+            revisions = [row[2] for row in listed() if row[:2] == (subscription.pk, execution.pk)]
+            assert revisions == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_the_outbox_is_written_by_one_process_at_a_time(database: str, subscribed: Subscribe) -> None:
+    subscribed(URL)
+    ended(2)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT pg_try_advisory_xact_lock(hashtext('execution_status_change.told'))")
+        assert write_deliveries() == 0
+        assert not Delivery.objects.exists()
+    assert write_deliveries() == 2
+
+
+def test_writers_at_once_list_each_change_once(subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "BATCH", 10)
+    subscription = subscribed(URL)
+    executions = ended(200)
+    at_once(*[write_deliveries] * 4)
+    write_deliveries()
+    assert sorted(listed()) == [(subscription.pk, one.pk, 1) for one in executions]
+
+
+def test_a_change_of_a_deleted_execution_is_not_told(subscribed: Subscribe) -> None:
+    subscribed(URL)
+    gone, kept = ended(2)
+    delete([gone.pk])
+    write_deliveries()
+    assert [row[1] for row in listed()] == [kept.pk]
+
+
+def test_a_subscription_begins_with_what_changes_after_it_was_made(subscribed: Subscribe) -> None:
+    (execution,) = ended(1)
+    subscribed(URL)
+    end([execution], "Error", 2)
+    write_deliveries()
+    assert [row[1:] for row in listed()] == [(execution.pk, 2)]
+
+
+VENDORS, TRIGGERS = ["A", "B", "C"], ["MANUAL", "SCHEDULE"]
+
+
+@settings(
+    max_examples=15, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    wishes=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(VENDORS), unique=True),
+            st.lists(st.sampled_from(Status.values), unique=True),
+            st.lists(st.sampled_from(TRIGGERS), unique=True),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    happened=st.lists(
+        st.tuples(
+            st.sampled_from(VENDORS), st.sampled_from(TRIGGERS), st.sampled_from(["Success", "Error", "Stopped"])
+        ),
+        max_size=5,
+    ),
+)
+def test_a_filter_chooses_as_its_words_say(
+    database: str,
+    wishes: list[tuple[list[str], list[str], list[str]]],
+    happened: list[tuple[str, str, str]],
+) -> None:
+    Delivery.objects.all().delete()
+    Subscription.objects.all().delete()
+    made = [subscriptions.create(Wish(str(number), URL, *wish)) for number, wish in enumerate(wishes)]
+    executions = [ended(vendor=vendor, trigger=trigger, status=status)[0] for vendor, trigger, status in happened]
+    write_deliveries()
+    expected = {
+        (subscription.pk, execution.pk)
+        for subscription, (vendors, statuses, triggers) in zip(made, wishes, strict=True)
+        for execution, (vendor, trigger, status) in zip(executions, happened, strict=True)
+        if vendor in (vendors or VENDORS)
+        and status in (statuses or Status.values)
+        and trigger in (triggers or TRIGGERS)
+    }
+    assert {row[:2] for row in listed()} == expected
+
+
+def test_a_refresh_with_nothing_subscribed_has_as_many_statements_as_ever() -> None:
+    executions = ended(5)
+    with CaptureQueriesContext(connection) as captured:
+        refresh([one.pk for one in executions])
+    # lock and refresh, in a transaction
+    assert len([one for one in captured if not one["sql"].startswith(("BEGIN", "COMMIT"))]) == 2
