@@ -29,4 +29,4 @@ def finish(execution_id: int, status: Status, message: str) -> None:
             )
         if is_final(execution.status):
             raise AlreadyFinal(f"execution {execution_id} is {execution.status} already")
-        run("finish_execution", execution_id=execution_id, status=str(status), message=message)
+        run("finish_executions", execution_ids=[execution_id], status=str(status), message=message)
