@@ -1,5 +1,6 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
+from executions.models.action import Action
 from executions.models.api_token import ApiToken
 from executions.models.execution import Execution
 from executions.models.idempotency_key import IdempotencyKey
@@ -7,4 +8,4 @@ from executions.models.quarantine import Quarantine, Release
 from executions.models.status_change import StatusChange
 from executions.models.task import Task
 
-__all__ = ["ApiToken", "Execution", "IdempotencyKey", "Quarantine", "Release", "StatusChange", "Task"]
+__all__ = ["Action", "ApiToken", "Execution", "IdempotencyKey", "Quarantine", "Release", "StatusChange", "Task"]
