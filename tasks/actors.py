@@ -1,5 +1,6 @@
 """Import every Celery task, so that Celery knows its name."""
 
+from tasks.act import act
 from tasks.claim_batch import claim_batch
 from tasks.reap import reap
 from tasks.reconcile import reconcile
@@ -7,4 +8,4 @@ from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import run_cycle
 
-__all__ = ["claim_batch", "reap", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]
+__all__ = ["act", "claim_batch", "reap", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]
