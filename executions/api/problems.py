@@ -13,15 +13,18 @@ from pydantic import Field
 
 from executions.database import absence_translated
 from executions.errors import (
+    ActionEnded,
     AlreadyFinal,
     AlreadyUnderWay,
     Contended,
     DatabaseAway,
     HasTasks,
+    NoSuchAction,
     NoSuchExecution,
     NoSuchTask,
     QueueUnavailable,
     Refused,
+    TooManyActions,
 )
 
 #: Seconds, for what passes by itself.
@@ -34,6 +37,9 @@ PASSING = ("55P03", "40P01", "57014")
 STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (NoSuchExecution, 404, "Not found"),
     (NoSuchTask, 404, "Not found"),
+    (NoSuchAction, 404, "Not found"),
+    (ActionEnded, 409, "It has ended"),
+    (TooManyActions, 409, "Too many actions are open"),
     (HasTasks, 409, "It has tasks"),
     (AlreadyFinal, 409, "It has ended"),
     (AlreadyUnderWay, 409, "It is under way"),
