@@ -1,13 +1,14 @@
 """Delete executions, with their tasks and their history."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 
+from executions.database import run
 from executions.errors import NoSuchExecution, NotFinal
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.news import tell_deleted_after_commit
-from executions.status import FINAL_CODE
+from executions.status import CODES, FINAL_CODE
 
 
 def delete(execution_ids: Iterable[int]) -> int:
@@ -24,14 +25,9 @@ def delete(execution_ids: Iterable[int]) -> int:
         locked = list(
             Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
         )
-        tasks = Task.objects.select_for_update().filter(execution_id__in=locked).order_by("pk")
-        for _ in tasks.values_list("pk").iterator():
-            pass
+        run("lock_tasks", ids=locked)
         unfinished = Task.objects.filter(execution_id__in=locked, status_code__lt=FINAL_CODE).exclude(job_id="")
-        tell_deleted_after_commit(locked, unfinished.values_list("job_id", flat=True))
-        for model in (Task, StatusChange, Quarantine):
-            model._default_manager.filter(execution_id__in=locked)._raw_delete(using="default")
-        Execution.objects.filter(pk__in=locked)._raw_delete(using="default")
+        _delete_locked(locked, unfinished.values_list("job_id", flat=True))
     return len(locked)
 
 
@@ -48,3 +44,32 @@ def delete_ended(execution_id: int) -> None:
         if unfinished:
             raise NotFinal(f"{unfinished:,} of its tasks have not ended: stop execution {execution_id} first")
         delete([execution_id])
+
+
+def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
+    """Delete those of the executions that have ended; return them. The others stay: they have a task that is not
+    final, or they have no tasks and are not final themselves.
+
+    Which have ended is decided under the locks that `delete` takes as well, so no task can be added or run again
+    in between.
+    """
+    ids = list(execution_ids)
+    with transaction.atomic():
+        locked = Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk")
+        statuses = dict(locked.values_list("pk", "status"))
+        codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in statuses.items()}
+        codes |= dict(run("lock_tasks", ids=list(statuses)))
+        ended = [pk for pk, code in codes.items() if code == FINAL_CODE]
+        _delete_locked(ended, ())
+    return ended
+
+
+def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
+    """Delete these executions, which this transaction has locked together with all their tasks. `job_ids` are
+    those of their unfinished tasks."""
+    if not ids:
+        return
+    tell_deleted_after_commit(ids, job_ids)
+    for model in (Task, StatusChange, Quarantine):
+        model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
+    Execution.objects.filter(pk__in=ids)._raw_delete(using="default")

@@ -45,6 +45,21 @@ class NotFinal(Refused):
     """A task of the execution has not ended; stop the execution first."""
 
 
+class NoSuchAction(Refused):
+    """There is no action with that id."""
+
+    def __init__(self, action_id: int) -> None:
+        super().__init__(f"there is no action {action_id}")
+
+
+class ActionEnded(Refused):
+    """The action has ended, so it cannot be stopped."""
+
+
+class TooManyActions(Refused):
+    """Too many actions are open; wait until one has ended, or stop one."""
+
+
 class AlreadyUnderWay(Refused):
     """Each of the jobs is unique, and is queued or running already; nothing was started."""
 
@@ -74,7 +89,7 @@ class JobChanged(RefreshError):
 
 
 class Overtaken(RefreshError):
-    """Another pass of reconcile took over the lease of this one, because it had expired."""
+    """Another process took over the lease of this work, because it had expired."""
 
 
 class DatabaseAway(RefreshError):

@@ -1,5 +1,7 @@
 """Set the final status of an execution that has no tasks, by hand."""
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from executions.database import run
@@ -30,6 +32,11 @@ def finish(execution_id: int, status: Status, message: str) -> None:
             )
         if is_final(execution.status):
             raise AlreadyFinal(f"execution {execution_id} is {execution.status} already")
-        ((untold,),) = run("finish_execution", execution_id=execution_id, status=str(status), message=message)
-        if untold:
-            tell_changes_written_after_commit()
+        end([execution_id], status, message)
+
+
+def end(execution_ids: Sequence[int], status: Status, message: str = "") -> None:
+    """Write this final status. The caller has locked these executions, which have no tasks and have not ended."""
+    rows = run("finish_executions", execution_ids=list(execution_ids), status=str(status), message=message)
+    if any(untold for (untold,) in rows):
+        tell_changes_written_after_commit()

@@ -1,10 +1,14 @@
-"""Stop an execution, or one task: what is unfinished becomes Stopped, and the status is refreshed at once."""
+"""Stop executions, or one task: what is unfinished becomes Stopped, and each status is refreshed at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from executions.database import run
 from executions.errors import NoSuchExecution, NoSuchTask
-from executions.manual_status import finish
+from executions.manual_status import end
 from executions.models import Execution, Task
 from executions.news import tell_changed_after_commit
 from executions.quarantines import release
@@ -13,28 +17,50 @@ from executions.rollup import refresh
 from executions.status import Status, is_final
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """`found` of the executions exist. Those in `executions` had not ended, and `tasks` of their tasks were
+    stopped."""
+
+    found: int
+    tasks: int
+    executions: Sequence[int]
+
+
 def stop(execution_id: int) -> int:
-    """Stop the tasks that are not final, and refresh in the same transaction. Return how many tasks it stopped.
+    """Stop one execution, as `stop_many` does. Return how many tasks it stopped."""
+    stopped = stop_many([execution_id])
+    if not stopped.found:
+        raise NoSuchExecution(execution_id)
+    return stopped.tasks
+
+
+def stop_many(execution_ids: Sequence[int]) -> Stopped:
+    """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out.
 
     An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
-    changes nothing. A later report changes a stopped task only if its revision is newer. The execution is locked
-    before its tasks, as in `delete`. An execution in quarantine is released in the same transaction, because
-    nothing in quarantine is refreshed. If its refresh fails again, it is marked like any other.
+    changes nothing. A later report changes a stopped task only if its revision is newer. Executions are locked
+    before tasks, each in id order, as in `delete`. Executions in quarantine are released in the same transaction,
+    because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like any other.
+
+    What if a task is added meanwhile: `creation.add_tasks` takes the same lock, so it is stopped as well, or it is
+    refused because the execution has ended.
     """
     with transaction.atomic():
-        locked = Execution.objects.select_for_update(no_key=True)
-        execution = locked.filter(pk=execution_id).first()
-        if execution is None:
-            raise NoSuchExecution(execution_id)
-        release([execution_id])
-        stopped: int = run("stop_tasks", execution_id=execution_id)[0][0]
-        if execution.tasks.exists():
-            outcome = refresh([execution_id])
-            if outcome.failed:
-                tell_changed_after_commit([(execution_id, execution.vendor_type)])
-        elif not is_final(execution.status):
-            finish(execution_id, Status.STOPPED, "")
-    return stopped
+        rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
+        vendors, ids, going = {}, [], []
+        for pk, vendor_type, status in rows.values_list("pk", "vendor_type", "status"):
+            ids.append(pk)
+            vendors[pk] = vendor_type
+            if not is_final(status):
+                going.append(pk)
+        release(ids)
+        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=ids))
+        outcome = refresh(ids)
+        tell_changed_after_commit((pk, vendors[pk]) for pk in outcome.failed)
+        empty = _without_tasks(going)
+        end(empty, Status.STOPPED)
+    return Stopped(len(ids), sum(stopped.values()), sorted({*stopped, *empty}))
 
 
 def stop_task(task_id: int) -> bool:
@@ -55,3 +81,11 @@ def stop_task(task_id: int) -> bool:
             return False
         release([execution_id])
         return report([Report(task_id, Status.STOPPED, task.status_revision)]).applied == 1
+
+
+def _without_tasks(execution_ids: Sequence[int]) -> list[int]:
+    if not execution_ids:
+        return []
+    tasks = Task.objects.filter(execution_id=OuterRef("pk"))
+    found = Execution.objects.filter(~Exists(tasks), pk__in=execution_ids).order_by("pk")
+    return list(found.values_list("pk", flat=True))

@@ -9,7 +9,7 @@ from ninja.openapi.schema import OpenAPISchema
 from executions.api import deliveries, events, executions, problems, reports, subscriptions
 from executions.api import tasks as tasks_of_executions
 from executions.api.parsing import BoundedParser
-from tasks.api import queue, verbs
+from tasks.api import actions, queue, verbs
 
 PROBLEM = "#/components/schemas/ProblemDetails"
 
@@ -38,7 +38,15 @@ api = Api(
     parser=BoundedParser(),
     urls_namespace="api",
 )
-for router in (executions.router, events.router, verbs.router, tasks_of_executions.router, reports.router):
+# actions before executions: /executions/stop is also an address of the form /executions/ID
+for router in (
+    actions.router,
+    executions.router,
+    events.router,
+    verbs.router,
+    tasks_of_executions.router,
+    reports.router,
+):
     api.add_router("", router)
 api.add_router("", subscriptions.router)
 api.add_router("", deliveries.router)

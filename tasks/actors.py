@@ -1,5 +1,6 @@
 """Import every Celery task, so that Celery knows its name."""
 
+from tasks.act import act
 from tasks.claim_batch import claim_batch
 from tasks.deliver import deliver
 from tasks.reap import reap
@@ -10,6 +11,7 @@ from tasks.run_cycle import run_cycle
 from tasks.run_handlers import run_handlers
 
 __all__ = [
+    "act",
     "claim_batch",
     "deliver",
     "reap",

@@ -36,6 +36,7 @@ ROUTES = {
     "tasks.reap": {"queue": TICKS},
     "tasks.deliver": {"queue": DELIVERIES},
     "tasks.run_handlers": {"queue": DELIVERIES},
+    "tasks.act": {"queue": TICKS},
     "tasks.*": {"queue": WORK},
 }
 

@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from executions.execution_log import MAX_LINES, connect_each
+from executions.models.action import State
 from tasks import signals
 
 if TYPE_CHECKING:
+    from executions.models import Action
     from tasks.jobs.repair.job_recovery import Recovered
     from tasks.jobs.repair.reaper import Reaped
     from tasks.pipeline.reconciliation import Reconciled
@@ -101,6 +103,31 @@ def on_troubled(error: str, **_: Any) -> None:
 
 def on_stops_lost(count: int, error: str, **_: Any) -> None:
     log.warning("Could not ask %d jobs to stop, recovery will: %s", count, error)
+
+
+def on_action_ended(action: "Action", **_: Any) -> None:
+    log.info(
+        "Action %d, %s executions, has ended as %s: %d changed, %d skipped, %d failed",
+        action.pk,
+        action.verb,
+        action.state,
+        action.changed,
+        action.skipped,
+        action.failed,
+    )
+    if action.state == State.FAILED:
+        log.error("Action %d has failed: %s", action.pk, action.error)
+
+
+def on_action_troubled(action: "Action", reasons: Sequence[str], **_: Any) -> None:
+    for reason in reasons[:MAX_LINES]:
+        log.warning("Action %d could not %s %s", action.pk, action.verb, reason)
+    if len(reasons) > MAX_LINES:
+        log.warning("Action %d could not %s %d more executions", action.pk, action.verb, len(reasons) - MAX_LINES)
+
+
+def on_action_unsent(error: str, **_: Any) -> None:
+    log.warning("Could not wake the work on actions, recovery will in a few seconds: %s", error)
 
 
 def on_lock_lost(**_: Any) -> None:

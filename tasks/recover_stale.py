@@ -1,4 +1,5 @@
-"""`tasks.recover_stale`: release the claims and jobs of dead nodes, a few seconds after their last heartbeat.
+"""`tasks.recover_stale`: release the claims and jobs of dead nodes, a few seconds after their last heartbeat, and
+wake the work on actions.
 
 Beat sends it every REFRESH_RECOVER_INTERVAL_SECONDS. A worker that starts, or that notices a silent node, sends
 it too.
@@ -6,6 +7,7 @@ it too.
 
 from celery import shared_task
 
+from tasks import bulk
 from tasks.celery_queues import WORK, waiting
 from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.jobs.runtime.broker import may_wait, publish
@@ -16,4 +18,6 @@ from tasks.tick import Tick
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
     count = recover(idle=not waiting(WORK))
-    return count + recover_jobs(publish, may_wait).given_back
+    count += recover_jobs(publish, may_wait).given_back
+    bulk.wake()
+    return count

@@ -16,6 +16,9 @@ The modules of this app also send three signals of executions.signals.
 | `reaped`            | a pass of the reaper over the jobs has ended         | `outcome`                          |
 | `jobs_recovered`    | a pass that recovers jobs has ended                  | `outcome`                          |
 | `troubled`          | jobs could not be settled; the next pass tries again | `error`                            |
+| `action_ended`      | a process has brought an action to its end           | `action`                           |
+| `action_troubled`   | an action could not do some executions               | `action`, `reasons`                |
+| `action_unsent`     | the tick for an action could not be sent             | `error`                            |
 | `lock_lost`         | a cycle of the `lock` design lost its lock and ended |                                    |
 """
 
@@ -35,6 +38,9 @@ stops_lost = Signal()
 reaped = Signal()
 jobs_recovered = Signal()
 troubled = Signal()
+action_ended = Signal()
+action_troubled = Signal()
+action_unsent = Signal()
 lock_lost = Signal()
 
 __all__ = ["database_away", "refreshed", "refused"]

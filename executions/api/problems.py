@@ -13,16 +13,19 @@ from pydantic import Field
 
 from executions.database import absence_translated
 from executions.errors import (
+    ActionEnded,
     AlreadyFinal,
     AlreadyUnderWay,
     Contended,
     DatabaseAway,
     HasTasks,
+    NoSuchAction,
     NoSuchExecution,
     NoSuchSubscription,
     NoSuchTask,
     QueueUnavailable,
     Refused,
+    TooManyActions,
 )
 
 #: Seconds, for what passes by itself.
@@ -36,6 +39,9 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (NoSuchExecution, 404, "Not found"),
     (NoSuchTask, 404, "Not found"),
     (NoSuchSubscription, 404, "Not found"),
+    (NoSuchAction, 404, "Not found"),
+    (ActionEnded, 409, "It has ended"),
+    (TooManyActions, 409, "Too many actions are open"),
     (HasTasks, 409, "It has tasks"),
     (AlreadyFinal, 409, "It has ended"),
     (AlreadyUnderWay, 409, "It is under way"),

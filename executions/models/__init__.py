@@ -1,5 +1,6 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
+from executions.models.action import Action
 from executions.models.api_token import ApiToken
 from executions.models.delivery import Delivery
 from executions.models.execution import Execution
@@ -10,6 +11,7 @@ from executions.models.subscription import Subscription
 from executions.models.task import Task
 
 __all__ = [
+    "Action",
     "ApiToken",
     "Delivery",
     "Execution",

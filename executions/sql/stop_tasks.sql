@@ -1,10 +1,10 @@
--- Stops the tasks of one execution that are not final yet. Locks them in id order, as reports do.
+-- Stops the tasks of executions that are not final yet. Locks them in id order, as reports do.
 --
--- :execution_id bigint
--- returns  how many were stopped
+-- :execution_ids bigint[]
+-- returns  execution_id, how many of its tasks were stopped; no row for an execution without such a task
 WITH waiting AS MATERIALIZED (
     SELECT id FROM task
-    WHERE execution_id = %(execution_id)s AND status_code < 3
+    WHERE execution_id = ANY(%(execution_ids)s::bigint[]) AND status_code < 3
     ORDER BY id
     FOR NO KEY UPDATE
 ),
@@ -13,6 +13,6 @@ stopped AS (
     SET status = 'Stopped', status_code = 3, update_time = now(), end_time = now()
     FROM waiting w
     WHERE t.id = w.id AND t.status_code < 3
-    RETURNING t.id
+    RETURNING t.execution_id
 )
-SELECT count(*) FROM stopped
+SELECT execution_id, count(*) FROM stopped GROUP BY execution_id

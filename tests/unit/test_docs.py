@@ -19,7 +19,7 @@ from executions.quarantines import LOST
 from tasks import signals
 from tasks.conf import DECLARED as OF_TASKS
 from tasks.conf import refresh_settings
-from tasks.management.commands import refresh_jobs, refresh_queue
+from tasks.management.commands import executions, refresh_jobs, refresh_queue
 from tasks.queue import keys
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -194,7 +194,11 @@ def test_every_check_is_documented() -> None:
 def test_every_command_is_documented() -> None:
     packages = ("tasks", "benchmarks", "examples/simulation")
     folders = [ROOT / package / "management/commands" for package in packages]
-    families = {"refresh_queue": refresh_queue.VERBS, "refresh_jobs": refresh_jobs.VERBS}
+    families = {
+        "executions": executions.VERBS,
+        "refresh_queue": refresh_queue.VERBS,
+        "refresh_jobs": refresh_jobs.VERBS,
+    }
     there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}
     there |= {f"{family} {verb}" for family, verbs in families.items() for verb in verbs}
     documented = set()

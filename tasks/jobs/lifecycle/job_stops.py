@@ -9,7 +9,7 @@ from django.db import transaction
 from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import FINAL_CODE, Status
-from executions.stops import stop, stop_task
+from executions.stops import Stopped, stop, stop_many, stop_task
 from tasks import signals
 from tasks.jobs.records.records import job_records
 
@@ -25,11 +25,19 @@ def stop_jobs(execution_id: int) -> int:
     """
     asked: list[int] = []
     with transaction.atomic():
-        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).exclude(job_id="")
-        jobs = dict(unfinished.values_list("job_id", "status"))
+        jobs = _unfinished_jobs([execution_id])
         stop(execution_id)
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
     return asked[0] if asked else sum(status == Status.RUNNING for status in jobs.values())
+
+
+def stop_jobs_of(execution_ids: Sequence[int]) -> Stopped:
+    """Stop the jobs of all these executions, as `stop_jobs` does, in one transaction. Unknown ids are left out."""
+    with transaction.atomic():
+        jobs = list(_unfinished_jobs(execution_ids))
+        stopped = stop_many(execution_ids)
+        transaction.on_commit(lambda: ask_to_stop(jobs))
+    return stopped
 
 
 def stop_job_of(task_id: int) -> bool:
@@ -41,6 +49,12 @@ def stop_job_of(task_id: int) -> bool:
         if stopped := stop_task(task_id):
             transaction.on_commit(partial(ask_to_stop, jobs))
     return stopped
+
+
+def _unfinished_jobs(execution_ids: Sequence[int]) -> dict[str, str]:
+    """Return the jobs that have not ended, with the statuses of their tasks."""
+    tasks = Task.objects.filter(execution_id__in=execution_ids, status_code__lt=FINAL_CODE).exclude(job_id="")
+    return dict(tasks.values_list("job_id", "status"))
 
 
 def on_executions_deleted(job_ids: Sequence[str], **_: Any) -> None:

@@ -3,8 +3,10 @@
 import psycopg
 import pytest
 
-from executions.deletion import delete
+from executions.creation import NewExecution, create
+from executions.deletion import delete, delete_many_ended
 from executions.errors import NoSuchExecution
+from executions.manual_status import finish_as_success
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.reports import Report, report
 from executions.stops import stop
@@ -15,6 +17,38 @@ from tests.integration.executions.table_order import in_another_order_on_disk
 from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database")
+
+
+def test_of_many_only_those_that_have_ended_are_deleted() -> None:
+    ended, half, going, finished, empty = (
+        *(made(2)[0] for _ in range(3)),
+        *(create(NewExecution("TEST")) for _ in range(2)),
+    )
+    tasks = {one: list(one.tasks.order_by("pk").values_list("pk", flat=True)) for one in (ended, half)}
+    report([Report(pk, "Success") for pk in (*tasks[ended], tasks[half][0])])
+    finish_as_success(finished.pk)
+    ids = [one.pk for one in (ended, half, going, finished, empty)]
+    assert sorted(delete_many_ended([*ids[::-1], 7_777])) == [ended.pk, finished.pk]
+    assert sorted(rows(Execution)) == [half.pk, going.pk, empty.pk]
+    assert {row["execution_id"] for row in rows(Task).values()} == {half.pk, going.pk}
+    assert rows(StatusChange) == {}
+    assert delete_many_ended([]) == []
+
+
+def test_a_task_that_runs_again_while_its_execution_is_to_be_deleted_keeps_it(database: str) -> None:
+    execution, (task,) = made(1)
+    report([Report(task, "Error")])
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute(
+            "UPDATE task SET status = 'Running', status_code = 2, status_revision = 1, end_time = NULL "
+            "WHERE id = %s",
+            [task],
+        )
+        with in_background(lambda: delete_many_ended([execution.pk])) as deleted:
+            wait_until(lambda: waiting_for_locks() == 1, "the delete waits for the report")
+            other.commit()
+            assert deleted() == []
+    assert Task.objects.get().status == "Running"
 
 
 def test_a_stop_and_a_delete_at_the_same_moment_do_not_deadlock(database: str) -> None:

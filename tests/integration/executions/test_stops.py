@@ -4,14 +4,15 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from executions.creation import NewExecution, create
+from executions.creation import NewExecution, NewTask, add_tasks, create
+from executions.manual_status import finish_as_success
 from executions.models import Execution, Quarantine, Release, StatusChange, Task
 from executions.news import Member
 from executions.reports import Report, report
 from executions.rollup import refresh
-from executions.stops import stop
+from executions.stops import Stopped, stop, stop_many
 from tests import servers
-from tests.integration.concurrency import in_background, wait_until
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.executions.table_order import rows_come_in_another_order
 from tests.integration.sample_executions import made, status_of
@@ -64,6 +65,41 @@ def test_a_stop_whose_refresh_fails_stops_the_tasks_and_tells_of_it(changed: lis
     assert Task.objects.get().status == "Stopped"
     assert status_of(execution) == "Running"
     assert changed == [(execution.pk, "TEST")]
+
+
+def test_many_are_stopped_in_one_transaction_and_only_what_had_not_ended_is_named(changed: list[Member]) -> None:
+    going, ended, empty, done = made(2)[0], made(1)[0], create(NewExecution("TEST")), create(NewExecution("TEST"))
+    report([Report(pk, "Error") for pk in ended.tasks.values_list("pk", flat=True)])
+    refresh([ended.pk])
+    finish_as_success(done.pk)
+    changed.clear()
+    ids = [one.pk for one in (going, ended, empty, done)]
+    assert stop_many([*ids[::-1], 7_777]) == Stopped(found=4, tasks=2, executions=[going.pk, empty.pk])
+    assert [status_of(one) for one in (going, ended, empty, done)] == ["Stopped", "Error", "Stopped", "Success"]
+    assert [(row["execution_id"], row["to_status"]) for row in rows(StatusChange).values()] == [
+        (ended.pk, "Error"),
+        (done.pk, "Success"),
+        (going.pk, "Stopped"),
+        (empty.pk, "Stopped"),
+    ]
+    assert changed == []
+    before = (rows(Execution), rows(Task), rows(StatusChange))
+    assert stop_many(ids) == Stopped(found=4, tasks=0, executions=[])
+    assert (rows(Execution), rows(Task), rows(StatusChange)) == before
+    assert stop_many([]) == Stopped(0, 0, [])
+
+
+def test_a_task_that_is_added_while_its_execution_is_stopped_is_stopped_as_well() -> None:
+    """The execution had no tasks when the stop began."""
+    execution = create(NewExecution("TEST"))
+    with (
+        transaction_held_open(lambda: add_tasks(execution.pk, [NewTask()])) as commit,
+        in_background(lambda: stop(execution.pk)) as stopped,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the new task")
+        commit()
+        assert stopped() == 1
+    assert (status_of(execution), Task.objects.get().status) == ("Stopped", "Stopped")
 
 
 def test_stopping_releases_an_execution_from_quarantine_and_stops_it_at_once() -> None:

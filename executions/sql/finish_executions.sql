@@ -1,9 +1,9 @@
--- Sets the final status of an execution that has no tasks, and writes its history.
+-- Sets the final status of executions that have no tasks, and writes their history.
 --
--- :execution_id bigint  :status text  :message text   (the caller holds the row's lock and has checked the row)
--- returns  whether the change is to be told: a subscription is enabled
+-- :execution_ids bigint[]  :status text  :message text   (the caller holds the rows' locks and has checked the rows)
+-- returns  whether a change is to be told: a subscription is enabled
 WITH stored AS MATERIALIZED (
-    SELECT id, status FROM execution WHERE id = %(execution_id)s
+    SELECT id, status FROM execution WHERE id = ANY(%(execution_ids)s::bigint[])
 ),
 changed AS (
     UPDATE execution e

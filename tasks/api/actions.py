@@ -1,0 +1,174 @@
+"""Actions on many executions over HTTP: ask for one by a filter, look at it, stop it."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import Field, JsonValue
+
+from executions.action_pages import count
+from executions.api import pages
+from executions.api.access import Scope, may
+from executions.api.answers import answers
+from executions.api.schemas import Given, Id, Page, StatusName, as_dict
+from executions.bulk import find, refuse_empty, stop_action
+from executions.filters import MAX_ATTRIBUTES, MAX_TRIGGER, Filter
+from executions.models import Action
+from executions.models.action import Origin, State, Verb
+from executions.status import MAX_ID, MAX_VENDOR
+from tasks.bulk import ask_and_wake
+
+router = Router(tags=["Actions on many executions"])
+
+#: After this time a dry run answers with what it has counted so far.
+COUNT_SECONDS = 2.0
+
+
+class ActionIn(Given):
+    """The executions that meet every given condition."""
+
+    vendor_type: str = Field("", max_length=MAX_VENDOR, examples=["REPLICATION"])
+    vendor_id: int | None = Field(None, ge=-MAX_ID - 1, le=MAX_ID)
+    status: StatusName | Annotated[list[StatusName], Field(max_length=6)] = Field(
+        [], description="One, or a list: any of them.", examples=["Running"]
+    )
+    trigger: str = Field("", max_length=MAX_TRIGGER)
+    started_after: datetime | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
+    started_before: datetime | None = None
+    attributes: dict[str, str] = Field(
+        {},
+        max_length=MAX_ATTRIBUTES,
+        description="Dotted paths into extra_attrs, with the text of the value there.",
+        examples=[{"repository.name": "library/app"}],
+    )
+    all: bool = Field(False, description="Allow a filter without a condition, which chooses every execution.")
+    dry_run: bool = Field(False, description="Count the executions, and do nothing.")
+
+    def as_filter(self) -> Filter:
+        return Filter(
+            vendor_type=self.vendor_type,
+            vendor_id=self.vendor_id,
+            statuses=(self.status,) if isinstance(self.status, str) else tuple(self.status),
+            trigger=self.trigger,
+            started_after=self.started_after,
+            started_before=self.started_before,
+            attributes=self.attributes,
+        )
+
+
+class ActionOut(Schema):
+    id: int
+    verb: Verb
+    filter: dict[str, JsonValue]
+    state: State
+    total: int | None = Field(
+        description="How many were chosen when it began. Null until they are counted, or if that takes too long."
+    )
+    done: int = Field(description="The sum of the next three.")
+    changed: int = Field(description="Executions that were stopped, retried, refreshed or deleted.")
+    skipped: int = Field(
+        description="There was nothing to do, or it has not ended and cannot be deleted, or it is gone."
+    )
+    failed: int = Field(description="The database refused; the first reason is in `error`.")
+    progress: float | None = Field(description="From 0 to 1. Null while it is not known.")
+    stop_asked: bool
+    error: str
+    requested_by: str
+    requested_from: Origin
+    created_at: datetime
+    begun_at: datetime | None
+    updated_at: datetime
+    ended_at: datetime | None
+
+
+class DryRun(Schema):
+    count: int
+    is_complete: bool = Field(description="False: the time for the count was up, so there may be more.")
+
+
+class ActionPage(Page):
+    items: list[ActionOut]
+
+
+class ActionsIn(pages.PageIn):
+    state: State | None = None
+
+
+ActionId = Annotated[Id, Path(description="The id of the action.")]
+ASKED: dict[str, Any] = {"auth": may(Scope.MANAGE), "response": answers({200: DryRun, 202: ActionOut}, 400, 409)}
+
+
+@router.post("/executions/stop", **ASKED, summary="Stop all executions that a filter chooses")
+def stop_executions(request: HttpRequest, body: ActionIn) -> Any:
+    """Workers do it in the background, for the executions that there are now. 202: follow it at `/actions/{id}`.
+    200: the count of a dry run."""
+    return _ask(request, Verb.STOP, body)
+
+
+@router.post("/executions/retry", **ASKED, summary="Retry the failed jobs of all executions that a filter chooses")
+def retry_executions(request: HttpRequest, body: ActionIn) -> Any:
+    """As for stop. Executions without failed jobs are skipped."""
+    return _ask(request, Verb.RETRY, body)
+
+
+@router.post("/executions/refresh", **ASKED, summary="Refresh all executions that a filter chooses")
+def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
+    """As for stop. Executions whose status is what their tasks say are skipped, and so are those in quarantine."""
+    return _ask(request, Verb.REFRESH, body)
+
+
+@router.post(
+    "/executions/delete", **ASKED, summary="Delete all executions that a filter chooses and that have ended"
+)
+def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
+    """As for stop. Executions that have not ended are skipped: stop them first."""
+    return _ask(request, Verb.DELETE, body)
+
+
+@router.get(
+    "/actions",
+    auth=may(Scope.READ),
+    response=answers({200: ActionPage}, 400),
+    summary="List actions, the newest first",
+)
+def list_actions(request: HttpRequest, query: Query[ActionsIn]) -> Any:
+    rows = Action.objects.order_by("-pk")
+    if query.state is not None:
+        rows = rows.filter(state=query.state)
+    if query.place is not None:
+        rows = rows.filter(pk__lt=query.place)
+    items = list(rows[: query.limit])
+    next_place = items[-1].pk if len(items) == query.limit else None
+    return {"items": [as_dict(one, ActionOut) for one in items], "next": pages.cursor(next_place)}
+
+
+@router.get(
+    "/actions/{action_id}",
+    auth=may(Scope.READ),
+    response=answers({200: ActionOut}, 404),
+    summary="Look at one action",
+)
+def get_action(request: HttpRequest, action_id: ActionId) -> Any:
+    return as_dict(find(action_id), ActionOut)
+
+
+@router.post(
+    "/actions/{action_id}/stop",
+    auth=may(Scope.MANAGE),
+    response=answers({200: ActionOut}, 404, 409),
+    summary="Stop an action",
+)
+def stop_one_action(request: HttpRequest, action_id: ActionId) -> Any:
+    """It ends at once, or with the page of executions in progress. What is done stays done. 409: it has ended."""
+    return as_dict(stop_action(action_id), ActionOut)
+
+
+def _ask(request: HttpRequest, verb: Verb, body: ActionIn) -> Any:
+    chosen = body.as_filter()
+    if body.dry_run:
+        refuse_empty(chosen, everything=body.all)
+        return Status(200, count(chosen, seconds=COUNT_SECONDS))
+    caller = getattr(request, "auth", None)
+    action = ask_and_wake(verb, chosen, by=getattr(caller, "name", ""), origin=Origin.API, everything=body.all)
+    return Status(202, as_dict(action, ActionOut))

@@ -1,0 +1,123 @@
+"""A slice: what one process does of an action, before it releases the lease."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from django.db import DatabaseError, transaction
+
+from executions.action_lease import Done, HeldAction
+from executions.action_pages import count, page_after
+from executions.database import absence_translated, first_line
+from executions.errors import Contended, Refused
+from executions.filters import Filter
+from executions.models.action import State
+from executions.text import said_by
+from tasks.bulk_verbs import VERBS, BulkVerb
+from tasks.database import run
+from tasks.queue.connection import absence_remembered
+from tasks.queue.sets import sized_pages
+
+COUNT_SECONDS = 5.0
+#: Processes that may end without progress at the same place. From the second on, each execution is done alone.
+MAX_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """The state that the action has after the slice, and why it has failed."""
+
+    state: State
+    error: str = ""
+
+
+@dataclass
+class Slice:
+    """`seconds`: the time of the slice; None: until the end. `on_page` is called after each commit, and returns
+    whether the caller wants the action to stop. `troubles`: why executions failed, one text for each."""
+
+    held: HeldAction
+    seconds: float | None
+    on_page: Callable[[], bool]
+    troubles: list[str] = field(default_factory=list)
+
+    def run(self) -> Result:
+        action = self.held.action
+        if action.stop_asked:
+            return Result(State.STOPPED)
+        if action.attempts > MAX_ATTEMPTS:
+            reason = f"{MAX_ATTEMPTS} processes ended while they worked on the executions after {action.cursor}"
+            return Result(State.FAILED, reason)
+        try:
+            chosen, verb = Filter.from_json(action.filter), VERBS[action.verb]
+        except (Refused, KeyError) as exc:  # another release of this program has written it
+            return Result(State.FAILED, f"this release cannot read its filter or verb: {said_by(exc)}")
+        self._count(chosen)
+        deadline = None if self.seconds is None else monotonic() + self.seconds
+        for cursor, is_asked in self._pages(chosen, verb):
+            is_interrupted = self.on_page()
+            if cursor == action.highest:
+                break
+            if is_interrupted or is_asked:
+                return Result(State.STOPPED)
+            if deadline is not None and monotonic() > deadline:
+                return Result(State.RUNNING)
+        return Result(State.DONE)
+
+    def _count(self, chosen: Filter) -> None:
+        action = self.held.action
+        if action.total is None and not action.cursor:
+            counted = count(chosen, highest=action.highest, seconds=COUNT_SECONDS)
+            if counted.is_complete:
+                self.held.note_total(counted.count)
+
+    def _pages(self, chosen: Filter, verb: BulkVerb) -> Iterator[tuple[int, bool]]:
+        """Do page after page. Yields the cursor after each commit, and whether the action was asked to stop."""
+        action = self.held.action
+        cursor = action.cursor
+        while cursor < action.highest:
+            page = page_after(cursor, chosen, highest=action.highest, size=verb.page)
+            if action.attempts > 1:
+                portions = [[pk] for pk in page.ids]
+            else:
+                weights = verb.weights(page.ids)
+                portions = list(sized_pages(((pk, weights.get(pk, 0)) for pk in page.ids), verb.heaviest))
+            *first, last = portions or [[]]
+            for portion in first:
+                yield from self._do(verb, portion, portion[-1])
+            yield from self._do(verb, last, page.cursor)
+            cursor = page.cursor
+
+    def _do(self, verb: BulkVerb, ids: Sequence[int], cursor: int) -> Iterator[tuple[int, bool]]:
+        """Do these in one transaction. If the database refuses that, do each in a transaction of its own, so that
+        only those fail that cannot be done."""
+        try:
+            is_asked = self._commit(verb, ids, cursor)
+        except (DatabaseError, Contended) as exc:
+            refusal = exc
+        else:
+            yield cursor, is_asked
+            return
+        if len(ids) > 1:
+            *first, last = ids
+            for pk in first:
+                yield from self._do(verb, [pk], pk)
+            yield from self._do(verb, [last], cursor)
+        else:
+            reason = first_line(refusal) if isinstance(refusal, DatabaseError) else str(refusal)
+            yield cursor, self.held.note(cursor, self._failed(f"execution {ids[0]}: {reason}"))
+
+    def _commit(self, verb: BulkVerb, ids: Sequence[int], cursor: int) -> bool:
+        """Act and note the progress in one transaction. Several executions wait only briefly for a locked row,
+        because their own locks are held meanwhile."""
+        with absence_translated(), absence_remembered(), transaction.atomic():
+            if len(ids) > 1:
+                run("wait_briefly")
+            done = verb.act(ids) if ids else Done()
+            is_asked = self.held.note(cursor, done)
+        self.troubles += done.errors
+        return is_asked
+
+    def _failed(self, reason: str) -> Done:
+        self.troubles.append(reason)
+        return Done(failed=1, errors=(reason,))

@@ -1,0 +1,1 @@
+"""The verbs of `manage.py executions`, one a module."""

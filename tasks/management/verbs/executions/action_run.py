@@ -1,0 +1,65 @@
+"""Work on an action in the process of the command, with a bar on a terminal, until it ends or is interrupted."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from executions.bulk import find
+from executions.management.output import Failed
+from executions.models import Action
+from tasks.bulk import work
+
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_to_end(action: Action) -> Action:
+    """Work on the action until it has ended. Ctrl-C, or SIGTERM, stops it at the end of the page in progress."""
+    with interrupts_noticed() as is_interrupted, progress_shown(action) as show:
+
+        def on_page() -> bool:
+            show()
+            return is_interrupted()
+
+        result = work(action.pk, seconds=None, on_page=on_page)
+    if result is None:
+        raise Failed(f"another process works on action {action.pk} at this moment, or it has ended")
+    return result
+
+
+@contextmanager
+def interrupts_noticed() -> Iterator[Callable[[], bool]]:
+    """Only notice the first interrupt. The second one ends the program at once; its page is rolled back."""
+    noticed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # signals are for the main thread
+        yield noticed.is_set
+        return
+
+    def notice(number: int, frame: Any) -> None:
+        noticed.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    before = {number: signal.signal(number, notice) for number in INTERRUPTS}
+    try:
+        yield noticed.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def progress_shown(action: Action) -> Iterator[Callable[[], None]]:
+    """Show the progress on stderr, if that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(action.verb, total=action.total, completed=action.done)
+        yield lambda: bar.update(task, completed=find(action.pk).done)

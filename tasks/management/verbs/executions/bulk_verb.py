@@ -1,0 +1,76 @@
+"""What stop, retry and delete share: the options, the count, the question, and the work in this process."""
+
+import getpass
+import sys
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.action_pages import Counted, count
+from executions.bulk import ask
+from executions.management.output import Answer, Failed, Misused, plural
+from executions.models.action import Origin, Verb
+from tasks.management.verbs.executions import filter_options
+from tasks.management.verbs.executions.action_data import answer_of
+from tasks.management.verbs.executions.action_run import run_to_end
+
+COUNT_SECONDS = 60
+
+
+def arguments(parser: CommandParser) -> None:
+    filter_options.arguments(parser)
+    parser.add_argument("--all", action="store_true", help="every execution, if no other option chooses")
+    parser.add_argument("--dry-run", action="store_true", help="count and print, change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def answer(options: dict[str, Any], verb: Verb) -> Answer:
+    """Count, ask, and act on what was counted: executions that are created meanwhile are not touched."""
+    chosen = filter_options.chosen(options)
+    if chosen.is_empty and not options["all"]:
+        raise Misused("choose executions by an option, or all of them by --all")
+    counted = count(chosen, seconds=COUNT_SECONDS)
+    if options["dry_run"]:
+        data = {
+            "verb": verb.value,
+            "filter": chosen.as_json(),
+            "count": counted.count,
+            "is_complete": counted.is_complete,
+        }
+        return Answer(data, [f"Dry run: {_how_many(counted)} to {verb}; nothing was changed."])
+    if counted.is_complete and not counted.count:
+        return Answer({"action": None, "count": 0}, ["No execution is chosen; nothing was changed."])
+    if not options["yes"]:
+        _ask_person(f"{verb.capitalize()} {_how_many(counted)}? [y/N] ")
+    action = ask(
+        verb,
+        chosen,
+        by=_user(),
+        origin=Origin.TERMINAL,
+        everything=options["all"],
+        highest=counted.highest,
+        total=counted.count if counted.is_complete else None,
+    )
+    return answer_of(run_to_end(action))
+
+
+def _how_many(counted: Counted) -> str:
+    found = plural(counted.count, "execution")
+    return found if counted.is_complete else f"{found} or more"
+
+
+def _ask_person(question: str) -> None:
+    """Ask on stderr, so that stdout has only the answer of the command."""
+    if not sys.stdin.isatty():
+        raise Misused("there is no terminal to ask on; use --yes, or --dry-run to count")
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Failed("nothing was changed")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name
+        return ""

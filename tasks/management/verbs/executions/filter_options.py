@@ -1,0 +1,70 @@
+"""The options that choose executions, and the filter that they make."""
+
+import re
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.errors import Refused
+from executions.filters import Filter
+from executions.management.output import Misused
+from executions.status import Status
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+MAX_DIGITS = 6
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument("--vendor", metavar="X", default="", help="executions of this vendor type")
+    parser.add_argument("--vendor-id", type=int, metavar="N", help="executions of this object of the vendor")
+    parser.add_argument(
+        "--status",
+        action="append",
+        choices=Status.values,
+        metavar="S",
+        default=[],
+        help="this status; may be repeated",
+    )
+    parser.add_argument("--trigger", metavar="T", default="", help="executions that were triggered so")
+    parser.add_argument("--older-than", type=age, metavar="AGE", help="started longer ago: 30m, 12h, 7d or 2w")
+    parser.add_argument("--newer-than", type=age, metavar="AGE", help="started since then")
+    parser.add_argument(
+        "--attribute",
+        action="append",
+        type=attribute,
+        metavar="PATH=TEXT",
+        default=[],
+        help="this text is at the dotted path of extra_attrs; may be repeated",
+    )
+
+
+def chosen(options: dict[str, Any]) -> Filter:
+    now = datetime.now(UTC)
+    try:
+        return Filter(
+            vendor_type=options["vendor"],
+            vendor_id=options["vendor_id"],
+            statuses=tuple(options["status"]),
+            trigger=options["trigger"],
+            started_after=options["newer_than"] and now - options["newer_than"],
+            started_before=options["older_than"] and now - options["older_than"],
+            attributes=dict(options["attribute"]),
+        )
+    except Refused as exc:
+        raise Misused(str(exc)) from exc
+
+
+def age(text: str) -> timedelta:
+    found = re.fullmatch(rf"(\d{{1,{MAX_DIGITS}}})([{''.join(UNITS)}])", text, re.ASCII)
+    if not found or (length := timedelta(**{UNITS[found[2]]: int(found[1])})) > timedelta(days=365_000):
+        raise ArgumentTypeError(f"{text[:40]!r} is no age; takes a number with m, h, d or w, such as 7d")
+    return length
+
+
+def attribute(text: str) -> tuple[str, str]:
+    path, is_pair, value = text.partition("=")
+    if not is_pair or not path:
+        raise ArgumentTypeError(f"{text[:40]!r} is no attribute; takes PATH=TEXT, such as repository.name=nginx")
+    return path, value

@@ -1,0 +1,42 @@
+"""List executions, the newest first."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.management.output import Answer, plural, table
+from executions.models import Execution
+from tasks.management.verbs.argument_types import positive_integer
+from tasks.management.verbs.executions import filter_options
+from tasks.management.verbs.executions.execution_data import as_data, ended
+
+HELP = "list the executions that the options choose, the newest first"
+
+
+def arguments(parser: CommandParser) -> None:
+    filter_options.arguments(parser)
+    parser.add_argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N newest (50)")
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    limit = options["limit"]
+    found = list(filter_options.chosen(options).apply(Execution.objects.order_by("-pk"))[: limit + 1])
+    shown, has_more = found[:limit], len(found) > limit
+    data = {"executions": [as_data(one) for one in shown], "has_more": has_more}
+    if not shown:
+        return Answer(data, ["No execution is chosen."])
+    rows = [
+        (
+            str(one.pk),
+            one.status,
+            one.vendor_type,
+            one.vendor_id,
+            one.trigger,
+            f"{one.start_time:%Y-%m-%d %H:%M:%S}",
+            ended(one),
+        )
+        for one in shown
+    ]
+    columns = ("execution", "status", "vendor", "vendor id", "trigger", "started", "ended")
+    more = [f"The newest {plural(limit, 'execution')}; there are more."] if has_more else []
+    return Answer(data, [table(columns, rows), *more])

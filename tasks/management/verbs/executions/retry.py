@@ -1,0 +1,15 @@
+"""Retry the failed jobs of all executions that the options choose, and the jobs of their chains."""
+
+from typing import Any
+
+from executions.management.output import Answer
+from executions.models.action import Verb
+from tasks.management.verbs.executions import bulk_verb
+
+HELP = "try the failed jobs of executions once more"
+
+arguments = bulk_verb.arguments
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    return bulk_verb.answer(options, Verb.RETRY)

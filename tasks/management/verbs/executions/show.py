@@ -1,0 +1,48 @@
+"""Show one execution: its fields, its tasks by status, and the share that has ended."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.errors import NoSuchExecution
+from executions.management.output import Answer, table
+from executions.models import Execution, Quarantine
+from executions.progress import progress
+from tasks.management.verbs.argument_types import positive_integer
+from tasks.management.verbs.executions.execution_data import as_data, ended
+
+HELP = "show one execution, its tasks by status, and the share that has ended"
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument("id", type=positive_integer, metavar="ID", help="the execution")
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    execution = Execution.objects.filter(pk=options["id"]).first()
+    if execution is None:
+        raise NoSuchExecution(options["id"])
+    found = progress(execution.pk)
+    reason = Quarantine.objects.filter(pk=execution.pk).values_list("reason", flat=True).first()
+    data = as_data(execution) | {
+        "counts": found.counts,
+        "tasks": found.total,
+        "progress": found.share,
+        "quarantine": reason,
+    }
+    counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
+    rows = [
+        ("execution", str(execution.pk)),
+        ("vendor", f"{execution.vendor_type} {execution.vendor_id}"),
+        ("status", execution.status),
+        ("message", execution.status_message),
+        ("trigger", execution.trigger),
+        ("attributes", json.dumps(execution.extra_attrs, ensure_ascii=False)),
+        ("started", f"{execution.start_time:%Y-%m-%d %H:%M:%S}"),
+        ("ended", ended(execution)),
+        ("tasks", f"{found.total:,}: {counts}" if counts else "none"),
+        ("progress", f"{int(found.share * 100)}%"),
+        ("quarantine", reason or ""),
+    ]
+    return Answer(data, [table(("", ""), [row for row in rows if row[1]])])

@@ -1,0 +1,15 @@
+"""Stop all executions that the options choose: waiting jobs do not begin, running jobs are asked to stop."""
+
+from typing import Any
+
+from executions.management.output import Answer
+from executions.models.action import Verb
+from tasks.management.verbs.executions import bulk_verb
+
+HELP = "stop executions, their tasks and their jobs"
+
+arguments = bulk_verb.arguments
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    return bulk_verb.answer(options, Verb.STOP)

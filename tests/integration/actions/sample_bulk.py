@@ -1,0 +1,48 @@
+"""Many executions with tasks and jobs, written as their use cases would write them, and quickly."""
+
+from collections.abc import Iterator, Sequence
+
+from executions.creation import NewExecution, NewTask, create_many
+from executions.models import Action, Execution, Task
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.bulk import work
+from tasks.models import Job
+
+
+def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1) -> list[Execution]:
+    """Executions of jobs that have their messages."""
+    executions = create_many(
+        NewExecution(vendor, tasks=[NewTask(f"{vendor}-{number}-{task}") for task in range(tasks)])
+        for number in range(count)
+    )
+    rows = Task.objects.filter(execution__in=executions)
+    Job.objects.bulk_create(
+        Job(task_id=pk, name="a.job", max_attempts=3, published_at=at)
+        for pk, at in rows.values_list("pk", "creation_time")
+    )
+    return executions
+
+
+def reported(executions: Sequence[Execution], status: str) -> None:
+    """All their tasks ended so, and they were refreshed."""
+    ids = [one.pk for one in executions]
+    tasks = Task.objects.filter(execution_id__in=ids)
+    report(Report(pk, status, revision + 1) for pk, revision in tasks.values_list("pk", "status_revision"))
+    refresh(ids)
+
+
+def slices(action: Action, seconds: float = 60) -> Iterator[Action]:
+    """Work on it in slices, until it has ended."""
+    while not action.has_ended:
+        found = work(action.pk, seconds=seconds)
+        assert found is not None, "another process works on it"
+        action = found
+        yield action
+
+
+def statuses() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for status in Execution.objects.values_list("status", flat=True):
+        found[status] = found.get(status, 0) + 1
+    return found

@@ -1,0 +1,136 @@
+"""Each verb on many executions: what it changes, what it leaves, and that it does so by the use case for one."""
+
+import json
+
+import pytest
+from django.db import connection
+
+from executions.creation import NewExecution, create
+from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.models.action import Verb
+from executions.reports import Report, report
+from harbor_refresh.invariants import violations
+from tasks.bulk import work
+from tasks.celery_queues import JOBS
+from tasks.jobs.records.record import JobRecord
+from tasks.jobs.records.records import job_records
+from tasks.models import Job
+from tasks.queue import execution_queue
+from tests.integration.actions.sample_bulk import reported, slices, statuses, with_jobs
+from tests.integration.redis_state import Redis
+from tests.integration.sample_actions import asked, result
+from tests.integration.sample_executions import fails_with, made, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def job_runs(job: str, task_id: int) -> None:
+    now = job_records().memory().now
+    assert job_records().add([JobRecord(job, 0, "Running", 1, now, "node", task_id, None, True, "", now)]) == [
+        True
+    ]
+
+
+def test_thousands_of_executions_are_stopped_with_their_tasks_and_jobs() -> None:
+    executions, others = with_jobs(3_000), with_jobs(3, "GC")
+    ended = with_jobs(100, "SCAN_ALL")
+    reported(ended, "Success")
+    running = Task.objects.get(job_id="SCAN-1500-0")
+    job_runs("SCAN-1500-0", running.pk)
+    job_runs("GC-1-0", Task.objects.get(job_id="GC-1-0").pk)
+    action = asked(Verb.STOP, vendor_type="SCAN", statuses=("Running",))
+    assert [one.state for one in slices(action)] == ["done"]
+    assert result(action) == {"state": "done", "changed": 3_000}
+    assert action.total == 3_000
+    assert statuses() == {"Stopped": 3_000, "Running": 3, "Success": 100}
+    assert not Task.objects.filter(vendor_type="SCAN").exclude(status="Stopped").exists()
+    assert StatusChange.objects.filter(execution__in=executions).count() == 3_000
+    assert {one: record.asked for one, record in job_records().of(["SCAN-1500-0", "GC-1-0"]).items()} == {
+        "SCAN-1500-0": True,
+        "GC-1-0": False,
+    }
+    assert [one for one in violations(broker=lambda: 0, at_most=5) if one.name != "K2"] == []
+    assert len(others) == 3
+
+
+def test_a_stop_leaves_what_has_ended_and_stops_what_has_no_tasks() -> None:
+    ended, empty, quarantined = made()[0], create(NewExecution("TEST")), made()[0]
+    reported([ended], "Error")
+    Quarantine.objects.create(execution=quarantined, reason="x", attempts=5)
+    action = asked(Verb.STOP)
+    work()
+    assert result(action) == {"state": "done", "changed": 2, "skipped": 1}
+    assert [status_of(one) for one in (ended, empty, quarantined)] == ["Error", "Stopped", "Stopped"]
+    assert not Quarantine.objects.exists()
+
+
+def test_a_retry_runs_failed_jobs_once_more_and_leaves_the_rest(redis: Redis) -> None:
+    failed, ended, going = with_jobs(7), with_jobs(5, "DONE"), with_jobs(2, "GOING")
+    reported(failed, "Error")
+    reported(ended, "Success")
+    without_jobs = made(vendor="RUNNER")[0]
+    reported([without_jobs], "Error")
+    action = asked(Verb.RETRY)
+    work()
+    assert result(action) == {"state": "done", "changed": 7, "skipped": 8}
+    assert statuses() == {"Running": 9, "Success": 5, "Error": 1}
+    assert {status_of(one) for one in (*failed, *going)} == {"Running"}
+    messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
+    assert sorted(messages) == [f"SCAN-{number}-0" for number in range(7)]
+
+
+def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
+    drifted, right = [made()[0] for _ in range(5)], [made()[0] for _ in range(4)]
+    tasks = Task.objects.filter(execution__in=drifted)
+    report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
+    action = asked(Verb.REFRESH)
+    work()
+    assert result(action) == {"state": "done", "changed": 5, "skipped": 4}
+    assert statuses() == {"Success": 5, "Running": len(right)}
+
+
+def test_a_refresh_that_fails_names_the_execution_and_marks_it(caplog: pytest.LogCaptureFixture) -> None:
+    bad, good = made()[0], made()[0]
+    tasks = Task.objects.filter(execution__in=[bad, good])
+    report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
+    execution_queue().claim("n", 10)
+    fails_with("23514", bad)
+    action = asked(Verb.REFRESH)
+    work()
+    assert result(action) == {"state": "done", "changed": 1, "failed": 1}
+    assert action.error == f"execution {bad.pk}: no more"
+    assert f"Action {action.pk} could not refresh execution {bad.pk}: no more" in caplog.messages
+    assert execution_queue().stats().backlog == 1
+
+
+def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
+    ended, going = with_jobs(4, tasks=2), with_jobs(3, "GOING", tasks=2)
+    reported(ended, "Success")
+    half, empty = going[0], create(NewExecution("EMPTY"))
+    report([Report(half.tasks.order_by("pk")[0].pk, "Error")])
+    action = asked(Verb.DELETE)
+    work()
+    assert result(action) == {"state": "done", "changed": 4, "skipped": 4}
+    left = {one.pk for one in (*going, empty)}
+    assert set(Execution.objects.values_list("pk", flat=True)) == left
+    assert set(Task.objects.values_list("execution_id", flat=True)) == {one.pk for one in going}
+    assert Job.objects.count() == 6
+    assert not StatusChange.objects.filter(execution__in=ended).exists()
+
+
+def test_one_execution_that_the_database_refuses_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
+    executions = with_jobs(8)
+    bad = executions[4]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'not this one'; END $$;"
+            "CREATE TRIGGER refuse BEFORE UPDATE ON task FOR EACH ROW "
+            f"WHEN (new.execution_id = {bad.pk}) EXECUTE FUNCTION refuse()"
+        )
+    action = asked(Verb.STOP)
+    work()
+    assert result(action) == {"state": "done", "changed": 7, "failed": 1}
+    assert action.error == f"execution {bad.pk}: not this one"
+    assert status_of(bad) == "Running"
+    assert f"Action {action.pk} could not stop execution {bad.pk}: not this one" in caplog.messages

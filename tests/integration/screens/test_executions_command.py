@@ -1,0 +1,339 @@
+"""`manage.py executions`: lists and shows, and acts on all that its options choose."""
+
+import io
+import json
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from executions.bulk import stop_action
+from executions.creation import NewExecution, NewTask, create
+from executions.management.output import Failed, Misused
+from executions.models import Action, Execution
+from executions.models.action import Origin, Verb
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks import bulk_slice
+from tasks.bulk_verbs import VERBS
+from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
+from tests.integration.command_output import data, failing, manage, said
+from tests.integration.sample_actions import asked, result
+from tests.integration.sample_executions import made
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+AT = "2026-01-31 12:00:00"
+
+
+def began(execution: Execution, at: datetime = BEGAN) -> Execution:
+    Execution.objects.filter(pk=execution.pk).update(start_time=at, update_time=at)
+    execution.refresh_from_db()
+    return execution
+
+
+class Terminal(io.StringIO):
+    """A person who answers this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    return lambda answer: monkeypatch.setattr("sys.stdin", Terminal(answer))
+
+
+@pytest.fixture
+def in_pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Pages of two executions, before each of which this is called."""
+
+    def use(before: Callable[[], Any] = lambda: None) -> None:
+        def act(ids: Sequence[int]) -> Any:
+            before()
+            return VERBS[Verb.STOP].act(ids)
+
+        monkeypatch.setattr(bulk_slice, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=act, page=2)})
+
+    return use
+
+
+def misused(*words: object) -> str:
+    with pytest.raises(CommandError) as failure:
+        call_command("executions", *map(str, words))
+    assert isinstance(failure.value, Misused) or "Error: " in str(failure.value)
+    return str(failure.value)
+
+
+# list and show
+
+
+def test_list_shows_what_the_options_choose_the_newest_first() -> None:
+    first = began(create(NewExecution("GC", 7, "SCHEDULE")))
+    second = began(create(NewExecution("SCAN_ALL", tasks=[NewTask()])))
+    reported([second], "Success")
+    end = datetime(2026, 1, 31, 13, tzinfo=UTC)
+    Execution.objects.filter(pk=second.pk).update(end_time=end)
+    assert said("executions", "list") == (
+        "execution  status   vendor    vendor id  trigger   started              ended\n"
+        f"{second.pk}          Success  SCAN_ALL          0  MANUAL    2026-01-31 12:00:00  2026-01-31 13:00:00\n"
+        f"{first.pk}          Running  GC                7  SCHEDULE  2026-01-31 12:00:00"
+    )
+    assert "The newest 1 execution; there are more." in said("executions", "list", "--limit", 1)
+    assert said("executions", "list", "--vendor", "NONE") == "No execution is chosen."
+
+
+def test_list_as_json_has_the_fields_of_the_api() -> None:
+    execution = began(create(NewExecution("GC", 7, "SCHEDULE", {"a": {"b": "c"}})))
+    assert data("executions", "list", "--attribute", "a.b=c") == {
+        "executions": [
+            {
+                "id": execution.pk,
+                "vendor_type": "GC",
+                "vendor_id": 7,
+                "status": "Running",
+                "status_message": "",
+                "trigger": "SCHEDULE",
+                "extra_attrs": {"a": {"b": "c"}},
+                "start_time": "2026-01-31T12:00:00+00:00",
+                "update_time": "2026-01-31T12:00:00+00:00",
+                "end_time": None,
+                "revision": 0,
+            }
+        ],
+        "has_more": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        (["--vendor", "GC"], [1]),
+        (["--vendor-id", "3"], [0]),
+        (["--status", "Success"], [0]),
+        (["--status", "Success", "--status", "Running"], [0, 1, 2]),
+        (["--trigger", "EVENT"], [2]),
+        (["--older-than", "7d"], [0]),
+        (["--newer-than", "2w", "--older-than", "90m"], [0, 1]),
+        (["--attribute", "a=1"], [1]),
+        (["--attribute", "a=1", "--attribute", "b=x"], []),
+    ],
+)
+def test_the_options_choose_by_vendor_status_trigger_age_and_attribute(
+    options: list[str], chosen: list[int]
+) -> None:
+    now = datetime.now(UTC)
+    executions = [
+        began(create(NewExecution("SCAN_ALL", 3, tasks=[NewTask()])), now - timedelta(days=8)),
+        began(create(NewExecution("GC", extra_attrs={"a": 1})), now - timedelta(hours=2)),
+        began(create(NewExecution("SCAN_ALL", trigger="EVENT")), now),
+    ]
+    reported(executions[:1], "Success")
+    found = [one["id"] for one in data("executions", "list", *options)["executions"]]
+    assert sorted(found) == [executions[index].pk for index in chosen]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list", "--older-than", "7"),
+        ("list", "--older-than", "1y"),
+        ("list", "--older-than", "999999w"),
+        ("list", "--attribute", "a"),
+        ("list", "--status", "Succeed"),
+        ("list", "--limit", "0"),
+        ("list", "--vendor", "x" * 65),
+        ("stop",),
+        ("resume", "x"),
+        (),
+    ],
+)
+def test_misuse_is_told(words: tuple[str, ...]) -> None:
+    assert misused(*words)
+
+
+def test_show_names_the_tasks_by_status_and_the_share_that_has_ended() -> None:
+    execution, tasks = made(4, "GC")
+    report([Report(tasks[0], "Success"), Report(tasks[1], "Running")])
+    refresh([execution.pk])
+    quarantine([execution.pk], 5, {execution.pk: "no more"})
+    began(execution)
+    assert said("executions", "show", execution.pk) == (
+        "\n"
+        f"execution   {execution.pk}\n"
+        "vendor      GC 0\n"
+        "status      Running\n"
+        "trigger     MANUAL\n"
+        "attributes  {}\n"
+        "started     2026-01-31 12:00:00\n"
+        "tasks       4: 2 Pending, 1 Running, 1 Success\n"
+        "progress    25%\n"
+        "quarantine  no more"
+    )
+    shown = data("executions", "show", execution.pk)
+    assert {name: shown[name] for name in ("id", "counts", "tasks", "progress", "quarantine")} == {
+        "id": execution.pk,
+        "counts": {"Pending": 2, "Running": 1, "Success": 1},
+        "tasks": 4,
+        "progress": 0.25,
+        "quarantine": "no more",
+    }
+
+
+def test_show_names_an_unknown_execution() -> None:
+    assert failing("executions", "show", 7) == ("", "there is no execution 7.")
+
+
+# stop, retry, delete
+
+
+def test_stop_as_a_program_stops_what_is_chosen_and_exits_0() -> None:
+    with_jobs(5), with_jobs(2, "GC")
+    done = manage("executions", "stop", "--vendor", "SCAN", "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert {name: answer[name] for name in ("verb", "state", "total", "changed", "requested_from")} == {
+        "verb": "stop",
+        "state": "done",
+        "total": 5,
+        "changed": 5,
+        "requested_from": "terminal",
+    }
+    assert statuses() == {"Stopped": 5, "Running": 2}
+
+
+def test_without_a_terminal_to_ask_on_nothing_is_changed_and_the_exit_code_is_2() -> None:
+    with_jobs(1)
+    refused = manage("executions", "stop", "--all")
+    assert refused.returncode == 2
+    assert "there is no terminal to ask on; use --yes, or --dry-run to count" in refused.stderr
+    assert not Action.objects.exists()
+
+
+def test_a_dry_run_counts_and_changes_nothing() -> None:
+    with_jobs(5)
+    assert said("executions", "stop", "--vendor", "SCAN", "--dry-run") == (
+        "Dry run: 5 executions to stop; nothing was changed."
+    )
+    assert data("executions", "delete", "--status", "Running", "--dry-run") == {
+        "verb": "delete",
+        "filter": {"statuses": ["Running"]},
+        "count": 5,
+        "is_complete": True,
+    }
+    assert not Action.objects.exists()
+
+
+def test_a_person_is_asked_with_the_count_and_may_refuse(
+    person: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_jobs(1_234)
+    person("\n")
+    assert failing("executions", "stop", "--all") == ("", "nothing was changed")
+    assert capsys.readouterr().err == "Stop 1,234 executions? [y/N] "
+    assert not Action.objects.exists()
+    person("y\n")
+    assert said("executions", "stop", "--all") == (
+        f"Action {Action.objects.get().pk}: 1,234 executions stopped, 0 left as they are, 0 failed."
+    )
+
+
+def test_an_execution_that_is_created_while_a_person_thinks_is_not_touched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_jobs(2)
+
+    class Thinking(Terminal):
+        def readline(self, *_: Any) -> str:
+            with_jobs(3, "LATER")
+            return "yes\n"
+
+    monkeypatch.setattr("sys.stdin", Thinking())
+    assert data("executions", "stop", "--all")["changed"] == 2
+    assert statuses() == {"Stopped": 2, "Running": 3}
+
+
+def test_retry_and_delete_act_through_the_same_use_cases() -> None:
+    failed, ended = with_jobs(3), with_jobs(2, "GC")
+    reported(failed, "Error")
+    reported(ended, "Success")
+    assert data("executions", "retry", "--status", "Error", "--yes")["changed"] == 3
+    assert statuses() == {"Running": 3, "Success": 2}
+    deleted = data("executions", "delete", "--all", "--yes")
+    assert (deleted["changed"], deleted["skipped"]) == (2, 3)
+    assert statuses() == {"Running": 3}
+
+
+def test_nothing_chosen_is_no_failure() -> None:
+    assert said("executions", "stop", "--vendor", "NONE") == "No execution is chosen; nothing was changed."
+
+
+def test_executions_that_failed_make_the_command_fail() -> None:
+    from tests.integration.sample_executions import fails_with
+
+    good, bad = made()[0], create(NewExecution("TEST"))
+    fails_with("23514", bad)
+    out, failure = failing("executions", "stop", "--all", "--yes")
+    pk = Action.objects.get().pk
+    assert out == f"Action {pk}: 1 execution stopped, 0 left as they are, 1 failed.\n"
+    assert failure == f"1 execution failed, the first of them: execution {bad.pk}: no more"
+    assert Execution.objects.get(pk=good.pk).status == "Stopped"
+
+
+# interrupted, and resumed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_with_the_page_and_resume_goes_on(
+    number: signal.Signals, in_pages: Callable[..., None]
+) -> None:
+    with_jobs(5)
+    before = signal.getsignal(number)
+    in_pages(lambda: signal.raise_signal(number))
+    out, failure = failing("executions", "stop", "--all", "--yes")
+    action = Action.objects.get()
+    assert out == f"Action {action.pk}: 2 executions stopped, 0 left as they are, 0 failed.\n"
+    assert failure == f"it was stopped before its end. To go on: manage.py executions resume {action.pk}"
+    assert (statuses(), signal.getsignal(number)) == ({"Stopped": 2, "Running": 3}, before)
+    in_pages()
+    assert said("executions", "resume", action.pk) == (
+        f"Action {action.pk}: 5 executions stopped, 0 left as they are, 0 failed."
+    )
+    assert statuses() == {"Stopped": 5}
+    assert failing("executions", "resume", action.pk)[1] == f"action {action.pk} cannot be resumed: it is done."
+
+
+def test_an_action_of_the_terminal_is_stopped_from_elsewhere(in_pages: Callable[..., None]) -> None:
+    with_jobs(5)
+    in_pages(lambda: stop_action(Action.objects.get().pk))
+    with pytest.raises(Failed, match="it was stopped before its end"):
+        call_command("executions", "stop", "--all", "--yes", stdout=io.StringIO())
+    assert statuses() == {"Stopped": 2, "Running": 3}
+
+
+# actions
+
+
+def test_actions_lists_how_far_each_is_and_stops_one() -> None:
+    assert said("executions", "actions") == "There are no actions."
+    with_jobs(3)
+    done, waits = asked(Verb.STOP), asked(Verb.DELETE, Origin.ADMIN, vendor_type="SCAN")
+    Action.objects.update(created_at=BEGAN)
+    Action.objects.filter(pk=done.pk).update(
+        state="done", total=1_000, done=3, changed=2, failed=1, begun_at=BEGAN, ended_at=BEGAN, error="no more"
+    )
+    assert said("executions", "actions") == (
+        "action  verb    state   total  done  changed  skipped  failed  asked for                         error\n"
+        f"{waits.pk}       delete  queued  ?         0        0        0       0  {AT} admin a test\n"
+        f"{done.pk}       stop    done    1,000     3        2        0       1  {AT} api a test    no more"
+    )
+    assert [one["action"] for one in data("executions", "actions", done.pk)["actions"]] == [done.pk]
+    assert data("executions", "actions", "--stop", waits.pk)["actions"][0]["state"] == "stopped"
+    assert result(waits) == {"state": "stopped"}
+    assert failing("executions", "actions", "--stop", done.pk)[1] == f"action {done.pk} has ended: it is done."
