@@ -1,10 +1,22 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
 from executions.models.api_token import ApiToken
+from executions.models.deleted_task import DeletedTask
 from executions.models.execution import Execution
 from executions.models.idempotency_key import IdempotencyKey
 from executions.models.quarantine import Quarantine, Release
+from executions.models.received_message import ReceivedMessage
 from executions.models.status_change import StatusChange
 from executions.models.task import Task
 
-__all__ = ["ApiToken", "Execution", "IdempotencyKey", "Quarantine", "Release", "StatusChange", "Task"]
+__all__ = [
+    "ApiToken",
+    "DeletedTask",
+    "Execution",
+    "IdempotencyKey",
+    "Quarantine",
+    "ReceivedMessage",
+    "Release",
+    "StatusChange",
+    "Task",
+]
