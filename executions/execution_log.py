@@ -60,6 +60,10 @@ def on_rate_unknown(error: str, **_: Any) -> None:
     log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
 
 
+def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
+    log.warning("Dropped a check-in of task %d: no function is registered for %s", task_id, vendor_type)
+
+
 def connect() -> None:
     connect_each(globals().items(), vars(signals), __name__)
 

@@ -8,6 +8,7 @@
 | `quarantined`       | executions failed too often and were quarantined     | `execution_ids`, `reason`          |
 | `paroled`           | executions left quarantine for another try           | `execution_ids`                    |
 | `rate_unknown`      | the cache was away, so a request was not counted     | `error`                            |
+| `check_in_dropped`  | a check-in came for a vendor type without a function | `vendor_type`, `task_id`           |
 """
 
 from django.dispatch import Signal
@@ -18,3 +19,4 @@ refused = Signal()
 quarantined = Signal()
 paroled = Signal()
 rate_unknown = Signal()
+check_in_dropped = Signal()
