@@ -12,7 +12,7 @@ from redis import Redis
 
 from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.experiments import backlog, freshness, hot, jobs, progress, reports
+from benchmarks.experiments import backlog, freshness, hooks, hot, jobs, progress, reports
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
@@ -224,3 +224,12 @@ def test_the_error_of_a_reporter_that_cannot_begin_has_the_end_of_its_log(bench_
     told = pytest.raises(BenchError, match=r"(?s)A reporter ended with 1.*DATABASE_URL")
     with told, reporting([Assignment([1], budget=1)], bench_servers):
         pass
+
+
+def test_hooks_are_measured_beside_a_bare_view(run: Run) -> None:
+    bare, hook = run(hooks, executions=5, passes=1)
+    assert [row["view"] for row in (bare, hook)] == ["bare UPDATE", "status hook"]
+    for row in (bare, hook):
+        assert (row["requests"], row["errors"], row["processes"]) == (15, 0, 2)
+    assert (bare["share"], bare["marked"], hook["marked"]) == (1.0, 0, 5)
+    assert set(Task.objects.values_list("status", "run_count")) == {("Running", 2)}
