@@ -59,6 +59,23 @@ class Intake:
         "after how long a delivery that was never accepted becomes a dead letter",
         at_least=1,
     )
+    harbor_secret: str = declared(
+        "REFRESH_HARBOR_SECRET",
+        "secret",
+        "",
+        "the secret with which Harbor's job service reports to the [hook](hook.md), as "
+        "`Authorization: Harbor-Secret …`; unset: no secret is right. In production at least 16 characters, and "
+        "none that everyone knows",
+        takes="a secret",
+    )
+    signing_secrets: str = declared(
+        "REFRESH_SIGNING_SECRETS",
+        "signing_secrets",
+        "",
+        "the secrets with which reports may be [signed](hook.md#signed-reports); unset: signatures count for "
+        "nothing",
+        takes="one secret, or two with a comma between them, each `whsec_` and base64 of 24 to 64 bytes",
+    )
 
 
 DECLARED = declarations(Intake)

@@ -18,8 +18,11 @@ MAX_JOB_ID = Task._meta.get_field("job_id").max_length or 0
 
 @dataclass(frozen=True)
 class NewTask:
+    """`revision` is that of its first run, which waits."""
+
     job_id: str = ""
     extra_attrs: dict[str, Any] = field(default_factory=dict)
+    revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ def _create_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[Ta
                 vendor_type=execution.vendor_type,
                 job_id=task.job_id,
                 extra_attrs=task.extra_attrs,
+                status_revision=task.revision,
             )
             for execution, task in of_executions
         ),

@@ -9,11 +9,13 @@ from executions.errors import NoSuchExecution, NotFinal
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.news import tell_deleted_after_commit
 from executions.status import CODES, FINAL_CODE
+from executions.tombstones import delete_tasks
 
 
 def delete(execution_ids: Iterable[int]) -> int:
     """Delete executions, table by table; return how many existed. A constraint of the table of jobs deletes the
     jobs of their tasks, so none of these jobs begins any more. After the commit, running jobs are asked to stop.
+    Each task leaves a tombstone, so that senders of late reports are told to stop trying.
 
     Rows are locked in the usual order: executions before tasks, each in id order.
 
@@ -70,6 +72,7 @@ def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
     if not ids:
         return
     tell_deleted_after_commit(ids, job_ids)
-    for model in (Task, StatusChange, Quarantine):
+    delete_tasks(list(ids))
+    for model in (StatusChange, Quarantine):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")

@@ -33,6 +33,28 @@ class NoSuchSubscription(Refused):
         super().__init__(f"there is no webhook {subscription_id}")
 
 
+class NoTaskYet(Refused):
+    """There is no task of this job; it may still be created."""
+
+    def __init__(self, job_id: str, task_id: int = 0) -> None:
+        super().__init__(f"there is no task {_named(job_id, task_id)}")
+
+
+class TaskDeleted(Refused):
+    """The task was deleted, so no report about it can be used."""
+
+    def __init__(self, job_id: str, task_id: int = 0) -> None:
+        super().__init__(f"the task {_named(job_id, task_id)} was deleted")
+
+
+class BadSignature(Refused):
+    """The signature of the request is wrong."""
+
+
+class Replayed(Refused):
+    """A message with this id was received before."""
+
+
 class HasTasks(Refused):
     """The execution has tasks, so its status follows from them and cannot be set by hand."""
 
@@ -94,3 +116,7 @@ class Overtaken(RefreshError):
 
 class DatabaseAway(RefreshError):
     """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""
+
+
+def _named(job_id: str, task_id: int) -> str:
+    return f"of job {job_id}" if job_id else str(task_id)

@@ -91,6 +91,10 @@ def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
         log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
 
 
+def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
+    log.warning("Dropped a check-in of task %d: no function is registered for %s", task_id, vendor_type)
+
+
 def connect() -> None:
     connect_each(globals().items(), vars(signals), __name__)
 

@@ -108,13 +108,18 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
         changed.append((execution_id, vendor_type))
         if has_stop:
             stopped.append(execution_id)
-    transaction.on_commit(lambda: _after_commit(outcome.execution_ids, changed, stopped))
+    after_commit(changed, stopped)
 
 
-def _after_commit(ids: Sequence[int], changed: Sequence[Member], stopped: Sequence[int]) -> None:
-    crash_points.reach("reported", ids)
-    tell_changed(changed)
-    refresh_at_once(stopped)
+def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:
+    """After the commit, tell which executions changed, and refresh those with a stopped task at once."""
+
+    def tell() -> None:
+        crash_points.reach("reported", [execution_id for execution_id, _ in changed])
+        tell_changed(changed)
+        refresh_at_once(stopped)
+
+    transaction.on_commit(tell)
 
 
 def _why_unusable(one: Report) -> str | None:

@@ -12,6 +12,7 @@
 | `deliverer_failed`  | the deliverer met an error, and begins again         | `error`                            |
 | `handler_failed`    | a handler raised; it is called again later           | `handler`, `change`, `error`       |
 | `handlers_missing`  | handlers have no code here any more, and rest        | `handlers`                         |
+| `check_in_dropped`  | a check-in came for a vendor type without a function | `vendor_type`, `task_id`           |
 """
 
 from django.dispatch import Signal
@@ -26,3 +27,4 @@ deliveries_died = Signal()
 deliverer_failed = Signal()
 handler_failed = Signal()
 handlers_missing = Signal()
+check_in_dropped = Signal()

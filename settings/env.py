@@ -5,6 +5,7 @@ names the variable, what it got and what it takes, because a service that starts
 a service that does not start.
 """
 
+import base64
 import os
 import re
 from collections.abc import Callable
@@ -20,6 +21,21 @@ T = TypeVar("T")
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
+
+#: Values of examples, which are long enough to pass for secrets.
+KNOWN_SECRETS = {
+    "changemechangeme",
+    "change-me-please",
+    "not-a-secure-key",
+    "not-a-secure-string",
+    "passwordpassword",
+    "secretsecretsecret",
+    "for development only: protects nothing",
+    "for tests only: protects nothing",
+}
+MIN_SECRET = 16
+MIN_DIFFERENT = 5
+MAX_SIGNING_SECRETS = 2
 
 
 class BadSetting(SystemExit):
@@ -130,6 +146,34 @@ def secret(name: str, default: str | None = None) -> str:
     return default
 
 
+def signing_secrets(name: str, default: str) -> str:
+    """Secrets of Standard Webhooks: one, or two while one replaces the other; never shown in a message."""
+    found = [one.strip() for one in secret(name, default).split(",") if one.strip()]
+    if len(found) > MAX_SIGNING_SECRETS or not all(_is_signing_secret(one) for one in found):
+        takes = "one secret or two with a comma between them, each whsec_ and base64 of 24 to 64 bytes"
+        raise BadSetting(f"{name}: got something else, takes {takes}. Correct it and start again.")
+    return ",".join(found)
+
+
+def _is_signing_secret(text: str) -> bool:
+    try:
+        content = base64.b64decode(text.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        return False
+    return text.startswith("whsec_") and 24 <= len(content) <= 64
+
+
+def refuse_known_secret(name: str) -> None:
+    """End the program if the secret is set and empty, is one that everyone knows, or is too short to be one."""
+    value = secret(name, "")
+    is_empty = not value and name in os.environ
+    is_known = value.casefold() in KNOWN_SECRETS or len(value) < MIN_SECRET or len(set(value)) < MIN_DIFFERENT
+    if is_empty or (value and is_known):
+        got = "an empty value" if is_empty else "a secret that can be guessed"
+        takes = f"a random secret of at least {MIN_SECRET} characters"
+        raise BadSetting(f"{name}: got {got}, takes {takes}. Set another, or remove {name}.")
+
+
 def http_url(name: str) -> str:
     """The base address of a path, with a slash at its end. Empty if it is not set."""
 
@@ -233,6 +277,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "one_of": one_of,
     "text": text,
     "secret": secret,
+    "signing_secrets": signing_secrets,
     "http_url": http_url,
     "networks": networks,
 }

@@ -8,6 +8,8 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
 for _name in ("DATABASE_URL", "REDIS_URL"):
     if not (env.secret(_name, "") or (_name == "REDIS_URL" and env.secret("_REDIS_URL_CORE", ""))):
         raise env.BadSetting(f"{_name}: got nothing, takes the URL of the server. Set {_name}.")
+for _name in ("SECRET_KEY", "REFRESH_HARBOR_SECRET"):
+    env.refuse_known_secret(_name)
 if not ALLOWED_HOSTS:
     raise env.BadSetting("ALLOWED_HOSTS: got nothing, takes host names with commas between them.")
 

@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "reports": "benchmarks.experiments.reports",
     "jobs": "benchmarks.experiments.jobs",
     "deliveries": "benchmarks.experiments.deliveries",
+    "hooks": "benchmarks.experiments.hooks",
 }
 
 

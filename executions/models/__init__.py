@@ -2,10 +2,12 @@
 
 from executions.models.action import Action
 from executions.models.api_token import ApiToken
+from executions.models.deleted_task import DeletedTask
 from executions.models.delivery import Delivery
 from executions.models.execution import Execution
 from executions.models.idempotency_key import IdempotencyKey
 from executions.models.quarantine import Quarantine, Release
+from executions.models.received_message import ReceivedMessage
 from executions.models.status_change import StatusChange
 from executions.models.subscription import Subscription
 from executions.models.task import Task
@@ -13,10 +15,12 @@ from executions.models.task import Task
 __all__ = [
     "Action",
     "ApiToken",
+    "DeletedTask",
     "Delivery",
     "Execution",
     "IdempotencyKey",
     "Quarantine",
+    "ReceivedMessage",
     "Release",
     "StatusChange",
     "Subscription",

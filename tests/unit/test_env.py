@@ -268,3 +268,53 @@ def test_a_bad_database_url_gives_one_line_without_its_password(url: str, monkey
     assert message.startswith(f"{NAME}: got ")
     assert "takes postgresql://user:password@host:port/name." in message
     assert "s3cret" not in message
+
+
+GOOD = "whsec_" + "A" * 32  # 24 bytes
+
+
+@pytest.mark.parametrize("value", ["", GOOD, f"{GOOD},{GOOD}", f" {GOOD} , {GOOD} ,"])
+def test_signing_secrets_are_one_or_two(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, value)
+    assert env.signing_secrets(NAME, "") == ",".join(one.strip() for one in value.split(",") if one.strip())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [",".join([GOOD] * 3), "whsec_" + "A" * 28, "A" * 32, "whsec_" + "A" * 31, "whsec_é", "whsec_" + "A" * 88],
+)
+def test_signing_secrets_that_cannot_be_used_are_refused_and_not_shown(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, value)
+    message = refused(lambda: env.signing_secrets(NAME, ""))
+    assert message.startswith(f"{NAME}: got something else, takes one secret or two")
+    assert "AAAA" not in message
+
+
+@pytest.mark.parametrize("value", ["changeme", "letmein", "Not-A-Secure-String", "x" * 40, "fifteen-letters"])
+def test_a_secret_that_can_be_guessed_is_refused_and_not_shown(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, value)
+    message = refused(lambda: env.refuse_known_secret(NAME))
+    assert message.startswith(f"{NAME}: got a secret that can be guessed, takes a random secret of at least 16")
+    assert value not in message
+
+
+@pytest.mark.parametrize("value", ["", "   "])
+def test_a_secret_that_is_set_and_empty_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, value)
+    assert refused(lambda: env.refuse_known_secret(NAME)).startswith(f"{NAME}: got an empty value, takes a random")
+
+
+def test_a_random_secret_and_one_that_is_not_set_are_not_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    env.refuse_known_secret(NAME)
+    monkeypatch.setenv(NAME, "9f1c2e7a4b6d8035")
+    env.refuse_known_secret(NAME)
+    (tmp_path / "secret").write_text("9f1c2e7a4b6d8035\n")
+    monkeypatch.setenv(NAME, "")
+    monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
+    env.refuse_known_secret(NAME)

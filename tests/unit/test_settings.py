@@ -207,6 +207,15 @@ def test_production_accepts_harbors_own_redis_variable_and_secrets_in_files(
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("name", ["SECRET_KEY", "REFRESH_HARBOR_SECRET"])
+def test_production_does_not_start_with_a_secret_that_everyone_knows(name: str) -> None:
+    ran = run(CHECK, **(PRODUCTION | {name: "not-a-secure-string"}))
+    assert ran.returncode == 1
+    assert len(ran.stderr.splitlines()) == 1
+    assert ran.stderr.startswith(f"{name}: got a secret that can be guessed, takes ")
+    assert "not-a-secure-string" not in ran.stderr
+
+
 def test_debug_pages_are_for_developers_only() -> None:
     assert setting("settings.DEBUG", **PRODUCTION) == "False"
     assert setting("settings.DEBUG", DJANGO_SETTINGS_MODULE="settings.dev") == "True"

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from executions.reports import Refusal
 from executions.reports import report as report_tasks
-from executions.status import Status
+from executions.status import Status, is_final
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.database import run
@@ -39,7 +39,7 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
        ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, and writes results
        into the jobs that follow. With a hook, a transaction leaves out late reports and writes results before the
        reports are posted. The rest of a broken chain is stopped afterwards, if the target has applied the report
-       by then.
+       by then. The end of a job that the target rejects for good is applied here.
     2. Acknowledge what was delivered. Redis now deletes the record of a job that has ended.
 
     If the database refuses, halve and try each half, until the refused report is alone.
@@ -62,7 +62,13 @@ def _deliver_here(reports: Sequence[JobReport]) -> Delivered:
 
 
 def _deliver_over_the_hook(reports: Sequence[JobReport]) -> Delivered:
-    """Reports that the hook rejects for good are acknowledged, because another attempt would be rejected, too."""
+    """Post the reports. Acknowledge those that the hook rejects for good, because another attempt would be
+    rejected, too.
+
+    If such a report says that its job has ended, it is applied here, like a report without a hook, because no
+    other program will apply it. If its task stayed Running, its execution and its chain would stay open, and its
+    job would run again. A task that is gone needs no report.
+    """
     from tasks.jobs.delivery.hook import hook  # loaded only if there is a hook, because of its dependencies
 
     late: list[JobReport] = []
@@ -71,7 +77,9 @@ def _deliver_over_the_hook(reports: Sequence[JobReport]) -> Delivered:
     refusals = [Refusal(position, one.task_report, why) for position, (one, why) in enumerate(posted.unwanted)]
     if refusals:
         signals.refused.send(sender=deliver, refusals=refusals)
-    answered = [*posted.accepted, *(report for report, _ in posted.unwanted)]
+    ends = [report for report, _ in posted.unwanted if is_final(report.status)]
+    refused += in_halves(partial(_write, late=late, applies_here=True), ends)
+    answered = _without([*late, *refused], [*posted.accepted, *(report for report, _ in posted.unwanted)])
     in_halves(_stop_behind, answered)
     done = [*answered, *late]
     _acknowledge(done, late)

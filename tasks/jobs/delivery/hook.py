@@ -17,8 +17,14 @@ from tasks.jobs.lifecycle.job_report import JobReport
 
 #: One call takes at most this long, for any number of reports.
 SECONDS = 10.0
-#: Refusals that may pass, because they concern the target or our settings. Any other 4xx is a refusal for good.
+#: Refusals that may pass, because they concern the target or our settings. Any other 4xx is a refusal for good;
+#: 404 is one after PATIENCE, because the target may not have committed the row of the task yet.
 MAY_PASS = frozenset({401, 403, 408, 425, 429})
+NOT_FOUND = 404
+#: Seconds for which a report is tried again although the target knows no such task.
+PATIENCE = 300.0
+#: The most reports of which this process remembers since when the target knows no such task.
+MOST_REMEMBERED = 10_000
 #: The most characters of a redirect's location in an error.
 MAX_LOCATION = 300
 
@@ -38,12 +44,14 @@ class Hook:
         self._url = url
         headers = {"Authorization": authorization} if authorization else {}
         self._client = httpx.Client(timeout=timeout, headers=headers, follow_redirects=False)
+        self._unknown_since: dict[tuple[str, int, str], float] = {}
 
     def post(self, reports: Sequence[JobReport]) -> Posted:
         """Send one request for each report, in the order given.
 
         1. An answer of 2xx: the report is accepted.
-        2. A refusal for good, for example because its task is gone: the report is unwanted.
+        2. A refusal for good, for example because its task is gone: the report is unwanted. So is a report that
+           has been answered by 404 for PATIENCE seconds.
         3. A refusal that may pass: the report is left, and the next one is tried, because only this one may be
            concerned. A redirect is such a refusal: it means that our setting is wrong, and is not followed.
         4. No answer: the target is away, so this report and all following ones are left.
@@ -65,6 +73,9 @@ class Hook:
                 return posted
             if answer.is_success:
                 posted.accepted.append(report)
+            elif answer.status_code == NOT_FOUND and not self._is_unknown_for_long(report):
+                refused.append(report)
+                posted.why_left = _why_left(answer)
             elif answer.is_client_error and answer.status_code not in MAY_PASS:
                 posted.unwanted.append((report, f"the hook answered {answer.status_code}"))
             else:
@@ -72,6 +83,21 @@ class Hook:
                 posted.why_left = _why_left(answer)
         posted.left = refused
         return posted
+
+    def _is_unknown_for_long(self, report: JobReport) -> bool:
+        """Note when the target first answered that it knows no such task; return whether that is PATIENCE ago.
+
+        Each process notes it for itself. The processes of all workers repeat a report in turns, and the first that
+        has waited long enough gives it up for all. What if the process ends: another one begins to wait.
+        """
+        key, now = (report.job, report.revision, report.status), time.monotonic()
+        since = self._unknown_since.setdefault(key, now)
+        if now - since >= PATIENCE:
+            del self._unknown_since[key]
+            return True
+        if len(self._unknown_since) > MOST_REMEMBERED:
+            del self._unknown_since[next(iter(self._unknown_since))]
+        return False
 
     def close(self) -> None:
         self._client.close()

@@ -16,6 +16,7 @@ from executions.models import Execution
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
+from tasks.jobs.revisions import first_revision
 from tasks.models.job import Job
 from tasks.queue.sets import sized_pages
 
@@ -88,7 +89,7 @@ def _record(
     if chains and not fresh:
         raise AlreadyUnderWay
     jobs = list(chain.from_iterable(fresh))
-    tasks_of_jobs = [NewTask(job_id=job.job_id) for job in jobs]
+    tasks_of_jobs = [NewTask(job_id=job.job_id, revision=first_revision()) for job in jobs]
     execution = create(NewExecution(vendor_type, **attributes, tasks=tasks_of_jobs))
     tasks = iter(execution.tasks.order_by("pk"))
     rows: list[Job] = []

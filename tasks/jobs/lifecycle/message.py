@@ -35,7 +35,7 @@ class Message:
             args=job.arguments,
             kwargs=job.kwargs,
             options={
-                name: value for name, value in job.options.items() if name != COUNTDOWN or not task.status_revision
+                name: value for name, value in job.options.items() if name != COUNTDOWN or not task.run_count
             },
             revision=task.status_revision,
             runs=task.run_count,

@@ -1,5 +1,6 @@
 """Retries: run the failed jobs of an execution once more, each in a new revision."""
 
+import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -15,6 +16,7 @@ from executions.status import Status
 from tasks.database import run
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.unique_keys import lock_and_release, retry_on_conflict
+from tasks.jobs.revisions import next_revision
 from tasks.models.job import Job
 
 IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
@@ -46,7 +48,11 @@ def _retry_failed(execution_id: int) -> int:
     again = _locked_for_another_try(execution_id)
     if not again:
         return 0
-    report(Report(job.task_id, Status.PENDING, job.task.status_revision + 1, "tried again") for job in again)
+    now = time.time()
+    report(
+        Report(job.task_id, Status.PENDING, next_revision(job.task.status_revision, now), "tried again")
+        for job in again
+    )
     runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE

@@ -14,6 +14,7 @@ from tasks.conf import refresh_settings
 from tasks.jobs.records.record import MAX_MESSAGE, JobRecord
 from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tasks.jobs.records.scripts import RECORDS
+from tasks.jobs.revisions import are_unix_seconds
 from tasks.queue.connection import patient, redis_errors_translated, single
 from tasks.queue.sets import pages
 from tasks.queue.verbs import Verbs
@@ -48,6 +49,7 @@ class JobRecords(Verbs):
             ttl=self._ttl_us,
             revision=received.revision,
             runs=received.runs,
+            are_unix=int(are_unix_seconds()),
             once=True,
         )
         run = Run(received.job, received.task_id, node, int(revision), runs)
@@ -78,6 +80,7 @@ class JobRecords(Verbs):
     def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
         """End the run. Returns the new revision of the job, or None if the job belongs to another run by now."""
         end = {"status": status, "delay": round(delay * 1_000_000), "message": message}
+        end["are_unix"] = int(are_unix_seconds())
         now = self._run("job_settle", **run.named, **end, once=not is_final(status))
         return int(now) if now else None
 

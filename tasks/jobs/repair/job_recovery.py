@@ -20,6 +20,7 @@ from tasks.jobs.records.records import Memory, job_records
 from tasks.jobs.records.redis_memory import note, note_looked_up, remember
 from tasks.jobs.repair.reaper import MayWait, all_may_wait, reap
 from tasks.jobs.repair.tally import Tally, guarded
+from tasks.jobs.revisions import next_revision
 
 
 @dataclass
@@ -103,7 +104,7 @@ def _released(record: JobRecord, state: TaskState, now: int) -> JobRecord:
     and waits, too."""
     if state.revision > record.revision and not state.is_running:
         return record.released(now, state.revision, state.status)
-    return record.released(now, max(record.revision, state.revision) + 1)
+    return record.released(now, next_revision(max(record.revision, state.revision), now / 1_000_000))
 
 
 def _silent_for_long(record: JobRecord, now: int) -> bool:

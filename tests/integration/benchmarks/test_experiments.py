@@ -12,7 +12,7 @@ from redis import Redis
 
 from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.experiments import backlog, deliveries, freshness, hot, jobs, progress, reports
+from benchmarks.experiments import backlog, deliveries, freshness, hooks, hot, jobs, progress, reports
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
@@ -231,3 +231,12 @@ def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> No
     assert (nothing["subscriptions"], nothing["seconds_listing"]) == (0, None)
     assert (three["subscriptions"], three["delivered"], three["cut"]) == (3, 80, False)
     assert three["to_the_hanging"] == 5
+
+
+def test_hooks_are_measured_beside_a_bare_view(run: Run) -> None:
+    bare, hook = run(hooks, executions=5, passes=1)
+    assert [row["view"] for row in (bare, hook)] == ["bare UPDATE", "status hook"]
+    for row in (bare, hook):
+        assert (row["requests"], row["errors"], row["processes"]) == (15, 0, 2)
+    assert (bare["share"], bare["marked"], hook["marked"]) == (1.0, 0, 5)
+    assert set(Task.objects.values_list("status", "run_count")) == {("Running", 2)}

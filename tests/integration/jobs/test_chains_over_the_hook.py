@@ -104,8 +104,22 @@ def test_a_report_that_is_applied_before_it_is_answered_moves_the_chain_at_once(
         assert [chain.statuses()[job] for job in "bc"] == [("Stopped", BROKEN)] * 2
 
 
+@pytest.mark.parametrize("status", ["Success", "Error", "Stopped"])
+def test_an_end_that_the_target_refuses_for_good_moves_the_chain_at_once(
+    status: str, chain: Chain, core: Target
+) -> None:
+    core.answers[str(chain.first)] = 400
+    assert deliver_and_publish([chain.ended(status)]).count == 1
+    assert chain.statuses()["a"] == (status, "")
+    if status == "Success":
+        assert chain.published() == [("b", [7, "b"])]
+    else:
+        assert chain.published() == []
+        assert [chain.statuses()[job] for job in "bc"] == [("Stopped", BROKEN)] * 2
+
+
 @pytest.mark.parametrize("is_applied", ["before the answer", "after the answer"])
-@pytest.mark.parametrize("answer", [200, 202, 400, 404, 503, 302, "none"])
+@pytest.mark.parametrize("answer", [200, 202, 404, 503, 302, "none"])
 @pytest.mark.parametrize("status", ["Success", "Error", "Stopped"])
 def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PLR0917
     status: str,
@@ -221,7 +235,8 @@ def test_a_result_that_the_database_refuses_is_not_reported_and_the_others_are(c
     chain.published()
     core.meanwhile = applied
     bad = chain.ended(result="\x00")
-    good = JobReport("other a", Task.objects.get(job_id="other a").pk, 0, "Success", result=8)
+    other = Task.objects.get(job_id="other a")
+    good = JobReport("other a", other.pk, other.status_revision, "Success", result=8)
     delivered = deliver_and_publish([bad, good])
     assert (delivered.count, delivered.refused) == (1, [bad])
     assert core.asked() == [good.task_id]

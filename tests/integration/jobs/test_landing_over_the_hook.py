@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +14,18 @@ from tasks.jobs.delivery import hook as over_http
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tests.integration.jobs.hook_target import Request, Target
-from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, write
+from tests.integration.jobs.sample_jobs import (
+    Outbox,
+    known,
+    record,
+    recorded,
+    stands,
+    tasks_refuse,
+    tasks_refuse_no_more,
+    write,
+)
 from tests.integration.redis_state import Redis
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 
@@ -23,6 +34,8 @@ pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
 def reports(redis: Redis, outbox: Outbox) -> list[JobReport]:
     """The ends of five jobs, each with its record."""
     execution = recorded("a", "b", "c", "d", "e")
+    for job in "abcde":
+        stands(job, "Pending")
     tasks = execution.tasks.order_by("pk")
     write(redis, *(record(task.job_id, "Success", node="n", task_id=task.pk) for task in tasks))
     return [JobReport(task.job_id, task.pk, 0, "Success") for task in tasks]
@@ -131,15 +144,89 @@ def test_a_redirect_is_left_and_the_reason_says_where_to_and_what_to_change(
     assert core.asked() == ids(reports), "it was not followed"
 
 
-@pytest.mark.parametrize("status", [400, 404, 410, 422])
-def test_what_nobody_wants_is_told_and_acknowledged(
+def statuses() -> list[str]:
+    return list(Task.objects.order_by("pk").values_list("status", flat=True))
+
+
+@pytest.mark.parametrize("status", [400, 410, 422])
+def test_an_end_that_the_target_refuses_for_good_is_told_acknowledged_and_written_here(
     status: int, core: Target, redis: Redis, reports: list[JobReport], caplog: pytest.LogCaptureFixture
 ) -> None:
+    """No other program writes it, and a task that stays as it is would have its job run again."""
     answer(core, reports[1], status)
     delivered = deliver_and_publish(reports)
     assert (delivered.count, jobs(delivered.left), jobs(delivered.refused)) == (5, [], [])
     assert in_progress(redis) == []
     assert ours(caplog) == [f"Refused report 0 of a batch: the hook answered {status}"]
+    assert statuses() == ["Pending", "Success", "Pending", "Pending", "Pending"]
+
+
+def test_a_report_that_is_no_end_and_is_refused_for_good_is_not_written_here(
+    core: Target, reports: list[JobReport]
+) -> None:
+    answer(core, reports[1], 400)
+    assert deliver_and_publish([replace(reports[1], status="Running")]).count == 1
+    assert statuses() == ["Pending"] * 5
+
+
+def test_an_end_that_the_target_refuses_and_the_database_too_waits_for_recovery(
+    core: Target, redis: Redis, reports: list[JobReport]
+) -> None:
+    answer(core, reports[1], 410)
+    tasks_refuse(f"new.id = {reports[1].task_id}")
+    delivered = deliver_and_publish(reports)
+    assert (delivered.count, jobs(delivered.left), jobs(delivered.refused)) == (4, [], ["b"])
+    assert in_progress(redis) == ["b"]
+    tasks_refuse_no_more()
+    assert deliver_and_publish(reports[1:2]).count == 1
+    assert (statuses()[1], in_progress(redis)) == ("Success", [])
+
+
+def test_an_end_of_a_task_that_is_deleted_meanwhile_is_acknowledged(
+    core: Target, redis: Redis, reports: list[JobReport]
+) -> None:
+    def delete_it(request: Request) -> None:
+        Task.objects.filter(pk=reports[1].task_id).delete()
+
+    answer(core, reports[1], 410)
+    core.meanwhile = delete_it
+    assert deliver_and_publish(reports[1:2]).count == 1
+    assert in_progress(redis) == ["a", "c", "d", "e"]
+
+
+def test_a_task_that_the_target_does_not_know_yet_is_reported_again_until_it_does(
+    core: Target, redis: Redis, reports: list[JobReport]
+) -> None:
+    answer(core, reports[1], 404)
+    for _ in range(3):
+        delivered = deliver_and_publish(reports[1:2])
+        assert (jobs(delivered.left), delivered.why_left) == (["b"], "it answered 404")
+    core.answers.clear()
+    assert deliver_and_publish(delivered.left).count == 1
+    assert in_progress(redis) == ["a", "c", "d", "e"]
+
+
+def test_a_task_that_the_target_never_knows_is_given_up_after_a_time_and_its_end_is_written_here(
+    core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert over_http.PATIENCE == 300
+    monkeypatch.setattr(over_http, "PATIENCE", 0.3)
+    answer(core, reports[1], 404)
+    begun = time.monotonic()
+    wait_for(lambda: deliver_and_publish(reports[1:2]).count, "the report is given up", seconds=20)
+    assert time.monotonic() - begun >= 0.3
+    assert ours(caplog) == ["Refused report 0 of a batch: the hook answered 404"]
+    assert statuses()[1] == "Success"
+
+
+def test_what_is_remembered_of_unknown_tasks_stays_bounded(
+    core: Target, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(over_http, "MOST_REMEMBERED", 2)
+    for report in reports:
+        answer(core, report, 404)
+    deliver_and_publish(reports)
+    assert [job for job, *_ in over_http.hook()._unknown_since] == ["d", "e"]
 
 
 def test_a_change_that_lands_is_no_line_in_the_log(

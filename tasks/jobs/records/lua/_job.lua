@@ -25,6 +25,14 @@ local function successor(revision)
     return string.sub(head, 1, -2) .. text(tonumber(string.sub(head, -1)) + 1) .. zeros
 end
 
+-- Return the revision of the run after this one. `are_unix` is '1' if revisions are unix seconds: then it is the second
+-- of now, unless the clock stands still or goes back (../../revisions.py).
+local function next_revision(revision, are_unix)
+    local following = successor(revision)
+    local second = text(math.floor(now_us() / 1000000))
+    return are_unix == '1' and is_later(second, following) and second or following
+end
+
 -- Return the record of a job; nil if there is none, or an unreadable one.
 local function record_of(jobs, job)
     local revision, status, runs, checked_in, renewed, node, task, acknowledged, sent, asked, message =

@@ -10,6 +10,7 @@
 -- ARGV[4] ttl       node ttl, us
 -- ARGV[5] revision  of the message; used if the job has no record, or an older one
 -- ARGV[6] runs      so far, as the message says; used like the revision
+-- ARGV[7] are_unix  '1' if revisions are unix seconds
 -- returns {verdict, revision, runs, the record that was there before; '' if there was none}
 --
 --   go         the job runs now, in this revision, unless the database objects
@@ -23,7 +24,7 @@
 -- include _job
 local jobs, nodes, presence = KEYS[1], KEYS[2], KEYS[3]
 local job, task, node, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local revision, runs = ARGV[5], tonumber(ARGV[6])
+local revision, runs, are_unix = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 
 heartbeat(nodes, node)
 local known = record_of(jobs, job)
@@ -44,7 +45,7 @@ if known then
         if math.abs(now_us() - known.renewed) <= ttl or not is_settled(presence, ttl) then
             return { 'alive', revision, runs, before }
         end
-        revision = successor(revision)
+        revision = next_revision(revision, are_unix)
     end
 end
 

@@ -9,6 +9,7 @@
 -- ARGV[6] status    in which the run ends
 -- ARGV[7] delay     us until the job shall run again; 0 for at once
 -- ARGV[8] message   the last message of the run
+-- ARGV[9] are_unix  '1' if revisions are unix seconds
 -- returns the new revision of the job; '' if the run no longer belongs to this node, so that nothing was changed, or
 --         if it was asked to stop and so does not run again: then it ends as Stopped
 --
@@ -21,6 +22,7 @@
 local jobs = KEYS[1]
 local job, task, node, revision, runs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local status, delay, message = ARGV[6], tonumber(ARGV[7]), ARGV[8]
+local are_unix = ARGV[9]
 
 local record = record_of(jobs, job)
 local lease = standing(record, node, revision)
@@ -36,7 +38,7 @@ local was_asked = runs_again and record.asked == '1'
 if was_asked then
     status, delay = 'Stopped', 0
 elseif runs_again then
-    record.revision, record.node, record.sent = successor(revision), '', '0'
+    record.revision, record.node, record.sent = next_revision(revision, are_unix), '', '0'
 end
 record.status, record.message, record.checked_in = status, message, text(now_us() + delay)
 write_record(jobs, job, record)

@@ -1,0 +1,79 @@
+"""Firings of periodic jobs. Each has a job id of its own and names the periodic job as its upstream job."""
+
+from typing import Any
+
+from django.db import transaction
+
+from executions.creation import NewExecution, NewTask, create
+from executions.errors import NoTaskYet, TaskDeleted
+from executions.hook.job_reports import NO_TASK, report_by_job
+from executions.hook.status_change import StatusChange
+from executions.models import Execution, Task
+from executions.status import MAX_ID, MAX_VENDOR
+from executions.text import is_text, is_whole
+from executions.tombstones import is_deleted
+
+#: Harbor's word for what a schedule has started.
+TRIGGER = "SCHEDULE"
+
+
+def report_firing(change: StatusChange, task_id: int) -> None:
+    """Take what a firing reports: create its execution if this is the first report, and apply the report to its
+    task and to the task of the schedule, which shows the latest firing, as in Harbor.
+
+    1. Lock the task of the schedule. So if several reports of a firing come at once, it is created once: the
+       second report waits, and then finds the task that the first has created.
+    2. Create the execution of the firing, for the vendor of the schedule, with one task.
+    3. Apply the report to both tasks. A check-in creates the execution, too, and changes no status.
+
+    What if the process dies before the commit: nothing happened, and the sender tries again. What if a person has
+    deleted the firing: it is not created again. What if the schedule was deleted: the firings that it has created
+    still get their reports.
+    """
+    with transaction.atomic():
+        of_upstream = Task.objects.select_for_update(no_key=True).filter(job_id=change.upstream_id)
+        schedule = of_upstream.order_by("pk").first()
+        if schedule and not _exists(change.job_id):
+            _create(change, schedule.execution)
+        if not change.check_in:
+            _apply(change, task_id, schedule)
+
+
+def _exists(job_id: str) -> bool:
+    """Whether the firing was created, even if it was deleted since."""
+    return not job_id or Task.objects.filter(job_id=job_id).exists() or is_deleted(NO_TASK, [job_id])
+
+
+def _create(change: StatusChange, schedule: Execution) -> None:
+    attributes = dict(schedule.extra_attrs) if isinstance(schedule.extra_attrs, dict) else {}
+    create(
+        NewExecution(
+            *_vendor(schedule, attributes),
+            trigger=TRIGGER,
+            extra_attrs=attributes,
+            tasks=[NewTask(change.job_id, {"upstream_job_id": change.upstream_id})],
+        )
+    )
+
+
+def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int]:
+    """Return the vendor for which the schedule fires: the one that its attributes name, or its own. An execution
+    of Harbor's scheduler is of the vendor type SCHEDULER, and only its attributes can say what it is for."""
+    vendor_type: Any = attributes.get("vendor_type")
+    vendor_id: Any = attributes.get("vendor_id", 0)
+    is_named = is_text(vendor_type, MAX_VENDOR, at_least=1) and ":" not in vendor_type
+    if is_named and is_whole(vendor_id, 0, MAX_ID):
+        return vendor_type, vendor_id
+    return schedule.vendor_type, schedule.vendor_id
+
+
+def _apply(change: StatusChange, task_id: int, schedule: Task | None) -> None:
+    """Apply the report to both tasks; the lower id is locked first, and the schedule is older than its firings."""
+    of_schedule = StatusChange(change.upstream_id, change.status, change.revision, change.message)
+    if schedule:
+        report_by_job(of_schedule)
+    try:
+        report_by_job(change, task_id if schedule is None else NO_TASK)
+    except (NoTaskYet, TaskDeleted):
+        if schedule is None:
+            raise

@@ -1,0 +1,97 @@
+"""The view of the hook: `POST /service/notifications/tasks/ID`.
+
+A plain view and no operation of the API, because most requests of a busy system come here, and because Harbor's
+job service takes only 200 for success.
+"""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+
+from executions import signals
+from executions.api.problems import RETRY_AFTER, Problem, answer, unauthorized
+from executions.database import absence_translated
+from executions.errors import BadSignature, DatabaseAway, NoTaskYet, Refused, Replayed, TaskDeleted
+from executions.hook import check_ins, firings, job_reports
+from executions.hook.access import may_report
+from executions.hook.status_change import MAX_BODY, StatusChange, read
+from executions.received_messages import receive
+from executions.reports import Refusal, Report
+from executions.signatures import SignedMessage
+from executions.status import MAX_ID
+
+LATER = {"Retry-After": str(RETRY_AFTER)}
+TOO_LARGE = "The request is too large"
+#: The errors that say something about the request; the first that fits counts.
+PROBLEMS: Mapping[type[Exception], tuple[int, str, dict[str, str]]] = {
+    TaskDeleted: (410, "Deleted", {}),
+    NoTaskYet: (404, "Not found", LATER),
+    Replayed: (409, "Received before", {}),
+    RequestDataTooBig: (413, TOO_LARGE, {}),
+    DatabaseAway: (503, "Try again", LATER),
+    OperationalError: (503, "Try again", LATER),
+}
+#: The details of these errors are for the log, and not for the sender.
+DETAILS: Mapping[type[Exception], str] = {
+    DatabaseAway: "the database is away",
+    OperationalError: "another transaction has held the row for too long",
+}
+
+
+@csrf_exempt
+def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
+    """Take a status change. An answer of 200 is empty, and means that it is in the database, or was there already.
+
+    1. Refuse what is too large, then callers that may not report, then what cannot be read.
+    2. Apply it. If the request is signed, one transaction also records its id, so that the message is not taken
+       twice, and a message that failed may be sent again.
+    """
+    try:
+        _refuse_unreadable(request)
+        with absence_translated():
+            message = may_report(request)
+            _take(read(request.body), _id(task_id), message)
+    except Problem as problem:
+        return answer(request, problem)
+    except BadSignature as exc:
+        return answer(request, unauthorized(str(exc)))
+    except tuple(PROBLEMS) as exc:
+        kind = next(kind for kind in PROBLEMS if isinstance(exc, kind))
+        status, title, headers = PROBLEMS[kind]
+        return answer(request, Problem(status, title, DETAILS.get(kind, str(exc)), headers))
+    except (Refused, UnreadablePostError) as exc:  # the second: the sender has closed the connection
+        signals.refused.send(sender=status_hook, refusals=[Refusal(0, Report(0, ""), str(exc))])
+        return answer(request, Problem(400, "It cannot be used", str(exc)))
+    return HttpResponse()
+
+
+def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> None:
+    with transaction.atomic() if message else nullcontext():
+        if message:
+            receive(message)
+        if change.is_firing:
+            firings.report_firing(change, task_id)
+        if change.check_in:
+            check_ins.pass_on(change, task_id)
+        elif not change.is_firing:
+            job_reports.report_by_job(change, task_id)
+
+
+def _id(text: str) -> int:
+    """Read the id in the address. An id that no task can have finds none, and the job id may find the task."""
+    if not (text.isascii() and text.isdecimal()):
+        raise Refused("the address takes the id of a task, a whole number")
+    return int(text) if len(text) < 20 and int(text) <= MAX_ID else job_reports.NO_TASK
+
+
+def _refuse_unreadable(request: HttpRequest) -> None:
+    if request.method != "POST":
+        raise Problem(405, "Not allowed", "takes POST", {"Allow": "POST"})
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if len(length) > 12 or not length.isdecimal() or int(length) > MAX_BODY:
+        raise Problem(413, TOO_LARGE, f"a body takes at most {MAX_BODY:,} bytes")

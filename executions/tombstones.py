@@ -1,0 +1,32 @@
+"""Tombstones of deleted tasks: a report about a task that is gone is told from one whose task is not there yet."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from executions.database import run
+from executions.models import DeletedTask
+
+#: No sender tries for longer than this to report about one task.
+KEPT = timedelta(days=7)
+BATCH = 10_000
+
+
+def delete_tasks(execution_ids: list[int]) -> None:
+    """Delete the tasks of these executions and leave their tombstones; the caller holds the locks. Each call
+    forgets as many old tombstones as a page of executions leaves, so they stay bounded without a sweep, too."""
+    run("delete_tasks", execution_ids=execution_ids)
+    forget_deleted(timezone.now() - KEPT)
+
+
+def forget_deleted(before: datetime, at_most: int = BATCH) -> int:
+    """Delete the tombstones from before this moment, one batch; return how many."""
+    return int(run("forget_deleted", before=before, at_most=at_most)[0][0])
+
+
+def is_deleted(task_id: int, job_ids: Sequence[str]) -> bool:
+    """Whether this task, or a task of one of these jobs, is known to be deleted."""
+    of_jobs = Q(job_id__in=[job for job in job_ids if job]) & ~Q(job_id="")  # as the index is
+    return DeletedTask.objects.filter(Q(pk=task_id) | of_jobs).exists()

@@ -1,0 +1,110 @@
+"""Signed reports: a message that was signed rightly is taken, and taken once."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from executions import received_messages
+from executions.models import ReceivedMessage, Task
+from executions.received_messages import forget_received
+from tests.integration.concurrency import at_once
+from tests.integration.executions.hook_requests import NEXT, SIGNING, answer, recorded, signed, wire
+
+pytestmark = pytest.mark.usefixtures("database", "secrets")
+
+BODY = wire("j")
+
+
+@pytest.fixture
+def secrets(settings: Settings) -> None:
+    settings.REFRESH_SIGNING_SECRETS = f"{SIGNING},{NEXT}"
+
+
+def test_a_message_that_either_live_secret_has_signed_is_taken() -> None:
+    recorded("j")
+    for secret, status in ((SIGNING, "Running"), (NEXT, "Success")):
+        body = wire("j", status)
+        assert answer(body, headers=signed(body, f"msg_{status}", secret=secret)) == (200, "")
+        assert Task.objects.get().status == status
+
+
+def test_one_of_several_signatures_is_enough() -> None:
+    recorded("j")
+    headers = signed(BODY, also="v1a,QUJD v1,QUJD ")
+    assert answer(BODY, headers=headers) == (200, "")
+
+
+def test_a_message_is_taken_within_five_minutes_of_its_signature() -> None:
+    recorded("j")
+    for ago in (280, -299, 0):
+        assert answer(BODY, headers=signed(BODY, f"msg{ago}", ago=ago)) == (200, "")
+
+
+def test_a_message_that_comes_again_is_refused() -> None:
+    recorded("j")
+    headers = signed(BODY)
+    assert answer(BODY, headers=headers) == (200, "")
+    assert answer(BODY, headers=headers) == (409, "A message with this id was received before.")
+    assert answer(BODY, headers=signed(BODY, "msg_2")) == (200, "")
+
+
+def test_a_message_that_failed_may_be_sent_again_with_its_id() -> None:
+    headers = signed(BODY)
+    assert answer(BODY, headers=headers)[0] == 404
+    assert not ReceivedMessage.objects.exists()
+    recorded("j")
+    assert answer(BODY, headers=headers) == (200, "")
+
+
+def test_of_one_message_that_comes_twice_at_once_one_is_taken() -> None:
+    recorded("j")
+    headers = signed(BODY)
+    answers = at_once(*[lambda: answer(BODY, headers=headers)] * 6)
+    assert sorted(code for code, _ in answers) == [200, 409, 409, 409, 409, 409]
+    assert Task.objects.get().run_count == 1
+
+
+def _received(**ages: float) -> None:
+    now = timezone.now()
+    ReceivedMessage.objects.bulk_create(
+        ReceivedMessage(id=name, at=now - timedelta(minutes=minutes)) for name, minutes in ages.items()
+    )
+
+
+def test_old_ids_are_forgotten_in_batches_and_live_ones_stay() -> None:
+    _received(a=30, b=20, c=11, d=9, e=0)
+    before = timezone.now() - received_messages.KEPT
+    assert [forget_received(before, 2), forget_received(before, 2), forget_received(before, 2)] == [2, 1, 0]
+    assert set(ReceivedMessage.objects.values_list("pk", flat=True)) == {"d", "e"}
+
+
+def test_each_message_forgets_two_old_ones_so_the_table_stays_small_without_a_sweep() -> None:
+    recorded("j")
+    _received(**{f"old{number}": 11.0 for number in range(6)})
+    for number in range(4):
+        assert answer(BODY, headers=signed(BODY, f"msg_{number}")) == (200, "")
+    assert set(ReceivedMessage.objects.values_list("pk", flat=True)) == {f"msg_{number}" for number in range(4)}
+
+
+def test_an_id_is_kept_as_long_as_its_message_would_be_accepted() -> None:
+    """A message that is signed five minutes ahead is accepted for ten minutes."""
+    recorded("j")
+    assert answer(BODY, headers=signed(BODY, "early", ago=-290)) == (200, "")
+    assert answer(BODY, headers=signed(BODY, "late", ago=290)) == (200, "")
+    now = timezone.now()
+    ages = {one.pk: (now - one.at).total_seconds() for one in ReceivedMessage.objects.all()}
+    assert -291 < ages["early"] < -280
+    assert -1 < ages["late"] < 10
+
+
+def answers_of(*bodies: Any) -> list[int]:
+    return [answer(body, headers=signed(body, f"msg_{number}"))[0] for number, body in enumerate(bodies)]
+
+
+def test_an_unusable_message_leaves_no_id() -> None:
+    recorded("j")
+    assert answers_of(wire("j", "Succeed"), wire("k"), [1]) == [400, 404, 400]
+    assert not ReceivedMessage.objects.exists()

@@ -1,0 +1,403 @@
+"""The status hook: what a status change does to its task, and what each other request is answered."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from django.test import RequestFactory
+from hypothesis import HealthCheck, given
+from hypothesis import settings as of_hypothesis
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from executions import signals
+from executions.api.access import Scope
+from executions.deletion import delete
+from executions.hook import check_ins
+from executions.hook.check_ins import CheckIn, on_check_in
+from executions.hook.status_change import MAX_BODY
+from executions.hook.view import status_hook
+from executions.models import Execution, Task
+from executions.news import Member
+from executions.status import MAX_REVISION
+from tests import servers
+from tests.integration.database_state import rows
+from tests.integration.executions.api.api_client import token
+from tests.integration.executions.hook_requests import BEGUN, PATH, SECRET, answer, is_hidden, post, recorded, wire
+from tests.integration.executions.reference_model import CODE, ReferenceTask, changes, reported
+from tests.integration.sample_executions import status_of
+
+pytestmark = pytest.mark.usefixtures("database", "secret")
+
+
+@pytest.fixture
+def secret(settings: Settings) -> None:
+    settings.REFRESH_HARBOR_SECRET = SECRET
+
+
+@pytest.fixture
+def processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_ins, "_processors", {})
+
+
+@pytest.fixture
+def refusals() -> Iterator[list[str]]:
+    told: list[str] = []
+
+    def listen(refusals: Any, **_: Any) -> None:
+        told.extend(one.reason for one in refusals)
+
+    signals.refused.connect(listen)
+    yield told
+    signals.refused.disconnect(listen)
+
+
+def moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def model_of(row: dict[str, Any]) -> ReferenceTask:
+    return ReferenceTask.from_row(row)
+
+
+# what a status change does
+
+
+def test_a_status_change_of_the_wire_changes_its_task_and_tells_its_execution(changed: list[Member]) -> None:
+    execution, (task, other) = recorded("j", "k")
+    before = rows(Task)
+    assert answer(wire("j"), task.pk) == (200, "")
+    after = rows(Task)
+    assert after[other.pk] == before[other.pk]
+    now = after[task.pk]["update_time"]
+    model = reported(model_of(before[task.pk]), "Running", BEGUN, None, now)
+    assert after[task.pk] == before[task.pk] | vars(model) | {"start_time": moment(BEGUN)}
+    assert changed == [(execution.pk, "REPLICATION")]
+    assert answer(wire("j"), task.pk) == (200, ""), "a repeated report changes nothing"
+    assert (rows(Task), changed) == (after, [(execution.pk, "REPLICATION")])
+
+
+@pytest.mark.parametrize(
+    ("revision", "is_its_start"),
+    [(BEGUN, True), (1_000_000_000, True), (7, False), (99_999_999_999, False), (MAX_REVISION, False)],
+)
+def test_a_run_starts_at_its_revision_if_that_is_a_moment_of_the_past(revision: int, is_its_start: bool) -> None:
+    recorded("j")
+    assert answer(wire("j", revision=revision)) == (200, "")
+    task = Task.objects.get()
+    assert task.start_time == (moment(revision) if is_its_start else task.update_time)
+    assert (task.status_revision, task.run_count) == (revision, 1)
+
+
+def test_the_job_finds_its_task_whatever_the_address_says() -> None:
+    _, (first, _) = recorded("j", "k")
+    assert answer(wire("k"), first.pk) == (200, "")
+    assert dict(Task.objects.values_list("job_id", "status")) == {"j": "Pending", "k": "Running"}
+
+
+def test_of_two_tasks_of_one_job_the_one_in_the_address_is_taken_and_else_the_first() -> None:
+    _, tasks = recorded("j", "j", "j")
+    assert answer(wire("j", "Error"), tasks[1].pk) == (200, "")
+    assert answer(wire("j", "Success")) == (200, "")
+    statuses = Task.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["Success", "Error", "Pending"]
+
+
+def test_the_address_finds_a_task_whose_job_id_is_not_stored_yet() -> None:
+    _, (task, other) = recorded("", "k")
+    assert answer(wire("j"), task.pk) == (200, "")
+    assert answer(wire("j"), other.pk) == (404, "there is no task of job j"), "it belongs to another job"
+    assert answer(wire("", "Success"), other.pk) == (200, ""), "without a job id the address counts"
+    assert list(Task.objects.order_by("pk").values_list("status", flat=True)) == ["Running", "Success"]
+
+
+def test_a_body_without_metadata_is_a_report_of_the_first_run() -> None:
+    _, (task,) = recorded("j")
+    assert answer({"job_id": "j", "status": "Running"}, task.pk) == (200, "")
+    assert answer({"job_id": "j", "status": "Error", "metadata": None, "status_message": "no route"}) == (200, "")
+    task.refresh_from_db()
+    assert (task.status, task.status_revision, task.run_count, task.status_message) == ("Error", 0, 0, "no route")
+
+
+def test_a_stop_refreshes_its_execution_at_once() -> None:
+    execution, _ = recorded("j")
+    assert answer(wire("j", "Stopped")) == (200, "")
+    assert status_of(execution) == "Stopped"
+
+
+one_change = st.tuples(
+    st.integers(0, 1),
+    st.sampled_from(sorted(CODE)),
+    st.sampled_from([0, BEGUN, BEGUN + 60, BEGUN + 7_200]),
+    st.none() | st.sampled_from(["", "a"]),
+)
+
+
+@given(said=st.lists(one_change, min_size=1, max_size=8))
+@of_hypothesis(
+    max_examples=40,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_status_changes_in_any_order_give_the_rows_of_the_model(said: list[Any]) -> None:
+    _, tasks = recorded("j", "k")
+    for index, status, revision, message in said:
+        pk, job = tasks[index].pk, "jk"[index]
+        before = rows(Task)
+        assert answer(wire(job, status, revision, status_message=message)) == (200, "")
+        after = rows(Task)
+        model = model_of(before[pk])
+        if changes(model, status, revision):
+            is_rerun = revision > model.status_revision
+            model = reported(model, status, revision, message, after[pk]["update_time"])
+            if is_rerun:
+                model = ReferenceTask(**(vars(model) | {"start_time": moment(revision)}))
+        assert after == before | {pk: before[pk] | vars(model)}
+    Execution.objects.all().delete()
+
+
+# tasks that are not there
+
+
+def test_an_unknown_task_is_404_as_long_as_it_may_be_created() -> None:
+    response = post(wire("j"), 7)
+    assert (response.status_code, response.headers["Retry-After"]) == (404, "5")
+    recorded("j")
+    assert answer(wire("j"), 7) == (200, "")
+
+
+@pytest.mark.parametrize("by", ["job", "address", "both", "check-in", "firing"])
+def test_a_deleted_task_is_410_so_that_no_sender_tries_for_ever(by: str) -> None:
+    execution, (task, _) = recorded("j", "")
+    recorded("other")
+    assert delete([execution.pk]) == 1
+    body = {
+        "job": wire("j"),
+        "address": wire("unknown"),
+        "both": wire("j"),
+        "check-in": wire("j", check_in="half"),
+        "firing": wire("f", metadata={"upstream_job_id": "j"}),
+    }[by]
+    status, reason = answer(body, 0 if by in ("job", "firing") else task.pk)
+    assert (status, reason) == (410, f"the task of job {body['job_id']} was deleted")
+
+
+def test_a_task_whose_id_is_beyond_all_ids_is_found_by_its_job() -> None:
+    recorded("j")
+    for task_id in ("9" * 19, "9" * 400):
+        assert answer(wire("j"), task_id) == (200, "")
+        assert answer(wire("k"), task_id)[0] == 404
+
+
+# requests that cannot be used
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "an unknown status": (wire("j", "Succeed"), "unknown status 'Succeed'; takes Pending, Scheduled, Running"),
+    "a status in lower case": (wire("j", "running"), "unknown status 'running'; takes"),
+    "no status": ({"job_id": "j"}, "unknown status ''; takes"),
+    "a list for a status": (
+        wire("j") | {"status": ["Running"]},
+        "status takes text without NUL, and got ['Running']",
+    ),
+    "a number for a job": (wire("j") | {"job_id": 7}, "job_id takes text of at most 64 characters without NUL"),
+    "a job id that is too long": (
+        wire("j" * 65),
+        "job_id takes text of at most 64 characters without NUL, and got",
+    ),
+    "NUL in a job id": (wire("j\x00"), "job_id takes text"),
+    "NUL in a message": (wire("j", status_message="a\x00b"), "status_message takes text without NUL"),
+    "half a surrogate pair": (
+        b'{"job_id": "j", "status": "Error", "status_message": "\\ud800"}',
+        "status_message",
+    ),
+    "NUL in a check-in": (wire("j", check_in="\x00"), "check_in takes text without NUL"),
+    "a negative revision": (wire("j", revision=-1), "revision takes a whole number from 0 to"),
+    "a revision too large": (wire("j", revision=MAX_REVISION + 1), "revision takes a whole number from 0 to"),
+    "half a revision": (wire("j") | {"metadata": {"revision": 1.5}}, "revision takes a whole number"),
+    "true for a revision": (wire("j") | {"metadata": {"revision": True}}, "revision takes a whole number"),
+    "text for a revision": (wire("j") | {"metadata": {"revision": "1"}}, "revision takes a whole number"),
+    "a number of 5,000 digits": (b'{"metadata": {"revision": ' + b"9" * 5_000 + b"}}", "the body cannot be read"),
+    "a list for metadata": (wire("j") | {"metadata": []}, "metadata takes an object, and got []"),
+    "a list": ([wire("j")], "the body takes an object, and got [{"),
+    "a number": (b"7", "the body takes an object, and got 7"),
+    "no JSON": (b"job_id=j&status=Running", "the body cannot be read as JSON"),
+    "nothing": (b"", "the body cannot be read as JSON"),
+    "no UTF-8": (b'{"job_id": "\xff"}', "the body cannot be read as JSON"),
+    "deep nesting": (b'{"a":' + b"[" * 200 + b"]" * 200 + b"}", "the body cannot be read as JSON"),
+    "nesting beyond all measure": (b"[" * 100_000, "the body is nested too deeply"),
+    "too many values": (b'{"a": [' + b"0," * 20_000 + b"0]}", "the body cannot be read as JSON"),
+}
+
+
+def test_an_unusable_body_is_400_says_why_is_told_and_changes_nothing(refusals: list[str]) -> None:
+    recorded("j")
+    before = rows(Task)
+    for name, (body, why) in REFUSED.items():
+        status, reason = answer(body)
+        assert (status, reason[: len(why)]) == (400, why), name
+        assert refusals == [reason], name
+        assert rows(Task) == before, name
+        refusals.clear()
+
+
+def test_an_address_that_is_no_id_is_400() -> None:
+    for task_id in ("x", "-1", "1.5", "\u0663", "1/2", ""):
+        assert answer(wire("j"), task_id) == (400, "the address takes the id of a task, a whole number")
+
+
+def test_a_body_that_is_too_large_is_413_and_not_read() -> None:
+    recorded("j")
+    largest = wire("j", status_message="x")
+    room = MAX_BODY - len(json.dumps(largest))
+    assert answer(wire("j", status_message="x" * (room + 1))) == (200, "")
+    assert answer(wire("j", status_message="x" * (room + 2))) == (413, "a body takes at most 1,000,000 bytes")
+    assert len(Task.objects.get().status_message) == room + 1
+
+
+def test_a_length_that_cannot_be_is_413() -> None:
+    for length in ("1000001", "9" * 30, "-1", "x"):
+        request = RequestFactory().post(PATH, b"{}", content_type="application/json", CONTENT_LENGTH=length)
+        assert status_hook(request, "1").status_code == 413
+
+
+def test_only_post_is_allowed() -> None:
+    response = status_hook(RequestFactory().get(PATH), "1")
+    assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=70),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=20), inner, max_size=3),
+    max_leaves=8,
+)
+texts = st.sampled_from(["j", "k", "", "Running", "Succeed", "\x00", "\ud800", "x" * 65]) | st.text(max_size=20)
+numbers = st.sampled_from([0, -1, BEGUN, MAX_REVISION, MAX_REVISION + 1, 2**63, 10**400]) | st.integers()
+near_the_wire = st.fixed_dictionaries(
+    {},
+    optional={
+        "job_id": texts | json_values,
+        "status": st.sampled_from(sorted(CODE)) | texts | json_values,
+        "check_in": texts | json_values,
+        "status_message": texts | json_values,
+        "metadata": st.fixed_dictionaries(
+            {},
+            optional={
+                "revision": numbers | json_values,
+                "check_in_at": numbers | json_values,
+                "upstream_job_id": texts | json_values,
+                "id": json_values,
+            },
+        )
+        | json_values,
+    },
+)
+bodies = st.binary(max_size=200) | (near_the_wire | json_values).map(lambda value: json.dumps(value).encode())
+
+
+@given(body=bodies, task_id=st.sampled_from(["0", "1", "2", "9" * 19, "x"]) | st.text(max_size=5))
+@of_hypothesis(
+    max_examples=250,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_no_body_and_no_address_makes_an_error_of_the_server(body: bytes, task_id: str) -> None:
+    if not Task.objects.filter(job_id="j").exists():
+        recorded("j", "k", "")
+    assert answer(body, task_id)[0] in (200, 400, 404, 410)
+
+
+# who may report
+
+
+NOT_THE_SECRET = (
+    *("", "Harbor-Secret", "Harbor-Secret ", "Harbor-Secret wrong", f"Harbor-Secret {SECRET} ", SECRET),
+    *(f"Harbor-Secret {SECRET}x", f"harbor-secret {SECRET}", f"Basic {SECRET}", f"Bearer {SECRET}"),
+    *("Harbor-Secret \u00e9", "Bearer", "Bearer hr_" + "x" * 43),
+)
+
+
+def test_without_the_secret_a_report_is_401_and_changes_nothing() -> None:
+    recorded("j")
+    before = rows(Task)
+    for header in NOT_THE_SECRET:
+        status, reason = answer(wire("j"), headers={"Authorization": header} if header else {})
+        assert status == 401, header
+        assert is_hidden(reason)
+        assert rows(Task) == before
+
+
+def test_without_a_secret_in_the_settings_no_secret_is_right(settings: Settings) -> None:
+    settings.REFRESH_HARBOR_SECRET = ""
+    recorded("j")
+    for sent in ("", "x", "None"):
+        assert answer(wire("j"), headers={"Authorization": f"Harbor-Secret {sent}"})[0] == 401
+
+
+def test_an_api_token_needs_the_scope_of_reports() -> None:
+    recorded("j")
+    scopes = {Scope.REPORT: 200, Scope.READ: 403, Scope.MANAGE: 403}
+    for scope, expected in scopes.items():
+        assert answer(wire("j"), headers={"Authorization": f"Bearer {token(scope)}"})[0] == expected, scope
+
+
+# check-ins
+
+
+def test_a_check_in_goes_to_the_function_of_its_vendor_and_changes_no_status(processors: None) -> None:
+    came: list[CheckIn] = []
+    on_check_in("RETENTION")(came.append)
+    execution, (task, _) = recorded("j", "", vendor="RETENTION")
+    before = rows(Task)
+    body = wire("j", "Success", check_in='{"total": 3}', metadata={"check_in_at": BEGUN + 9})
+    assert answer(body, task.pk) == (200, "")
+    assert came == [CheckIn(task.pk, execution.pk, "RETENTION", "j", '{"total": 3}', BEGUN + 9, BEGUN)]
+    assert rows(Task) == before
+
+
+def test_a_check_in_without_a_function_is_dropped_and_told(
+    processors: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, (task,) = recorded("j")
+    assert answer(wire("j", check_in="half")) == (200, "")
+    assert caplog.messages == [f"Dropped a check-in of task {task.pk}: no function is registered for REPLICATION"]
+    assert answer(wire("k", check_in="half"))[0] == 404
+
+
+def test_a_vendor_has_one_function_for_its_check_ins(processors: None) -> None:
+    on_check_in("RETENTION")(print)
+    on_check_in("RETENTION")(print)
+    with pytest.raises(ValueError, match="check-ins of RETENTION go to"):
+        on_check_in("RETENTION")(repr)
+
+
+# a database that does not answer
+
+
+def test_a_row_that_stays_locked_is_503_and_the_report_may_be_sent_again(database: str) -> None:
+    _, (task,) = recorded("j")
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '50ms'")
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM task WHERE id = %s FOR UPDATE", [task.pk])
+        response = post(wire("j"))
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
+    assert answer(wire("j")) == (200, "")
+
+
+def test_a_database_that_is_away_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded("j")
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+    assert answer(wire("j")) == (503, "the database is away")
+    connection.close()
