@@ -11,6 +11,7 @@ In production no handler is registered, so a point costs one look into an empty 
 | `one`       | one execution is about to be refreshed as the original does it         |
 | `counted`   | as the original does it: tasks are counted, the status not yet written |
 | `written`   | as the original does it: status is written, the end not yet corrected  |
+| `swept`     | a batch of executions is deleted, and the sweep goes on                |
 """
 
 from collections.abc import Callable, Sequence

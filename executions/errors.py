@@ -67,7 +67,7 @@ class JobChanged(RefreshError):
 
 
 class Overtaken(RefreshError):
-    """Another pass of reconcile took over the lease of this one, because it had expired."""
+    """Another process took over the lease of this one, because it had expired."""
 
 
 class DatabaseAway(RefreshError):

@@ -14,6 +14,7 @@ from executions import signals
 if TYPE_CHECKING:
     from executions.reports import Refusal
     from executions.rollup import Refreshed
+    from executions.sweep import Swept
 
 log = logging.getLogger("harbor_refresh")
 
@@ -58,6 +59,34 @@ def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
 
 def on_rate_unknown(error: str, **_: Any) -> None:
     log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
+
+
+def on_swept(outcome: "Swept", **_: Any) -> None:
+    if outcome.held:
+        log.info(
+            "Sweep is running already, left alone: %s has the lease until %s",
+            outcome.held.holder,
+            outcome.held.until.isoformat(),
+        )
+    if outcome.overtaken:
+        log.warning("Sweep lost its lease to another sweep and ended: it had stood still for too long")
+    if outcome.deleted:
+        log.info(
+            "Sweep deleted %d executions, %d tasks and %d old rows",
+            outcome.executions,
+            outcome.tasks,
+            sum(outcome.forgotten.values()),
+        )
+
+
+def on_dangling(outcome: "Swept", **_: Any) -> None:
+    log.warning(
+        "Sweep refreshed %d executions of which no task had moved for %g hours, and left %d: %s",
+        outcome.refreshed,
+        outcome.dangling_hours,
+        outcome.left,
+        ", ".join(map(str, outcome.left_ids)) or "none",
+    )
 
 
 def connect() -> None:

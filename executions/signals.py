@@ -8,6 +8,8 @@
 | `quarantined`       | executions failed too often and were quarantined     | `execution_ids`, `reason`          |
 | `paroled`           | executions left quarantine for another try           | `execution_ids`                    |
 | `rate_unknown`      | the cache was away, so a request was not counted     | `error`                            |
+| `swept`             | a sweep has ended, or found another one running      | `outcome`                          |
+| `dangling`          | a sweep found executions without an end              | `outcome`                          |
 """
 
 from django.dispatch import Signal
@@ -18,3 +20,5 @@ refused = Signal()
 quarantined = Signal()
 paroled = Signal()
 rate_unknown = Signal()
+swept = Signal()
+dangling = Signal()

@@ -6,5 +6,6 @@ from tasks.reconcile import reconcile
 from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import run_cycle
+from tasks.sweep import sweep
 
-__all__ = ["claim_batch", "reap", "reconcile", "recover_stale", "refresh_executions", "run_cycle"]
+__all__ = ["claim_batch", "reap", "reconcile", "recover_stale", "refresh_executions", "run_cycle", "sweep"]

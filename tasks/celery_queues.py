@@ -31,6 +31,7 @@ ROUTES = {
     "tasks.recover_stale": {"queue": TICKS},
     "tasks.reconcile": {"queue": TICKS},
     "tasks.reap": {"queue": TICKS},
+    "tasks.sweep": {"queue": TICKS},
     "tasks.*": {"queue": WORK},
 }
 

@@ -53,3 +53,8 @@ MARKS_TTL_MS = 10_000
 
 #: A stamp further ahead than this comes from a clock that was wrong.
 WRONG_CLOCK_US = 60_000_000
+
+# The sweep
+
+#: So long a message of the sweep works. A warm shutdown waits for it, and other ticks get their turn after it.
+SWEEP_SECONDS = 10

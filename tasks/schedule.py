@@ -53,6 +53,12 @@ ROWS = (
         "reap_interval",
         "Compares the jobs in progress with their tasks, and settles what differs.",
     ),
+    Scheduled(
+        "Sweep",
+        "tasks.sweep",
+        "sweep_interval",
+        "Deletes old executions and other old rows, and refreshes executions that dangle.",
+    ),
 )
 
 
@@ -69,9 +75,12 @@ def _interval(model: Any, seconds: float) -> Any:
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
-def create_rows(interval_model: Any, task_model: Any) -> None:
-    """Create the missing rows. An existing row stays as it is, because an administrator may have edited it."""
+def create_rows(interval_model: Any, task_model: Any, *names: str) -> None:
+    """Create the missing rows, or those of these names. An existing row stays as it is, because an administrator
+    may have edited it."""
     for row in ROWS:
+        if names and row.name not in names:
+            continue
         interval = _interval(interval_model, row.seconds if row.seconds > 0 else 30)
         task_model.objects.get_or_create(
             name=row.name,
