@@ -9,9 +9,25 @@ from executions.database import run
 
 #: Executions that are read at a time.
 PAGE = 1_000
-#: Executions and tasks that one transaction deletes. So many take about 30 ms, and a report of one of these
-#: tasks waits for the transaction. An execution with more tasks is deleted alone.
-BATCH = 1_000
+#: Executions and tasks that one transaction deletes at most, and at least. An execution with more tasks is deleted
+#: alone.
+BATCH = 500
+LEAST_BATCH = 20
+#: A transaction that took longer is followed by smaller ones, because a report of one of its tasks waits for it.
+LONG_SECONDS = 0.03
+
+
+class BatchSize:
+    """How many rows the next transaction deletes. It is halved after a long one, and grows again slowly, so a busy
+    or slow database gets short transactions, too."""
+
+    def __init__(self) -> None:
+        self.rows = BATCH
+
+    def note(self, seconds: float) -> None:
+        """Note how long a transaction took."""
+        grown = self.rows // 2 if seconds > LONG_SECONDS else self.rows + LEAST_BATCH
+        self.rows = min(max(grown, LEAST_BATCH), BATCH)
 
 
 @dataclass(frozen=True)
@@ -60,12 +76,13 @@ class Page:
     vendors: list[str] = field(default_factory=list)
     next: Position | None = None
 
-    def batches(self) -> Iterator[list[int]]:
-        """Split the ids so that each batch has at most BATCH executions and BATCH tasks, or is one execution."""
+    def batches(self, size: BatchSize) -> Iterator[list[int]]:
+        """Split the ids so that each batch has at most so many executions and tasks, or is one execution. The size
+        is read anew for each."""
         batch: list[int] = []
         rows = 0
         for one, tasks in zip(self.ids, self.tasks, strict=True):
-            if batch and (rows + tasks > BATCH or len(batch) >= BATCH):
+            if batch and (rows + tasks > size.rows or len(batch) >= size.rows):
                 yield batch
                 batch, rows = [], 0
             batch.append(one)

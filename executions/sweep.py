@@ -16,7 +16,7 @@ from executions.deletion import delete_final
 from executions.errors import Overtaken
 from executions.housekeeping import HOUSEKEEPING, Chore
 from executions.lease import Held, Lease
-from executions.retention import Position, Retention
+from executions.retention import BatchSize, Position, Retention
 
 T = TypeVar("T")
 
@@ -128,6 +128,8 @@ class _Sweep:
         self.ends_at = inf if seconds is None else time.monotonic() + seconds
         self.rules = rules or Retention.of_settings()
         self.outcome, self.lease, self.progress = outcome, lease, progress
+        self.size = BatchSize()
+        self.took = 0.0
         self.steps: dict[str, Callable[..., tuple[Any, ...] | None]] = {EXECUTIONS: self._executions}
         if rules is None:
             self.steps |= {DANGLING: self._dangling, HISTORY: self._history}
@@ -155,10 +157,11 @@ class _Sweep:
     def _executions(self, *position: Any) -> tuple[Any, ...] | None:
         self.lease.extend()
         begin = Position(*position)
-        page = _and_rest(lambda: retention.find(self.rules, begin))
+        page = self._and_rest(lambda: retention.find(self.rules, begin))
         self.outcome.looked_at += page.looked_at
-        for batch in page.batches():
-            executions, tasks = _and_rest(partial(delete_final, batch, self.lease.extend))
+        for batch in page.batches(self.size):
+            executions, tasks = self._and_rest(partial(delete_final, batch, self.lease.extend))
+            self.size.note(self.took)
             self.outcome.executions += executions
             self.outcome.tasks += tasks
             crash_points.reach("swept", batch)
@@ -170,7 +173,7 @@ class _Sweep:
     def _dangling(self, after_id: int = 0) -> tuple[int] | None:
         self.lease.extend()
         age = timedelta(hours=self.outcome.dangling_hours)
-        page = _and_rest(lambda: dangling.find(age, after_id))
+        page = self._and_rest(lambda: dangling.find(age, after_id))
         refreshed, left = dangling.repair(page)
         self.outcome.refreshed += refreshed
         self.outcome.leave(sorted([*page.unfinished, *left]))
@@ -198,11 +201,12 @@ class _Sweep:
                 self.lease.extend()
                 return delete()
 
-        return _and_rest(in_one_transaction)
+        return self._and_rest(in_one_transaction)
 
-
-def _and_rest(work: Callable[[], T]) -> T:
-    began = time.monotonic()
-    result = work()
-    time.sleep(min(time.monotonic() - began, LONGEST_REST_SECONDS))
-    return result
+    def _and_rest(self, work: Callable[[], T]) -> T:
+        """Do the work and rest as long as it took."""
+        began = time.monotonic()
+        result = work()
+        self.took = time.monotonic() - began
+        time.sleep(min(self.took, LONGEST_REST_SECONDS))
+        return result

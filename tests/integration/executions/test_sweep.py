@@ -28,7 +28,7 @@ from executions.models import Lease as LeaseRow
 from executions.news import executions_deleted
 from executions.reports import Report, report
 from executions.retention import Retention
-from executions.rollup import refresh
+from executions.rollup import Refreshed, refresh
 from executions.sweep import Place, sweep
 from tests import servers
 from tests.integration.concurrency import Pause, in_background
@@ -83,13 +83,15 @@ def test_locked_rows_are_left_for_the_next_sweep_and_not_waited_for(database: st
 
 
 def test_an_execution_that_is_opened_after_it_was_found_is_kept() -> None:
-    """Its task runs again, or gets another one: what was found is decided once more under the locks."""
+    """Its task runs again, or it gets another one: what was found is decided once more under the locks. A status
+    that is not refreshed yet has not been told."""
     reopened, grown, drifted, _ = ended(4)
     page = retention.find(Retention.of_settings(), retention.Position())
     assert page.ids == [reopened, grown, drifted]
     task = Task.objects.get(execution_id=reopened)
     report([Report(task.pk, "Running", 1)])
     refresh([reopened])
+    report([Report(task.pk, "Success", 1)])
     Task.objects.create(execution_id=grown, vendor_type="IMAGE_SCAN")
     report([Report(Task.objects.get(execution_id=drifted).pk, "Running", 1)])
     assert delete_final(page.ids) == (0, 0)
@@ -215,7 +217,7 @@ import os, signal, django
 django.setup()
 from executions import crash_points, retention
 from executions.sweep import sweep
-retention.PAGE, retention.BATCH = 100, 50
+retention.PAGE, retention.BATCH, retention.LEAST_BATCH = 100, 50, 50
 seen = []
 def die(point, ids):
     seen.append(point)
@@ -287,8 +289,9 @@ def test_dangling_executions_are_refreshed_with_end_and_history_and_unfinished_o
     Task.objects.filter(pk=Task.objects.filter(execution_id=moving)[0].pk).update(
         update_time=Execution.objects.get(pk=young).start_time
     )
-    (quarantined,) = ended(status="Running", tasks=("Success",), vendor="X", age=OLD)
-    Quarantine.objects.create(execution_id=quarantined, reason="x", attempts=5)
+    for tasks in (("Success",), ("Running",)):
+        (quarantined,) = ended(status="Running", tasks=tasks, vendor="X", age=OLD)
+        Quarantine.objects.create(execution_id=quarantined, reason="x", attempts=5)
     before = rows(Execution)
     outcome = sweep()
     assert (outcome.refreshed, outcome.left, outcome.left_ids) == (1, 2, [pending, empty])
@@ -309,13 +312,23 @@ def test_dangling_executions_are_refreshed_with_end_and_history_and_unfinished_o
 
 
 def test_a_dangling_execution_that_is_locked_is_left_and_not_waited_for(
-    database: str, no_lock_is_waited_for: None
+    database: str, no_lock_is_waited_for: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    outcomes: list[Refreshed] = []
+
+    def noted(*words: Any, **options: Any) -> Refreshed:
+        outcomes.append(refresh(*words, **options))
+        return outcomes[-1]
+
+    monkeypatch.setattr(sweeping.dangling, "refresh", noted)
     (execution,) = ended(status="Running", vendor="X", age=OLD)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         other.execute("SELECT FROM execution FOR UPDATE")
-        assert (sweep().left_ids, sweep().refreshed) == ([execution], 0)
-    assert (sweep().left, sweep().refreshed) == (0, 0)
+        outcome = sweep()
+        assert (outcome.left_ids, outcome.refreshed) == ([execution], 0)
+        assert outcomes == [Refreshed(locked={execution})]
+    outcome = sweep()
+    assert (outcome.left, outcome.refreshed) == (0, 1)
     assert Execution.objects.get().status == "Success"
 
 
@@ -389,7 +402,9 @@ def test_a_history_goes_on_after_it_was_shortened() -> None:
 
 
 @pytest.mark.usefixtures("short_histories")
-def test_many_long_histories_are_shortened_page_by_page() -> None:
+@pytest.mark.parametrize("page", [3, 100])
+def test_many_long_histories_are_shortened_page_by_page(page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "PAGE", page)
     long = [with_history(12, age=timedelta(days=31)) for _ in range(13)]
     assert sweep().forgotten == {"history": 13 * 7}
     assert [revisions(pk) for pk in long] == [[8, 9, 10, 11, 12]] * 13
