@@ -4,9 +4,17 @@ A project need not set any of them. The service reads them from its environment 
 docs/operations.md is compared with this one.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from executions.declarations import declarations, declared, values
+
+#: In `retention_counts`: every vendor type that is not named.
+OTHERS = "*"
+#: How many of the newest executions are kept for each vendor type and vendor id, as Harbor does.
+KEPT = {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 1, "PURGE_AUDIT_LOG": 10, "EXECUTION_SWEEP": 10, OTHERS: 50}
+#: Harbor's variable for the vendor type on the right has the name on the left in it.
+HARBORS_NAMES = {"PURGE_AUDIT": "PURGE_AUDIT_LOG"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +84,50 @@ class Intake:
         "nothing",
         takes="one secret, or two with a comma between them, each `whsec_` and base64 of 24 to 64 bytes",
     )
+    retention_counts: Mapping[str, int] = declared(
+        "VENDOR_EXECUTION_RETENTION_COUNT",
+        "counts",
+        {},
+        "how many of the newest executions to keep for each vendor type and vendor id; the [sweep](#sweep) "
+        "deletes the others. For one vendor type Harbor's variables do the same: "
+        "`IMAGE_SCAN_EXECUTION_RETENTION_COUNT`",
+        at_least=1,
+        at_most=1_000_000_000,
+        takes="`VENDOR:N` with commas between them, each N from 1; `*` is every vendor type that is not named",
+        shown="`IMAGE_SCAN:1,SBOM:1,SCAN_ALL:1,PURGE_AUDIT_LOG:10,EXECUTION_SWEEP:10,*:50`",
+    )
+    retention_days: int = declared(
+        "REFRESH_RETENTION_DAYS",
+        "integer",
+        0,
+        "the sweep also deletes executions that ended so many days ago, whatever their number. 0: none for "
+        "its age",
+        at_least=0,
+        at_most=36_500,
+    )
+    history_days: int = declared(
+        "REFRESH_HISTORY_DAYS",
+        "integer",
+        30,
+        "of an execution that stays, the sweep deletes status changes older than that, except for its newest "
+        "1,000. 0: none",
+        at_least=0,
+        at_most=36_500,
+    )
+    dangling_hours: float = declared(
+        "MAX_DANGLING_HOURS",
+        "seconds",
+        168,
+        "an execution without an end of which no task has moved for so many hours is refreshed by the sweep, and "
+        "named in the log if that does not end it",
+        at_least=0.01,
+    )
+
+    @property
+    def kept(self) -> dict[str, int]:
+        """How many executions to keep, by vendor type, and of `OTHERS`."""
+        given = {HARBORS_NAMES.get(vendor, vendor): number for vendor, number in self.retention_counts.items()}
+        return KEPT | given
 
 
 DECLARED = declarations(Intake)

@@ -15,6 +15,7 @@ In production no handler is registered, so a point costs one look into an empty 
 | `leased`    | deliveries are claimed and committed, none of them is sent             |
 | `answered`  | receivers have answered, or handlers have run; no result is recorded   |
 | `recorded`  | the results of deliveries are committed                                |
+| `swept`     | a batch of executions is deleted, and the sweep goes on                |
 """
 
 from collections.abc import Callable, Sequence

@@ -1,12 +1,12 @@
 """Delete executions, with their tasks and their history."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from django.db import transaction
 
 from executions.database import run
 from executions.errors import NoSuchExecution, NotFinal
-from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from executions.news import tell_deleted_after_commit
 from executions.status import CODES, FINAL_CODE
 from executions.tombstones import delete_tasks
@@ -66,6 +66,27 @@ def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     return ended
 
 
+def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambda: None) -> tuple[int, int]:
+    """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
+    many executions and how many tasks it deleted.
+
+    It leaves out an execution that is not final, that has a task that is not final, or that another transaction
+    has locked, or one of its tasks. `fence` raises if the caller has lost the right to delete. It is called
+    first, in the same transaction.
+
+    What if the process dies: the transaction is rolled back, and nothing is deleted. What if two processes do
+    it at once: each deletes the rows that it locked first.
+    """
+    if not execution_ids:
+        return 0, 0
+    with transaction.atomic():
+        fence()
+        locked = run("lock_final_executions", ids=list(execution_ids))[0][0]
+        free, tasks = run("lock_final_tasks", ids=locked)[0]
+        _delete_locked(free, ())
+    return len(free), tasks
+
+
 def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
     """Delete these executions, which this transaction has locked together with all their tasks. `job_ids` are
     those of their unfinished tasks."""
@@ -73,6 +94,6 @@ def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
         return
     tell_deleted_after_commit(ids, job_ids)
     delete_tasks(list(ids))
-    for model in (StatusChange, Quarantine):
+    for model in (StatusChange, ShortenedHistory, Quarantine):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from executions.handlers import Change
     from executions.reports import Refusal
     from executions.rollup import Refreshed
+    from executions.sweep import Swept
 
 log = logging.getLogger("harbor_refresh")
 
@@ -93,6 +94,34 @@ def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
 
 def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
     log.warning("Dropped a check-in of task %d: no function is registered for %s", task_id, vendor_type)
+
+
+def on_swept(outcome: "Swept", **_: Any) -> None:
+    if outcome.held:
+        log.info(
+            "Sweep is running already, left alone: %s has the lease until %s",
+            outcome.held.holder,
+            outcome.held.until.isoformat(),
+        )
+    if outcome.overtaken:
+        log.warning("Sweep lost its lease to another sweep and ended: it had stood still for too long")
+    if outcome.deleted:
+        log.info(
+            "Sweep deleted %d executions, %d tasks and %d old rows",
+            outcome.executions,
+            outcome.tasks,
+            sum(outcome.forgotten.values()),
+        )
+
+
+def on_dangling(outcome: "Swept", **_: Any) -> None:
+    log.warning(
+        "Sweep refreshed %d executions of which no task had moved for %g hours, and left %d: %s",
+        outcome.refreshed,
+        outcome.dangling_hours,
+        outcome.left,
+        ", ".join(map(str, outcome.left_ids)) or "none",
+    )
 
 
 def connect() -> None:

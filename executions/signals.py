@@ -13,6 +13,8 @@
 | `handler_failed`    | a handler raised; it is called again later           | `handler`, `change`, `error`       |
 | `handlers_missing`  | handlers have no code here any more, and rest        | `handlers`                         |
 | `check_in_dropped`  | a check-in came for a vendor type without a function | `vendor_type`, `task_id`           |
+| `swept`             | a sweep has ended, or found another one running      | `outcome`                          |
+| `dangling`          | a sweep found executions without an end              | `outcome`                          |
 """
 
 from django.dispatch import Signal
@@ -28,3 +30,5 @@ deliverer_failed = Signal()
 handler_failed = Signal()
 handlers_missing = Signal()
 check_in_dropped = Signal()
+swept = Signal()
+dangling = Signal()

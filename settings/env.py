@@ -108,6 +108,27 @@ def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
     return _read(name, None, parse, f"'auto' or a whole number from {at_least} to {at_most:,}")
 
 
+def counts(name: str, default: dict[str, int], *, at_least: int, at_most: int) -> dict[str, int]:
+    """Whole numbers by name, as `NAME:N` with commas between them. A variable of its own for one name, such as
+    IMAGE_SCAN_EXECUTION_RETENTION_COUNT for IMAGE_SCAN in VENDOR_EXECUTION_RETENTION_COUNT, has precedence."""
+
+    def parse(raw: str) -> dict[str, int]:
+        pairs = [word.rpartition(":") for word in raw.split(",") if word.strip()]
+        found = {key.strip(): int(number) for key, _, number in pairs}
+        if not all(found) or not all(at_least <= number <= at_most for number in found.values()):
+            raise ValueError(raw)
+        return found
+
+    given = _read(
+        name, dict(default), parse, f"NAME:N with commas between them, N from {at_least:,} to {at_most:,}"
+    )
+    suffix = name[name.index("_") :]
+    for variable in sorted(os.environ):
+        if variable.endswith(suffix) and variable not in (name, suffix) and text(variable):
+            given[variable.removesuffix(suffix)] = integer(variable, 0, at_least=at_least, at_most=at_most)
+    return given
+
+
 def one_of(name: str, default: str, *choices: str) -> str:
     """One of the choices. The value's case is ignored; the result is spelled as the choice is."""
 
@@ -280,6 +301,7 @@ READERS: dict[str, Callable[..., Any]] = {
     "signing_secrets": signing_secrets,
     "http_url": http_url,
     "networks": networks,
+    "counts": counts,
 }
 #: These have no default that could be told.
 WITHOUT_DEFAULT = {"optional_integer", "auto_or_integer", "http_url"}

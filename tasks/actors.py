@@ -9,6 +9,7 @@ from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import run_cycle
 from tasks.run_handlers import run_handlers
+from tasks.sweep import sweep
 
 __all__ = [
     "act",
@@ -20,4 +21,5 @@ __all__ = [
     "refresh_executions",
     "run_cycle",
     "run_handlers",
+    "sweep",
 ]

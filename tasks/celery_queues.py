@@ -37,6 +37,7 @@ ROUTES = {
     "tasks.deliver": {"queue": DELIVERIES},
     "tasks.run_handlers": {"queue": DELIVERIES},
     "tasks.act": {"queue": TICKS},
+    "tasks.sweep": {"queue": TICKS},
     "tasks.*": {"queue": WORK},
 }
 

@@ -169,6 +169,13 @@ class Refresh:
         "how often jobs in progress are compared with their tasks",
         at_least=0.1,
     )
+    sweep_interval: float = declared(
+        "REFRESH_SWEEP_INTERVAL_SECONDS",
+        "seconds",
+        86_400,
+        "how often old executions and other old rows are deleted",
+        at_least=1,
+    )
     reap_delay: float = declared(
         "REFRESH_REAP_DELAY_SECONDS",
         "seconds",

@@ -57,3 +57,8 @@ MARKS_TTL_MS = 10_000
 
 #: A stamp further ahead than this comes from a clock that was wrong.
 WRONG_CLOCK_US = 60_000_000
+
+# The sweep
+
+#: So long a message of the sweep works. Ticks wait for it in a worker with one process; so does a warm shutdown.
+SWEEP_SECONDS = 2

@@ -59,6 +59,12 @@ ROWS = (
         "deliver_interval",
         "The net beneath the wake-ups: tells webhooks and handlers of status changes.",
     ),
+    Scheduled(
+        "Sweep",
+        "tasks.sweep",
+        "sweep_interval",
+        "Deletes old executions and other old rows, and refreshes executions that dangle.",
+    ),
 )
 
 
@@ -75,12 +81,9 @@ def _interval(model: Any, seconds: float) -> Any:
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
-def create_rows(interval_model: Any, task_model: Any, only: str = "") -> None:
-    """Create the missing rows, or `only` that of one task. An existing row stays as it is, because an
-    administrator may have edited it."""
+def create_rows(interval_model: Any, task_model: Any) -> None:
+    """Create the missing rows. An existing row stays as it is, because an administrator may have edited it."""
     for row in ROWS:
-        if only and row.task != only:
-            continue
         interval = _interval(interval_model, row.seconds if row.seconds > 0 else 30)
         task_model.objects.get_or_create(
             name=row.name,

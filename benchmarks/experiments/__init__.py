@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "jobs": "benchmarks.experiments.jobs",
     "deliveries": "benchmarks.experiments.deliveries",
     "hooks": "benchmarks.experiments.hooks",
+    "sweep": "benchmarks.experiments.sweep",
 }
 
 

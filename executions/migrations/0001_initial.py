@@ -1,7 +1,10 @@
+import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
+import executions.models.subscription
 from executions.sql import text
 
 
@@ -11,6 +14,69 @@ class Migration(migrations.Migration):
     dependencies = []
 
     operations = [
+        migrations.CreateModel(
+            name="Delivery",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("execution_id", models.BigIntegerField(verbose_name="execution")),
+                ("vendor_type", models.CharField(max_length=64, verbose_name="vendor")),
+                ("revision", models.BigIntegerField()),
+                (
+                    "from_status",
+                    models.CharField(
+                        choices=[
+                            ("Pending", "Pending"),
+                            ("Scheduled", "Scheduled"),
+                            ("Running", "Running"),
+                            ("Stopped", "Stopped"),
+                            ("Error", "Error"),
+                            ("Success", "Success"),
+                        ],
+                        max_length=16,
+                        verbose_name="from",
+                    ),
+                ),
+                (
+                    "to_status",
+                    models.CharField(
+                        choices=[
+                            ("Pending", "Pending"),
+                            ("Scheduled", "Scheduled"),
+                            ("Running", "Running"),
+                            ("Stopped", "Stopped"),
+                            ("Error", "Error"),
+                            ("Success", "Success"),
+                        ],
+                        max_length=16,
+                        verbose_name="to",
+                    ),
+                ),
+                ("changed_at", models.DateTimeField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("pending", "Pending"), ("delivered", "Delivered"), ("dead", "Dead")],
+                        db_default="pending",
+                        default="pending",
+                        max_length=16,
+                    ),
+                ),
+                ("attempts", models.IntegerField(db_default=0, default=0)),
+                (
+                    "next_at",
+                    models.DateTimeField(
+                        blank=True, db_default=django.db.models.functions.datetime.Now(), null=True
+                    ),
+                ),
+                ("last_error", models.TextField(blank=True, db_default="", default="")),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                "verbose_name_plural": "deliveries",
+                "db_table": "execution_delivery",
+            },
+        ),
         migrations.CreateModel(
             name="Execution",
             fields=[
@@ -42,6 +108,41 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "execution",
+            },
+        ),
+        migrations.CreateModel(
+            name="IdempotencyKey",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("caller", models.CharField(max_length=120)),
+                ("key", models.CharField(max_length=200)),
+                ("request", models.BinaryField(max_length=32)),
+                ("answer", models.JSONField(null=True)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "db_table": "execution_idempotency_key",
+            },
+        ),
+        migrations.CreateModel(
+            name="Lease",
+            fields=[
+                ("name", models.CharField(max_length=32, primary_key=True, serialize=False)),
+                ("holder", models.TextField(null=True)),
+                ("held_until", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_lease",
+            },
+        ),
+        migrations.CreateModel(
+            name="ReceivedMessage",
+            fields=[
+                ("id", models.CharField(max_length=255, primary_key=True, serialize=False)),
+                ("at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "execution_received_message",
             },
         ),
         migrations.CreateModel(
@@ -93,10 +194,85 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("at", models.DateTimeField()),
+                ("told", models.BooleanField(db_default=False, default=False, editable=False)),
             ],
             options={
                 "db_table": "execution_status_change",
                 "ordering": ("revision",),
+            },
+        ),
+        migrations.CreateModel(
+            name="Subscription",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=200, unique=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("webhook", "Webhook"), ("handler", "Handler")],
+                        default="webhook",
+                        editable=False,
+                        max_length=16,
+                    ),
+                ),
+                ("url", models.CharField(blank=True, default="", max_length=2000, verbose_name="URL")),
+                ("secret", models.CharField(blank=True, default="", editable=False, max_length=200)),
+                ("handler", models.CharField(blank=True, default="", editable=False, max_length=400)),
+                (
+                    "payload",
+                    models.CharField(
+                        choices=[("standard", "Standard Webhooks"), ("slack", "Slack")],
+                        default="standard",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "vendor_types",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64), blank=True, default=list, size=None
+                    ),
+                ),
+                (
+                    "statuses",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("Pending", "Pending"),
+                                ("Scheduled", "Scheduled"),
+                                ("Running", "Running"),
+                                ("Stopped", "Stopped"),
+                                ("Error", "Error"),
+                                ("Success", "Success"),
+                            ],
+                            max_length=16,
+                        ),
+                        blank=True,
+                        default=executions.models.subscription.final_statuses,
+                        size=None,
+                    ),
+                ),
+                (
+                    "triggers",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=16), blank=True, default=list, size=None
+                    ),
+                ),
+                (
+                    "enabled",
+                    models.BooleanField(default=True, help_text="If not, changes of that time are never sent."),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("failures", models.IntegerField(default=0, editable=False)),
+                ("failing_since", models.DateTimeField(editable=False, null=True)),
+                ("retry_at", models.DateTimeField(editable=False, null=True)),
+                ("missing_since", models.DateTimeField(editable=False, null=True)),
+            ],
+            options={
+                "db_table": "execution_subscription",
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
@@ -135,6 +311,223 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Action",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "verb",
+                    models.CharField(
+                        choices=[
+                            ("stop", "Stop"),
+                            ("retry", "Retry"),
+                            ("refresh", "Refresh"),
+                            ("delete", "Delete"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("filter", models.JSONField(default=dict)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("stopped", "Stopped"),
+                            ("failed", "Failed"),
+                        ],
+                        db_default="queued",
+                        max_length=8,
+                    ),
+                ),
+                ("highest", models.BigIntegerField()),
+                ("cursor", models.BigIntegerField(db_default=0)),
+                ("total", models.BigIntegerField(null=True)),
+                ("done", models.BigIntegerField(db_default=0)),
+                ("changed", models.BigIntegerField(db_default=0)),
+                ("failed", models.BigIntegerField(db_default=0)),
+                ("skipped", models.BigIntegerField(db_default=0)),
+                ("requested_by", models.CharField(db_default="", max_length=150)),
+                (
+                    "requested_from",
+                    models.CharField(
+                        choices=[("api", "Api"), ("admin", "Admin"), ("terminal", "Terminal")], max_length=8
+                    ),
+                ),
+                ("stop_asked", models.BooleanField(db_default=False)),
+                ("error", models.TextField(db_default="")),
+                ("attempts", models.SmallIntegerField(db_default=0)),
+                ("holder", models.TextField(null=True)),
+                ("held_until", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("begun_at", models.DateTimeField(null=True)),
+                ("updated_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("ended_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_action",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ("queued", "running"))),
+                        fields=["updated_at", "id"],
+                        name="action_open",
+                    ),
+                    models.Index(fields=["state", "-id"], name="action_state"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("verb__in", ["stop", "retry", "refresh", "delete"])),
+                        name="action_verb_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("requested_from__in", ["api", "admin", "terminal"])),
+                        name="action_origin_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_at__isnull", False), ("state__in", ("done", "stopped", "failed"))),
+                            models.Q(("ended_at__isnull", True), ("state__in", ("queued", "running"))),
+                            _connector="OR",
+                        ),
+                        name="action_ends_when_final",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("held_until__isnull", True), ("holder__isnull", True)),
+                            models.Q(
+                                ("held_until__isnull", False), ("holder__isnull", False), ("state", "running")
+                            ),
+                            _connector="OR",
+                        ),
+                        name="action_held_while_it_runs",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ("queued", "stopped")), ("begun_at__isnull", False), _connector="OR"
+                        ),
+                        name="action_begins_before_it_runs",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("changed__gte", 0),
+                            (
+                                "done",
+                                django.db.models.expressions.CombinedExpression(
+                                    django.db.models.expressions.CombinedExpression(
+                                        models.F("changed"), "+", models.F("failed")
+                                    ),
+                                    "+",
+                                    models.F("skipped"),
+                                ),
+                            ),
+                            ("failed__gte", 0),
+                            ("skipped__gte", 0),
+                        ),
+                        name="action_counts_add_up",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("attempts__gte", 0), ("cursor__gte", 0), ("cursor__lte", models.F("highest"))
+                        ),
+                        name="action_cursor_in_range",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiToken",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="What uses it, for example: runners in Berlin.", max_length=100, unique=True
+                    ),
+                ),
+                ("digest", models.BinaryField(max_length=32, unique=True)),
+                ("hint", models.CharField(editable=False, help_text="The beginning of the token.", max_length=12)),
+                (
+                    "may_read",
+                    models.BooleanField(
+                        default=True,
+                        help_text="See executions, tasks, history and the queue.",
+                        verbose_name="read",
+                    ),
+                ),
+                (
+                    "may_report",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Create executions, add tasks, report their status.",
+                        verbose_name="report",
+                    ),
+                ),
+                (
+                    "may_manage",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Stop, finish, refresh, retry and delete; subscriptions and deliveries.",
+                        verbose_name="manage",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(),
+                        editable=False,
+                        verbose_name="created",
+                    ),
+                ),
+                ("created_by", models.CharField(blank=True, default="", editable=False, max_length=150)),
+                (
+                    "expires_at",
+                    models.DateTimeField(
+                        blank=True, help_text="Empty: it does not expire.", null=True, verbose_name="expires"
+                    ),
+                ),
+                (
+                    "revoked_at",
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="revoked"),
+                ),
+                (
+                    "last_used_at",
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="last used"),
+                ),
+            ],
+            options={
+                "verbose_name": "API token",
+                "db_table": "execution_api_token",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("may_read", True), ("may_report", True), ("may_manage", True), _connector="OR"
+                        ),
+                        name="api_token_may_something",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DeletedTask",
+            fields=[
+                ("task_id", models.BigIntegerField(primary_key=True, serialize=False)),
+                ("job_id", models.CharField(blank=True, default="", max_length=64)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                "db_table": "execution_deleted_task",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("job_id", ""), _negated=True),
+                        fields=["job_id"],
+                        name="deleted_task_job",
+                    ),
+                    models.Index(fields=["at"], name="deleted_task_age"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Quarantine",
             fields=[
                 (
@@ -154,6 +547,25 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "quarantine",
                 "db_table": "execution_quarantine",
+            },
+        ),
+        migrations.CreateModel(
+            name="ShortenedHistory",
+            fields=[
+                (
+                    "execution",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="shortened_history",
+                        serialize=False,
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                ("through", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "execution_shortened_history",
             },
         ),
         migrations.AddIndex(
@@ -199,6 +611,29 @@ class Migration(migrations.Migration):
                 condition=models.Q(("revision__gte", 0)), name="execution_revision_grows"
             ),
         ),
+        migrations.AddIndex(
+            model_name="idempotencykey",
+            index=models.Index(fields=["at"], name="idempotency_key_age"),
+        ),
+        migrations.AddConstraint(
+            model_name="idempotencykey",
+            constraint=models.UniqueConstraint(fields=("caller", "key"), name="idempotency_key_once"),
+        ),
+        migrations.AddConstraint(
+            model_name="lease",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("held_until__isnull", True), ("holder__isnull", True)),
+                    models.Q(("held_until__isnull", False), ("holder__isnull", False)),
+                    _connector="OR",
+                ),
+                name="lease_is_whole",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="receivedmessage",
+            index=models.Index(fields=["at"], name="received_message_age"),
+        ),
         migrations.AddField(
             model_name="statuschange",
             name="execution",
@@ -208,6 +643,52 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="history",
                 to="harbor_executions.execution",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="subscription",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("handler", ""),
+                        ("kind", "webhook"),
+                        ("missing_since__isnull", True),
+                        models.Q(("url", ""), _negated=True),
+                        models.Q(("secret", ""), _negated=True),
+                    ),
+                    models.Q(
+                        ("kind", "handler"), ("secret", ""), ("url", ""), models.Q(("handler", ""), _negated=True)
+                    ),
+                    _connector="OR",
+                ),
+                name="subscription_has_its_target",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="subscription",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("failing_since__isnull", True), ("failures", 0)),
+                    models.Q(("failing_since__isnull", False), ("failures__gt", 0)),
+                    _connector="OR",
+                ),
+                name="subscription_fails_since_its_first_failure",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="subscription",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("kind", "handler")), fields=("handler",), name="subscription_once_a_handler"
+            ),
+        ),
+        migrations.AddField(
+            model_name="delivery",
+            name="subscription",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="deliveries",
+                to="harbor_executions.subscription",
             ),
         ),
         migrations.AddField(
@@ -221,9 +702,68 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
+            model_name="shortenedhistory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("through__gte", 1)), name="shortened_history_begins"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="statuschange",
+            index=models.Index(condition=models.Q(("told", False)), fields=["id"], name="status_change_untold"),
+        ),
+        migrations.AddConstraint(
             model_name="statuschange",
             constraint=models.UniqueConstraint(
                 fields=("execution", "revision"), name="status_change_once_a_revision"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("state", "pending")),
+                fields=["subscription", "next_at", "id"],
+                name="delivery_due",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("state", "pending")),
+                fields=["subscription", "execution_id", "revision"],
+                name="delivery_in_order",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("state", "dead")), fields=["subscription", "id"], name="delivery_dead"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("state", "pending"), _negated=True), fields=["ended_at"], name="delivery_ended"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="delivery",
+            constraint=models.UniqueConstraint(
+                fields=("subscription", "execution_id", "revision"), name="delivery_once_a_revision"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="delivery",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("ended_at__isnull", True), ("next_at__isnull", False), ("state", "pending")),
+                    models.Q(
+                        ("ended_at__isnull", False),
+                        ("next_at__isnull", True),
+                        ("state__in", ("delivered", "dead")),
+                    ),
+                    _connector="OR",
+                ),
+                name="delivery_waits_until_it_ends",
             ),
         ),
         migrations.AddIndex(

@@ -6,8 +6,10 @@ from executions.models.deleted_task import DeletedTask
 from executions.models.delivery import Delivery
 from executions.models.execution import Execution
 from executions.models.idempotency_key import IdempotencyKey
+from executions.models.lease import Lease
 from executions.models.quarantine import Quarantine, Release
 from executions.models.received_message import ReceivedMessage
+from executions.models.shortened_history import ShortenedHistory
 from executions.models.status_change import StatusChange
 from executions.models.subscription import Subscription
 from executions.models.task import Task
@@ -19,9 +21,11 @@ __all__ = [
     "Delivery",
     "Execution",
     "IdempotencyKey",
+    "Lease",
     "Quarantine",
     "ReceivedMessage",
     "Release",
+    "ShortenedHistory",
     "StatusChange",
     "Subscription",
     "Task",

@@ -9,7 +9,8 @@ class StatusChange(models.Model):
     """One revision of an execution, a row of its history. The rows that are not `told` are the outbox.
 
     There is exactly one row for each revision from 1 to `execution.revision`, and `from_status` of a row is
-    `to_status` of the row before it. If both statuses of a row are equal, the end time has changed: a task ran
+    `to_status` of the row before it. Of a long history the sweep deletes the oldest rows; `ShortenedHistory`
+    then says through which revision. If both statuses of a row are equal, the end time has changed: a task ran
     again between two refreshes.
     """
 

@@ -42,6 +42,7 @@ READERS: dict[str, Reader] = {
     "one_of": lambda: env.one_of(NAME, "INFO", "INFO", "DEBUG"),
     "secret": lambda: env.secret(NAME, "s"),
     "redis_url": lambda: env.redis_url(NAME, default="redis://default"),
+    "counts": lambda: env.counts(NAME, {"A": 1}, at_least=1, at_most=2000),
 }
 DEFAULTS = {
     "text": "d",
@@ -55,6 +56,7 @@ DEFAULTS = {
     "one_of": "INFO",
     "secret": "s",
     "redis_url": "redis://default",
+    "counts": {"A": 1},
 }
 
 
@@ -94,6 +96,7 @@ def test_a_variable_that_is_not_set_or_blank_has_its_default(
         ("optional_integer", "0", 0),
         ("optional_integer", " 9 ", 9),
         ("secret", " hunter2 ", "hunter2"),
+        ("counts", "A:3, B_C:2000,,*:7", {"A": 3, "B_C": 2000, "*": 7}),
         ("redis_url", "redis://h:1/0", "redis://h:1/0"),
         ("redis_url", "rediss://:p@h/1", "rediss://:p@h/1"),
         ("redis_url", "redis://[::1]:6379/0", "redis://[::1]:6379/0"),
@@ -127,6 +130,12 @@ URL = "redis://[:password@]host:port/number"
         ("optional_integer", "10", "a whole number from 0 to 9"),
         ("optional_integer", "-1", "a whole number from 0 to 9"),
         ("optional_integer", "one", "a whole number from 0 to 9"),
+        ("counts", "A", "NAME:N with commas between them, N from 1 to 2,000"),
+        ("counts", "3", "NAME:N with commas between them, N from 1 to 2,000"),
+        ("counts", ":3", "NAME:N with commas between them, N from 1 to 2,000"),
+        ("counts", "A:3,B:0", "NAME:N with commas between them, N from 1 to 2,000"),
+        ("counts", "A:2001", "NAME:N with commas between them, N from 1 to 2,000"),
+        ("counts", "A:many", "NAME:N with commas between them, N from 1 to 2,000"),
         ("redis_url", "localhost:6379", URL),
         ("redis_url", "http://h:1", URL),
         ("redis_url", "redis://", URL),
@@ -318,3 +327,14 @@ def test_a_random_secret_and_one_that_is_not_set_are_not_refused(
     monkeypatch.setenv(NAME, "")
     monkeypatch.setenv(f"{NAME}_FILE", str(tmp_path / "secret"))
     env.refuse_known_secret(NAME)
+
+
+def test_a_variable_for_one_name_has_precedence_over_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Harbor spells them: IMAGE_SCAN_EXECUTION_RETENTION_COUNT."""
+    monkeypatch.setenv(NAME, "A:1,B:2")
+    monkeypatch.setenv("B_VARIABLE", "5")
+    monkeypatch.setenv("P2P_C_VARIABLE", " 6 ")
+    monkeypatch.setenv("D_VARIABLE", "")
+    assert READERS["counts"]() == {"A": 1, "B": 5, "P2P_C": 6}
+    monkeypatch.setenv("B_VARIABLE", "many")
+    assert "B_VARIABLE: got 'many', takes a whole number from 1 to 2,000" in refused(READERS["counts"])

@@ -3,6 +3,7 @@
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import psycopg
 import pytest
 from redis import Redis
 
+from benchmarks import old_executions
 from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.experiments import backlog, deliveries, freshness, hooks, hot, jobs, progress, reports
+from benchmarks.experiments import backlog, deliveries, freshness, hooks, hot, jobs, progress, reports, sweep
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
@@ -22,7 +24,7 @@ from benchmarks.screen import Screen
 from benchmarks.servers import Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
-from executions.models import Execution, Task
+from executions.models import Execution, Lease, Task
 from executions.rollup import refresh
 from tasks.queue import execution_queue
 from tasks.recover_stale import recover_stale
@@ -166,6 +168,29 @@ def test_each_size_of_a_backlog_is_measured_over_the_same_tables(run: Run) -> No
     assert [(row["executions"], row["executions_done"]) for row in (small, large)] == [(40, 40), (80, 80)]
     assert small["us_each"] == pytest.approx(1e6 / small["executions_per_second"], rel=0.01)
     assert Execution.objects.count() == 80
+
+
+def test_a_sweep_that_was_killed_half_way_is_finished_beside_reports(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill_and_end_the_lease(*words: Any, **options: Any) -> Any:
+        memory = of_one_sweep(*words, **options)
+        Lease.objects.update(held_until=datetime(2020, 1, 1, tzinfo=UTC))
+        return memory
+
+    of_one_sweep = sweep._sweep
+    monkeypatch.setattr(sweep, "_sweep", kill_and_end_the_lease)
+    monkeypatch.setattr(sweep, "ALONE_SECONDS", 0.1)
+    monkeypatch.setattr(old_executions, "VENDOR_IDS", 10)
+    alone, killed, again = run(sweep, executions=600)
+    assert [row["what"] for row in (alone, killed, again)] == ["no sweep", "killed half-way", "again"]
+    assert alone["deleted"] == 0
+    assert killed["deleted"] >= 295
+    assert killed["deleted"] + again["deleted"] == 590
+    assert Execution.objects.filter(vendor_type="IMAGE_SCAN").count() == 10
+    for row in (alone, killed, again):
+        assert (row["errors"], row["first_error"]) == (0, "")
+        assert row["reports"] > 0
 
 
 @pytest.mark.usefixtures("database")

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from executions.creation import NewExecution, NewTask, create
 from executions.manual_status import finish_as_success
-from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from executions.reports import Report, report
 from executions.rollup import refresh
 from harbor_refresh import invariants
@@ -159,6 +159,15 @@ def lose_the_last(execution: Execution) -> None:
     StatusChange.objects.filter(revision=3).delete()
 
 
+def lose_more_than_was_shortened(execution: Execution) -> None:
+    StatusChange.objects.filter(revision__lte=2).delete()
+    ShortenedHistory.objects.create(execution=execution, through=1)
+
+
+def shorten_and_keep_a_row(execution: Execution) -> None:
+    ShortenedHistory.objects.create(execution=execution, through=1)
+
+
 def lose_all(execution: Execution) -> None:
     StatusChange.objects.all().delete()
 
@@ -196,6 +205,8 @@ def forget_a_revision(execution: Execution) -> None:
         (lose_the_middle, "revision 3 and 2 history rows, from revision 1 to 3"),
         (lose_the_last, "revision 3 and 2 history rows, from revision 1 to 2"),
         (lose_all, "revision 3 and 0 history rows"),
+        (lose_more_than_was_shortened, "revision 3 and 1 history rows, from revision 3 to 3, shortened through 1"),
+        (shorten_and_keep_a_row, "revision 3 and 3 history rows, from revision 1 to 3, shortened through 1"),
         (leave_a_gap, "revision 3 and 3 history rows, from revision 1 to 4"),
         (break_a_link, "begins revision 2 at Stopped, but the one before it ended at Error"),
         (end_elsewhere, "is Success, but its history ends at Stopped"),
@@ -208,6 +219,12 @@ def test_k3_sees_an_incomplete_history(rerun: Execution, spoil: Callable[[Execut
     found = [one for one in violations() if one.name == "K3"]
     assert [one.execution_id for one in found] == [rerun.pk] * len(found)
     assert any(what in one.what for one in found), found
+
+
+def test_k3_accepts_a_history_whose_beginning_was_deleted_and_noted(rerun: Execution) -> None:
+    StatusChange.objects.filter(revision__lte=2).delete()
+    ShortenedHistory.objects.create(execution=rerun, through=2)
+    assert violations() == []
 
 
 def test_k4_sees_a_final_status_that_reverted_without_a_rerun(rerun: Execution) -> None:

@@ -10,14 +10,14 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule, Periodi
 from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
-from tasks.actors import claim_batch, reap, reconcile, recover_stale
+from tasks.actors import claim_batch, reap, reconcile, recover_stale, sweep
 from tasks.celery_queues import TICKS, WORK, waiting
 from tasks.schedule import follow_environment
 from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-TICK_TASKS = [claim_batch, recover_stale, reconcile, reap]
+TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, sweep]
 
 
 def schedule() -> dict[str, tuple[str, str, bool]]:
@@ -39,6 +39,7 @@ OURS = {
     "Reconcile": ("tasks.reconcile", "every 60 seconds", True),
     "Reap jobs": ("tasks.reap", "every 3600 seconds", True),
     "Deliver": ("tasks.deliver", "every 30 seconds", True),
+    "Sweep": ("tasks.sweep", "every 86400 seconds", True),
 }
 
 
@@ -102,6 +103,7 @@ def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
         "Recover stale claims": OURS["Recover stale claims"],
         "Reap jobs": OURS["Reap jobs"],
         "Deliver": OURS["Deliver"],
+        "Sweep": OURS["Sweep"],
     }
 
 

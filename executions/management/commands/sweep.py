@@ -1,0 +1,151 @@
+"""`manage.py sweep`: delete the executions that retention does not keep, and other old rows."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from executions import dangling
+from executions.conf import intake_settings
+from executions.management.ages import age
+from executions.management.command import AnswerCommand
+from executions.management.output import Answer, Failed, plural, table
+from executions.retention import Doomed, Retention, count
+from executions.status import MAX_VENDOR
+from executions.sweep import Swept, sweep
+from executions.text import is_text
+
+#: Shows what was done; `total` is None as long as it is not known.
+Show = Callable[[str, int, int | None], None]
+
+
+def vendor_type(text: str) -> str:
+    if not is_text(text, MAX_VENDOR, at_least=1):
+        raise ArgumentTypeError(f"got {text[:40]!r}, takes a vendor type")
+    return text
+
+
+class Command(AnswerCommand):
+    help = (
+        "Delete the executions that retention does not keep, and other old rows; refresh executions that dangle. "
+        "One sweep runs at a time."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add = parser.add_argument
+        add("--dry-run", action="store_true", help="count what would be deleted, and write nothing")
+        text = "delete executions of this vendor type only, and no other rows"
+        add("--vendor", type=vendor_type, metavar="X", help=text)
+        text = (
+            "delete the executions that ended so long ago (12h, 30d, 8w), whatever their number, and no other "
+            "rows; without it, those that the settings do not keep"
+        )
+        add("--older-than", type=age, metavar="AGE", help=text)
+        add("--json", action="store_true", help="print JSON instead of a table")
+
+    def answer(self, options: dict[str, Any]) -> Answer:
+        vendor, older_than = options["vendor"], options["older_than"]
+        rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
+        everything = not (vendor or older_than)
+        with progress_shown() as show:
+            found = count(rules, lambda looked_at: show("counting", looked_at, None))
+            doomed = sum(one.executions for one in found.values())
+            if options["dry_run"]:
+                return _counted(found, _count_dangling(show) if everything else Swept())
+            outcome = sweep(
+                None if everything else rules, progress=lambda now: show("deleting", now.executions, doomed)
+            )
+        if outcome.held:
+            raise Failed(
+                "another sweep is running, so this one did nothing. Repeat it when that has ended. "
+                f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
+            )
+        if outcome.overtaken:
+            raise Failed("this sweep stood still for so long that another took over, so it ended early.")
+        return _done(found, outcome)
+
+
+@contextmanager
+def progress_shown() -> Iterator[Show]:
+    """Show the progress on stderr, if that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what, done, total: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("sweep", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def _count_dangling(show: Show) -> Swept:
+    counted = Swept(dangling_hours=intake_settings().dangling_hours)
+    after: int | None = 0
+    while after is not None:
+        page = dangling.find(timedelta(hours=counted.dangling_hours), after)
+        counted.looked_at += page.looked_at
+        counted.refreshed += len(page.refreshable)
+        counted.leave(page.unfinished)
+        show("looking for dangling executions", counted.looked_at, None)
+        after = page.next
+    return counted
+
+
+def _as_data(found: dict[str, Doomed]) -> dict[str, dict[str, int]]:
+    return {vendor: {"executions": one.executions, "tasks": one.tasks} for vendor, one in found.items()}
+
+
+def _dangling_data(outcome: Swept) -> dict[str, Any]:
+    return {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids}
+
+
+def _counted(found: dict[str, Doomed], dangling: Swept) -> Answer:
+    data = {"dry_run": True, "found": _as_data(found), "dangling": _dangling_data(dangling)}
+    executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
+    shown: list[Any] = [
+        f"Would delete {plural(executions, 'execution')} with {plural(tasks, 'task')}. "
+        "Dry run: nothing was written."
+    ]
+    if found:
+        rows = [(vendor, one.executions, one.tasks) for vendor, one in found.items()]
+        shown.append(table(("vendor", "executions", "tasks"), rows))
+    return Answer(data, [*shown, *_about(dangling, "Would refresh")])
+
+
+def _done(found: dict[str, Doomed], outcome: Swept) -> Answer:
+    data = {
+        "dry_run": False,
+        "found": _as_data(found),
+        "executions": outcome.executions,
+        "tasks": outcome.tasks,
+        "old_rows": outcome.forgotten,
+        "dangling": _dangling_data(outcome),
+    }
+    rows = sum(outcome.forgotten.values())
+    summary = (
+        f"Deleted {plural(outcome.executions, 'execution')} with {plural(outcome.tasks, 'task')}, "
+        f"and {plural(rows, 'old row')}."
+    )
+    left = sum(one.executions for one in found.values()) - outcome.executions
+    more = [f"{left:,} of them were locked or changed meanwhile; the next sweep takes them."] if left > 0 else []
+    return Answer(data, [summary, *more, *_about(outcome, "Refreshed")])
+
+
+def _about(outcome: Swept, verb: str) -> list[str]:
+    if not outcome.refreshed and not outcome.left:
+        return []
+    count = plural(outcome.refreshed, "execution")
+    told = f"{verb} {count} of which no task moved for {outcome.dangling_hours:g} hours."
+    if not outcome.left:
+        return [told]
+    ids = ", ".join(map(str, outcome.left_ids)) + (" …" if outcome.left > len(outcome.left_ids) else "")
+    return [
+        told,
+        f"{outcome.left:,} more stay as they are, because they have an unfinished task or no task: {ids}",
+    ]

@@ -1,0 +1,96 @@
+-- Reads one page of executions, newest first within each vendor type and vendor id, and finds those that
+-- retention does not keep.
+--
+-- :after_vendor text  :after_vendor_id bigint  :after_id bigint  the last execution of the page before; '', 0, 0: none
+-- :seen bigint      how many executions of that vendor type and vendor id were read so far
+-- :page int         how many to read
+-- :vendor text      only this vendor type; NULL: all
+-- :named text[]  :counts bigint[]  how many of each named vendor type to keep; :others bigint  of each other one.
+--                   NULL: no execution is deleted because of its number
+-- :older_than interval  delete those that ended before that, whatever their number; NULL: none
+-- returns  one row: looked_at; vendor, vendor_id, id and seen of the last execution; and of the executions to delete
+--          their ids bigint[], numbers of tasks bigint[] and vendors text[]
+--
+-- As in Harbor, the newest are counted whatever their status, and only those with a final status are deleted.
+-- Harbor orders by start_time and keeps all that start at the same time as the last one kept; ids have no ties.
+-- An execution with an unfinished task is not deleted, even if its stored status is final: it will be
+-- refreshed. The index execution_vendor gives both parts of the page in their order, and the index task_rollup
+-- alone answers what is asked of the tasks. An execution that is added meanwhile is newer than the page, so one
+-- more is kept.
+WITH rest_of_the_last AS (
+    SELECT id, vendor_type, vendor_id, status, end_time
+    FROM execution
+    WHERE
+        vendor_type = %(after_vendor)s
+        AND vendor_id = %(after_vendor_id)s
+        AND id < %(after_id)s
+        AND (%(vendor)s::text IS NULL OR vendor_type = %(vendor)s)
+    ORDER BY id DESC
+    LIMIT %(page)s
+),
+following AS (
+    SELECT id, vendor_type, vendor_id, status, end_time
+    FROM execution
+    WHERE
+        (vendor_type, vendor_id) > (%(after_vendor)s, %(after_vendor_id)s)
+        AND (%(vendor)s::text IS NULL OR vendor_type = %(vendor)s)
+    ORDER BY vendor_type, vendor_id, id DESC
+    LIMIT %(page)s
+),
+page AS MATERIALIZED (
+    SELECT * FROM rest_of_the_last
+    UNION ALL
+    SELECT * FROM following
+    ORDER BY vendor_type, vendor_id, id DESC
+    LIMIT %(page)s
+),
+placed AS MATERIALIZED (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY vendor_type, vendor_id ORDER BY id DESC)
+        + CASE
+            WHEN (vendor_type, vendor_id) = (%(after_vendor)s, %(after_vendor_id)s) THEN %(seen)s ELSE 0
+        END AS place
+    FROM page
+),
+limits AS (
+    SELECT * FROM unnest(%(named)s::text[], %(counts)s::bigint[]) AS n (vendor_type, kept)
+),
+beyond AS MATERIALIZED (
+    SELECT p.id, p.vendor_type
+    FROM placed p
+    LEFT JOIN limits l ON l.vendor_type = p.vendor_type
+    WHERE
+        p.status NOT IN ('Pending', 'Scheduled', 'Running')
+        AND (
+            p.place > coalesce(l.kept, %(others)s::bigint)
+            OR p.end_time < now() - %(older_than)s::interval
+        )
+),
+sweepable AS (
+    SELECT b.id, b.vendor_type, t.tasks
+    FROM beyond b
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks, count(*) FILTER (WHERE status_code < 3) AS unfinished
+        FROM task
+        WHERE execution_id = b.id
+    ) AS t
+    WHERE t.unfinished = 0
+),
+found AS (
+    SELECT
+        coalesce(array_agg(id ORDER BY id), '{}') AS ids,
+        coalesce(array_agg(tasks ORDER BY id), '{}') AS tasks,
+        coalesce(array_agg(vendor_type ORDER BY id), '{}') AS vendors
+    FROM sweepable
+),
+extent AS (
+    SELECT count(*) AS looked_at FROM placed
+),
+last_one AS (
+    SELECT vendor_type, vendor_id, id, place FROM placed ORDER BY vendor_type DESC, vendor_id DESC, id LIMIT 1
+)
+SELECT x.looked_at, o.vendor_type, o.vendor_id, o.id, o.place, f.ids, f.tasks, f.vendors
+FROM extent x
+CROSS JOIN found f
+LEFT JOIN last_one o ON TRUE

@@ -1,0 +1,190 @@
+"""What the sweep deletes, against a model in plain Python; and that it reads and deletes in bounded pages."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from executions import retention, sql
+from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
+from executions.retention import BatchSize, Page, Position, Retention, count, find
+from executions.status import FINAL
+from executions.sweep import sweep
+from tests.integration.executions.old_executions import ended
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@dataclass(frozen=True)
+class Made:
+    """An execution as the test makes it."""
+
+    vendor: str
+    vendor_id: int
+    status: str
+    tasks: tuple[str, ...]
+    days: int
+    pk: int = 0
+
+
+MADE = st.builds(
+    Made,
+    vendor=st.sampled_from(["A", "B", "IMAGE_SCAN"]),
+    vendor_id=st.sampled_from([-1, 0, 7]),
+    status=st.sampled_from(["Running", "Success", "Error"]),
+    tasks=st.lists(st.sampled_from(["Success", "Success", "Error", "Running"]), max_size=3).map(tuple),
+    days=st.integers(0, 4),
+)
+RULES = st.builds(
+    Retention,
+    counts=st.dictionaries(st.sampled_from(["A", "IMAGE_SCAN", "OTHER"]), st.integers(1, 3)),
+    others=st.none() | st.integers(1, 4),
+    older_than=st.none() | st.integers(0, 4).map(lambda days: timedelta(days=days, hours=-12)),
+    vendor=st.none() | st.just("A"),
+)
+
+
+def kept(executions: list[Made], rules: Retention) -> set[int]:
+    """The ids that stay, by the contract."""
+    stays = set()
+    for one in executions:
+        newer = [e for e in executions if (e.vendor, e.vendor_id) == (one.vendor, one.vendor_id) and e.pk > one.pk]
+        limit = rules.counts.get(one.vendor, rules.others)
+        too_many = limit is not None and len(newer) >= limit
+        too_old = rules.older_than is not None and timedelta(days=one.days) > rules.older_than
+        has_ended = one.status in FINAL and "Running" not in one.tasks
+        is_asked = rules.vendor in (None, one.vendor)
+        if not (has_ended and is_asked and (too_many or too_old)):
+            stays.add(one.pk)
+    return stays
+
+
+@given(st.lists(MADE, max_size=14), RULES, st.integers(1, 5), st.integers(1, 4))
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], print_blob=True
+)
+def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages(
+    executions: list[Made], rules: Retention, page: int, batch: int
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE execution, task, execution_status_change, execution_quarantine CASCADE")
+    executions = [
+        replace(
+            one,
+            pk=ended(
+                vendor=one.vendor,
+                vendor_id=one.vendor_id,
+                status=one.status,
+                tasks=one.tasks,
+                age=timedelta(days=one.days),
+            )[0],
+        )
+        for one in executions
+    ]
+    stays = kept(executions, rules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retention, "PAGE", page)
+        patch.setattr(retention, "BATCH", batch)
+        patch.setattr(retention, "LEAST_BATCH", 1)
+        told = sum(one.executions for one in count(rules).values())
+        outcome = sweep(rules)
+    assert set(Execution.objects.values_list("pk", flat=True)) == stays
+    assert set(StatusChange.objects.values_list("execution_id", flat=True)) == stays
+    assert Task.objects.count() == sum(len(one.tasks) for one in executions if one.pk in stays)
+    assert outcome.executions == told == len(executions) - len(stays)
+    assert outcome.looked_at == sum(rules.vendor in (None, one.vendor) for one in executions)
+
+
+def test_the_settings_keep_as_many_as_harbor(settings: Settings) -> None:
+    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"REPLICATION": 2, "PURGE_AUDIT": 3, "SCAN_ALL": 4}
+    rules = Retention.of_settings()
+    kept_of = {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 4, "PURGE_AUDIT_LOG": 3, "EXECUTION_SWEEP": 10}
+    assert rules == Retention({**kept_of, "REPLICATION": 2}, others=50)
+    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"*": 7}
+    settings.REFRESH_RETENTION_DAYS = 30
+    assert Retention.of_settings("SBOM") == Retention(
+        {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 1, "PURGE_AUDIT_LOG": 10, "EXECUTION_SWEEP": 10},
+        others=7,
+        older_than=timedelta(days=30),
+        vendor="SBOM",
+    )
+
+
+def test_what_belongs_to_a_swept_execution_goes_with_it() -> None:
+    old, new = ended(2, tasks=("Success", "Error"))
+    for pk in (old, new):
+        Quarantine.objects.create(execution_id=pk, reason="x", attempts=1)
+        ShortenedHistory.objects.create(execution_id=pk, through=1)
+    outcome = sweep()
+    assert (outcome.executions, outcome.tasks) == (1, 2)
+    for model in (Execution, Task, StatusChange, Quarantine, ShortenedHistory):
+        column = "id" if model is Execution else "execution_id"
+        assert set(model._default_manager.values_list(column, flat=True)) == {new}, model
+
+
+def test_executions_that_stay_do_not_hide_those_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page full of executions that cannot be deleted is passed, because the position moves on."""
+    monkeypatch.setattr(retention, "PAGE", 3)
+    oldest = ended(2)
+    stuck = ended(8, tasks=("Running",))
+    newest = ended(1)
+    assert sweep().executions == 2
+    assert list(Execution.objects.order_by("pk").values_list("pk", flat=True)) == [*stuck, *newest]
+    assert oldest[0] not in stuck
+
+
+def test_a_batch_is_bounded_by_its_tasks_and_a_large_execution_is_alone() -> None:
+    size = BatchSize()
+    size.rows = 10
+    page = Page(6, ids=[1, 2, 3, 4, 5, 6], tasks=[4, 6, 1, 500, 0, 0], vendors=["A"] * 6)
+    assert list(page.batches(size)) == [[1, 2], [3], [4], [5, 6]]
+    assert list(Page(30, list(range(30)), [0] * 30, ["A"] * 30).batches(size)) == [
+        list(range(start, start + 10)) for start in (0, 10, 20)
+    ]
+    assert list(Page(0).batches(size)) == []
+
+
+def test_batches_shrink_after_long_transactions_and_grow_again() -> None:
+    size = BatchSize()
+    page = Page(1_000, list(range(1_000)), [0] * 1_000, ["A"] * 1_000)
+    lengths = []
+    for batch in page.batches(size):
+        lengths.append(len(batch))
+        size.note(1.0 if len(lengths) <= 2 else 0.001)
+    assert lengths == [500, 250, 125, 125]
+    for seconds, rows in ((1.0, 20), (0.001, 500)):
+        for _ in range(30):
+            size.note(seconds)
+        assert size.rows == rows
+
+
+def test_a_page_is_read_by_the_indexes_alone() -> None:
+    """Without a sort of the table, and without the table of tasks: at any size a page costs the same."""
+    ended(300, vendor="REPLICATION", tasks=("Success",) * 3)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE execution, task")
+        cursor.execute("SET enable_seqscan = off")
+        cursor.execute(
+            "EXPLAIN " + sql.text("executions", "find_sweepable"),
+            {
+                **{"after_vendor": "REPLICATION", "after_vendor_id": 1, "after_id": 200, "seen": 100},
+                **{"page": 50, "vendor": None, "named": [], "counts": [], "others": 50, "older_than": None},
+            },
+        )
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "using execution_vendor" in plan, plan
+    assert "Index Only Scan using task_rollup" in plan
+    assert "Seq Scan" not in plan
+
+
+def test_an_execution_that_is_added_meanwhile_is_kept() -> None:
+    ended(4)
+    first = find(Retention({}, others=1), Position())
+    assert len(first.ids) == 3
+    ended(1)
+    sweep(Retention({}, others=1))
+    assert Execution.objects.count() == 1

@@ -1,0 +1,469 @@
+"""The sweep: locks, traffic, a death in the middle, two at once; and its other steps."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from executions import history, housekeeping, retention
+from executions import sweep as sweeping
+from executions.creation import NewExecution, NewTask, create
+from executions.deletion import delete_final
+from executions.errors import Overtaken
+from executions.housekeeping import Chore
+from executions.lease import Lease
+from executions.models import Execution, IdempotencyKey, Quarantine, ShortenedHistory, StatusChange, Task
+from executions.models import Lease as LeaseRow
+from executions.news import executions_deleted
+from executions.reports import Report, report
+from executions.retention import Retention
+from executions.rollup import Refreshed, refresh
+from executions.sweep import Place, sweep
+from tests import servers
+from tests.integration.concurrency import Pause, in_background
+from tests.integration.database_state import rows
+from tests.integration.executions.old_executions import ended
+from tests.integration.sample_executions import made
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ROOT = Path(__file__).resolve().parents[3]
+OLD = timedelta(days=8)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "PAGE", 10)
+    monkeypatch.setattr(retention, "BATCH", 5)
+
+
+@pytest.fixture
+def no_lock_is_waited_for(database: str) -> Iterator[None]:
+    """A statement of this connection that waits for a lock fails."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '1ms'")
+        yield
+        cursor.execute("RESET lock_timeout")
+
+
+def ids() -> set[int]:
+    return set(Execution.objects.values_list("pk", flat=True))
+
+
+# locks and traffic
+
+
+@pytest.mark.usefixtures("no_lock_is_waited_for")
+def test_locked_rows_are_left_for_the_next_sweep_and_not_waited_for(database: str) -> None:
+    by_refresh, by_report, free, newest = ended(4, tasks=("Success", "Success"))
+    task = Task.objects.filter(execution_id=by_report).order_by("pk").last()
+    assert task
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution WHERE id = %s FOR NO KEY UPDATE", [by_refresh])
+        other.execute("SELECT FROM task WHERE id = %s FOR NO KEY UPDATE", [task.pk])
+        outcome = sweep()
+        assert (outcome.executions, outcome.tasks) == (1, 2)
+        assert ids() == {by_refresh, by_report, newest}
+        assert Task.objects.count() == 6, "an execution is deleted with all its tasks, or not at all"
+    assert sweep().executions == 2
+    assert ids() == {newest}
+    assert free not in ids()
+
+
+def test_an_execution_that_is_opened_after_it_was_found_is_kept() -> None:
+    """Its task runs again, or it gets another one: what was found is decided once more under the locks. A status
+    that is not refreshed yet has not been told."""
+    reopened, grown, drifted, _ = ended(4)
+    page = retention.find(Retention.of_settings(), retention.Position())
+    assert page.ids == [reopened, grown, drifted]
+    task = Task.objects.get(execution_id=reopened)
+    report([Report(task.pk, "Running", 1)])
+    refresh([reopened])
+    report([Report(task.pk, "Success", 1)])
+    Task.objects.create(execution_id=grown, vendor_type="IMAGE_SCAN")
+    report([Report(Task.objects.get(execution_id=drifted).pk, "Running", 1)])
+    assert delete_final(page.ids) == (0, 0)
+    assert len(ids()) == 4
+
+
+def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: str) -> None:
+    """Reports of executions that stay are applied; late ones of swept tasks are refused, and none fails."""
+    doomed = ended(2_000, tasks=("Success", "Error"))
+    newest = ended(1)
+    open_ones = [create(NewExecution("REPLICATION", tasks=[NewTask()] * 20)) for _ in range(5)]
+    tasks = sorted(Task.objects.filter(execution__in=open_ones).values_list("pk", flat=True))
+    late = sorted(Task.objects.filter(execution_id__in=doomed).values_list("pk", flat=True))
+    over = threading.Event()
+    refused: list[str] = []
+
+    def traffic() -> int:
+        revision = applied = 0
+        while not over.is_set():
+            revision += 1
+            applied += report([Report(pk, "Running", revision) for pk in tasks]).applied
+            outcome = report([Report(pk, "Success", 0) for pk in late[revision % 40 :: 40]])
+            refused.extend(one.reason for one in outcome.refused)
+            refresh([one.pk for one in open_ones])
+        applied += report([Report(pk, "Success", revision + 1) for pk in tasks]).applied
+        assert applied == (revision + 1) * len(tasks)
+        return revision
+
+    with in_background(traffic) as reported:
+        try:
+            outcome = sweep()
+            while Execution.objects.filter(pk__in=doomed).exists():  # a report had locked some
+                outcome = sweep()
+        finally:
+            over.set()
+        assert reported() > 0
+    assert refresh([one.pk for one in open_ones]).changed == 5
+    assert ids() == {*newest, *(one.pk for one in open_ones)}
+    assert Task.objects.count() == 1 + len(tasks)
+    assert all(reason.startswith("there is no task ") for reason in refused)
+    assert outcome.overtaken is False
+
+
+def test_the_news_tells_of_each_swept_execution_and_of_no_job() -> None:
+    doomed = ended(3)[:2]
+    told: list[tuple[list[int], list[str]]] = []
+
+    def listen(execution_ids: list[int], job_ids: list[str], **_: Any) -> None:
+        told.append((execution_ids, job_ids))
+
+    executions_deleted.connect(listen)
+    sweep()
+    assert told == [(doomed, [])]
+
+
+# one at a time
+
+
+def test_a_second_sweep_says_that_one_is_running_and_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="harbor_refresh")
+    ended(3)
+    with Pause("swept") as pause, in_background(sweep) as first:
+        assert pause.reached.wait(20)
+        before = ids()
+        second = sweep()
+        assert second.held is not None
+        assert (second.executions, ids()) == (0, before)
+        pause.go_on.set()
+        assert first().executions == 2
+    row = LeaseRow.objects.get()
+    assert (row.name, row.holder, row.held_until) == ("sweep", None, None)
+    assert f"Sweep is running already, left alone: {second.held.holder} has the lease until" in caplog.text
+    assert "Sweep deleted 2 executions, 2 tasks and 0 old rows" in caplog.text
+
+
+def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
+    small_pages: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended(21)
+    with Pause("swept") as pause, in_background(sweep) as first:
+        assert pause.reached.wait(20)
+        LeaseRow.objects.update(held_until=LONG_AGO)
+        other = Lease("sweep")
+        assert other.take() is None
+        pause.go_on.set()
+        outcome = first()
+    assert (outcome.overtaken, outcome.executions) == (True, 5)
+    assert len(ids()) == 16
+    assert LeaseRow.objects.get().holder == other.holder, "the lease of the other is not released"
+    assert "Sweep lost its lease to another sweep" in caplog.text
+
+
+def test_a_lease_is_taken_once_and_again_after_its_end() -> None:
+    first, second = Lease("one"), Lease("one")
+    assert first.take() is None
+    held = second.take()
+    assert held is not None
+    assert held.holder == first.holder
+    assert Lease("another").take() is None
+    with pytest.raises(Overtaken):
+        second.extend()
+    first.extend()
+    first.release()
+    assert second.take() is None
+    with pytest.raises(Overtaken):
+        first.extend()
+    LeaseRow.objects.filter(name="one").update(held_until=held.until + timedelta(days=9))
+    assert first.take() is None, "a clock that went back gave this lease"
+
+
+def test_a_lease_in_use_is_held_however_long_its_transaction_takes(database: str) -> None:
+    holder = Lease("one")
+    holder.take()
+    LeaseRow.objects.update(held_until=LONG_AGO)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution_lease FOR NO KEY UPDATE")
+        assert Lease("one").take() is not None
+    assert Lease("one").take() is None
+
+
+KILLED_AT_THE_THIRD_BATCH = """
+import os, signal, django
+django.setup()
+from executions import crash_points, retention
+from executions.sweep import sweep
+retention.PAGE, retention.BATCH, retention.LEAST_BATCH = 100, 50, 50
+seen = []
+def die(point, ids):
+    seen.append(point)
+    if seen.count("swept") == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+crash_points.handlers.append(die)
+sweep()
+"""
+
+
+def test_a_sweep_that_was_killed_half_way_is_finished_by_the_next_one(database: str) -> None:
+    ended(400)
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_THE_THIRD_BATCH],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "settings.test",
+            "DATABASE_URL": servers.postgres.url_for(database),
+        },
+        timeout=60,
+        check=False,
+    )
+    assert process.returncode == -signal.SIGKILL
+    assert len(ids()) == 251, "the batches of 50, 49 (the newest of the first page is kept) and 50 are committed"
+    assert sweep().held is not None, "its lease is in force for some seconds"
+    LeaseRow.objects.update(held_until=LONG_AGO)
+    assert sweep().executions == 250
+    assert len(ids()) == 1
+    assert Task.objects.count() == StatusChange.objects.count() == 1
+
+
+def test_a_sweep_that_is_out_of_time_stops_after_a_transaction_and_says_where_to_go_on(small_pages: None) -> None:
+    ended(33)
+    ended(12, vendor="SBOM", vendor_id=9)
+    (dangling,) = ended(status="Running", vendor="X", age=OLD)
+    outcome = sweep(seconds=0)
+    assert (outcome.executions, outcome.stopped_at) == (5, Place("executions", ("", 0, 0, 0)))
+    places = [outcome.stopped_at]
+    while places[-1]:
+        outcome = sweep(begin=places[-1], seconds=0)
+        assert outcome.executions <= 5
+        places.append(outcome.stopped_at)
+        assert len(places) < 60
+    steps = [place.step for place in places if place]
+    assert steps == sorted(steps, key=["executions", "dangling", "history", "idempotency keys"].index)
+    assert set(steps) == {"executions", "dangling", "history", "idempotency keys"}
+    assert len(ids()) == 3
+    assert Execution.objects.get(pk=dangling).status == "Success"
+
+
+def test_a_place_of_a_step_that_does_not_exist_begins_at_the_first() -> None:
+    ended(3)
+    assert sweep(begin=Place("of another release", (1, "x"))).executions == 2
+
+
+# dangling executions
+
+
+def test_dangling_executions_are_refreshed_with_end_and_history_and_unfinished_ones_are_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping.dangling, "PAGE", 2)
+    (failed,) = ended(status="Running", tasks=("Success", "Error"), vendor="X", age=OLD)
+    (pending,) = ended(status="Running", tasks=("Success", "Running"), vendor="X", age=OLD)
+    (empty,) = ended(status="Running", tasks=(), vendor="X", age=OLD)
+    (young,) = ended(status="Running", tasks=("Success",), vendor="X", age=timedelta(days=6))
+    (moving,) = ended(status="Running", tasks=("Success", "Success"), vendor="X", age=OLD)
+    Task.objects.filter(pk=Task.objects.filter(execution_id=moving)[0].pk).update(
+        update_time=Execution.objects.get(pk=young).start_time
+    )
+    for tasks in (("Success",), ("Running",)):
+        (quarantined,) = ended(status="Running", tasks=tasks, vendor="X", age=OLD)
+        Quarantine.objects.create(execution_id=quarantined, reason="x", attempts=5)
+    before = rows(Execution)
+    outcome = sweep()
+    assert (outcome.refreshed, outcome.left, outcome.left_ids) == (1, 2, [pending, empty])
+    after = rows(Execution)
+    changed = after.pop(failed)
+    unchanged = {pk: row for pk, row in before.items() if pk != failed}
+    assert after == unchanged
+    assert changed == before[failed] | {
+        "status": "Error",
+        "revision": 2,
+        "end_time": Task.objects.filter(execution_id=failed).latest("end_time").end_time,
+        "update_time": changed["update_time"],
+    }
+    last = StatusChange.objects.get(execution_id=failed, revision=2)
+    assert (last.from_status, last.to_status) == ("Running", "Error")
+    line = "Sweep refreshed 1 executions of which no task had moved for 168 hours, and left 2: "
+    assert f"{line}{pending}, {empty}" in caplog.text
+
+
+def test_a_dangling_execution_that_is_locked_is_left_and_not_waited_for(
+    database: str, no_lock_is_waited_for: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes: list[Refreshed] = []
+
+    def noted(*words: Any, **options: Any) -> Refreshed:
+        outcomes.append(refresh(*words, **options))
+        return outcomes[-1]
+
+    monkeypatch.setattr(sweeping.dangling, "refresh", noted)
+    (execution,) = ended(status="Running", vendor="X", age=OLD)
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution FOR UPDATE")
+        outcome = sweep()
+        assert (outcome.left_ids, outcome.refreshed) == ([execution], 0)
+        assert outcomes == [Refreshed(locked={execution})]
+    outcome = sweep()
+    assert (outcome.left, outcome.refreshed) == (0, 1)
+    assert Execution.objects.get().status == "Success"
+
+
+def test_the_names_of_dangling_executions_are_bounded() -> None:
+    left = ended(30, status="Running", tasks=("Running",), age=OLD)
+    outcome = sweep()
+    assert (outcome.left, outcome.left_ids) == (30, left[:10])
+
+
+# old status changes
+
+
+def with_history(length: int, *, age: timedelta) -> int:
+    """An execution of that many revisions, the last of which is final; a status change for each, so old."""
+    (execution,) = ended(vendor="X", age=age)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM execution_status_change WHERE execution_id = %s", [execution])
+        cursor.execute(
+            "INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at) "
+            "SELECT %s, n, 'Success', 'Success', now() - %s FROM generate_series(1, %s) AS n",
+            [execution, age, length],
+        )
+        cursor.execute("UPDATE execution SET revision = %s WHERE id = %s", [length, execution])
+    return execution
+
+
+def revisions(execution: int) -> list[int]:
+    return list(
+        StatusChange.objects.filter(execution_id=execution).order_by("revision").values_list("revision", flat=True)
+    )
+
+
+@pytest.fixture
+def short_histories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "KEPT", 5)
+    monkeypatch.setattr(history, "BATCH", 4)
+    monkeypatch.setattr(history, "PAGE", 3)
+
+
+@pytest.mark.usefixtures("short_histories")
+def test_only_the_old_beginning_of_a_long_history_is_deleted() -> None:
+    long = with_history(20, age=timedelta(days=31))
+    short = with_history(5, age=timedelta(days=31))
+    young = with_history(20, age=timedelta(days=29))
+    mixed = with_history(20, age=timedelta(days=31))
+    StatusChange.objects.filter(execution_id=mixed, revision__in=(7, 9)).update(
+        at=StatusChange.objects.filter(execution_id=young).latest("pk").at
+    )
+    assert sweep().forgotten == {"history": 15 + 6}
+    assert revisions(long) == [16, 17, 18, 19, 20]
+    assert revisions(short) == [1, 2, 3, 4, 5]
+    assert revisions(young) == list(range(1, 21))
+    assert revisions(mixed) == list(range(7, 21)), "a history has no hole"
+    noted = dict(ShortenedHistory.objects.values_list("execution_id", "through"))
+    assert noted == {long: 15, mixed: 6}
+    assert sweep().forgotten == {}
+
+
+@pytest.mark.usefixtures("short_histories")
+def test_a_history_goes_on_after_it_was_shortened() -> None:
+    execution = with_history(8, age=timedelta(days=31))
+    task = Task.objects.get(execution_id=execution)
+    sweep()
+    assert revisions(execution) == [4, 5, 6, 7, 8]
+    report([Report(task.pk, "Running", 1)])
+    refresh([execution])
+    StatusChange.objects.update(at=LONG_AGO)
+    assert sweep().forgotten == {"history": 1}
+    assert revisions(execution) == [5, 6, 7, 8, 9]
+    assert dict(ShortenedHistory.objects.values_list("execution_id", "through")) == {execution: 4}
+
+
+@pytest.mark.usefixtures("short_histories")
+@pytest.mark.parametrize("page", [3, 100])
+def test_many_long_histories_are_shortened_page_by_page(page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "PAGE", page)
+    long = [with_history(12, age=timedelta(days=31)) for _ in range(13)]
+    assert sweep().forgotten == {"history": 13 * 7}
+    assert [revisions(pk) for pk in long] == [[8, 9, 10, 11, 12]] * 13
+
+
+@pytest.mark.usefixtures("short_histories")
+def test_no_history_is_shortened_if_that_is_switched_off(settings: Settings) -> None:
+    settings.REFRESH_HISTORY_DAYS = 0
+    execution = with_history(20, age=timedelta(days=3000))
+    assert sweep().forgotten == {}
+    assert len(revisions(execution)) == 20
+
+
+# other tables
+
+
+def test_each_table_of_the_housekeeping_is_emptied_of_old_rows_in_batches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE note (at timestamptz)")
+        cursor.execute("INSERT INTO note SELECT now() - n * interval '1 day' FROM generate_series(0, 9) AS n")
+
+    def forget(before: datetime) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM note WHERE ctid = ANY(ARRAY(SELECT ctid FROM note WHERE at < %s LIMIT 3))", [before]
+            )
+            return cursor.rowcount
+
+    chores = (Chore("notes", forget, timedelta(days=2, hours=12)),)
+    monkeypatch.setattr(sweeping, "HOUSEKEEPING", chores)
+    assert sweep().forgotten == {"notes": 7}
+    assert sweep(Retention.by_age(timedelta(days=1))).forgotten == {}, "by its rules it deletes executions only"
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM note")
+        assert cursor.fetchone() == (3,)
+
+
+def test_idempotency_keys_are_forgotten_after_a_day(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "BATCH", 2)
+    for number in range(7):
+        IdempotencyKey.objects.create(caller="c", key=str(number), request=b"x")
+    IdempotencyKey.objects.exclude(key="6").update(at=datetime.now(UTC) - timedelta(hours=25))
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution_idempotency_key WHERE key = '0' FOR UPDATE")
+        assert sweep().forgotten == {"idempotency keys": 5}
+    assert sorted(IdempotencyKey.objects.values_list("key", flat=True)) == ["0", "6"]
+
+
+def test_the_names_of_the_steps_differ() -> None:
+    names = [sweeping.EXECUTIONS, sweeping.DANGLING, sweeping.HISTORY]
+    names += [chore.name for chore in housekeeping.HOUSEKEEPING]
+    assert len(names) == len(set(names))
+
+
+def test_a_sweep_that_finds_nothing_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="harbor_refresh")
+    made(2)
+    outcome = sweep()
+    assert (outcome.looked_at, outcome.executions, outcome.left) == (1, 0, 0)
+    assert caplog.text == ""

@@ -1,0 +1,133 @@
+"""`manage.py sweep`: what it counts, says and refuses."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from executions.errors import Overtaken
+from executions.lease import Lease
+from executions.management.ages import age
+from executions.models import Execution
+from tests.integration.command_output import data, failing, manage, said
+from tests.integration.executions.old_executions import ended
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def some() -> None:
+    ended(4, tasks=("Success", "Error"))
+    ended(3, vendor="SBOM", age=timedelta(days=40))
+    ended(2, vendor="X", age=timedelta(days=40))
+
+
+def left() -> int:
+    return Execution.objects.count()
+
+
+def test_a_dry_run_counts_by_vendor_and_writes_nothing() -> None:
+    some()
+    refreshable = ended(vendor="X", status="Running", age=timedelta(days=8))
+    stuck = ended(vendor="X", status="Running", tasks=("Running",), age=timedelta(days=8))
+    assert data("sweep", "--dry-run") == {
+        "dry_run": True,
+        "found": {"IMAGE_SCAN": {"executions": 3, "tasks": 6}, "SBOM": {"executions": 2, "tasks": 2}},
+        "dangling": {"refreshed": 1, "left": 1, "first_left": stuck},
+    }
+    assert said("sweep", "--dry-run").splitlines() == [
+        "Would delete 5 executions with 8 tasks. Dry run: nothing was written.",
+        "vendor      executions  tasks",
+        "IMAGE_SCAN           3      6",
+        "SBOM                 2      2",
+        "Would refresh 1 execution of which no task moved for 168 hours.",
+        f"1 more stay as they are, because they have an unfinished task or no task: {stuck[0]}",
+    ]
+    assert left() == 11
+    assert Execution.objects.get(pk=refreshable[0]).status == "Running"
+
+
+def test_it_deletes_what_the_settings_do_not_keep_and_says_how_much() -> None:
+    some()
+    (stuck,) = ended(vendor="X", status="Running", tasks=("Running",), age=timedelta(days=8))
+    assert data("sweep") == {
+        "dry_run": False,
+        "found": {"IMAGE_SCAN": {"executions": 3, "tasks": 6}, "SBOM": {"executions": 2, "tasks": 2}},
+        "executions": 5,
+        "tasks": 8,
+        "old_rows": {},
+        "dangling": {"refreshed": 0, "left": 1, "first_left": [stuck]},
+    }
+    assert left() == 5
+    assert said("sweep").splitlines() == [
+        "Deleted 0 executions with 0 tasks, and 0 old rows.",
+        "Refreshed 0 executions of which no task moved for 168 hours.",
+        f"1 more stay as they are, because they have an unfinished task or no task: {stuck}",
+    ]
+
+
+def test_it_can_be_narrowed_to_a_vendor_and_to_an_age() -> None:
+    some()
+    ended(vendor="X", status="Running", tasks=("Success",), age=timedelta(days=40))
+    assert data("sweep", "--vendor", "SBOM")["found"] == {"SBOM": {"executions": 2, "tasks": 2}}
+    assert data("sweep", "--vendor", "Y")["executions"] == 0
+    answer = data("sweep", "--older-than", "30d")
+    assert answer["found"] == {
+        "SBOM": {"executions": 1, "tasks": 1},
+        "X": {"executions": 2, "tasks": 2},
+    }
+    assert answer["dangling"] == {"refreshed": 0, "left": 0, "first_left": []}, "only executions are deleted"
+    assert set(Execution.objects.values_list("vendor_type", "status")) == {
+        ("IMAGE_SCAN", "Success"),
+        ("X", "Running"),
+    }
+    assert left() == 5
+
+
+def test_a_second_sweep_at_once_fails_and_names_the_first() -> None:
+    some()
+    lease = Lease("sweep")
+    assert lease.take() is None
+    printed, failure = failing("sweep")
+    assert printed == ""
+    assert failure.startswith("another sweep is running, so this one did nothing.")
+    assert f"{lease.holder} has the lease until " in failure
+    assert left() == 9
+    ended_with = manage("sweep")
+    assert (ended_with.returncode, ended_with.stdout) == (1, "")
+    assert "another sweep is running" in ended_with.stderr
+    lease.release()
+    assert data("sweep")["executions"] == 5
+
+
+def test_a_sweep_that_was_overtaken_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def overtaken(self: Lease) -> None:
+        raise Overtaken
+
+    monkeypatch.setattr(Lease, "extend", overtaken)
+    assert "stood still for so long that another took over" in failing("sweep")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "days"), [("1d", 1), ("36h", 1.5), ("8w", 56), ("1440m", 1), ("86400s", 1), ("36500d", 36_500)]
+)
+def test_an_age_is_a_number_and_a_unit(text: str, days: float) -> None:
+    assert age(text) == timedelta(days=days)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "30", "d", "0d", "-1d", "1.5d", "1y", "36501d", "9999999999w", "99999999999d", "٣d"]
+)
+def test_anything_else_is_misuse(text: str) -> None:
+    with pytest.raises(CommandError, match="takes an age such as 12h, 30d or 8w") as misuse:
+        call_command("sweep", f"--older-than={text}")
+    assert misuse.value.returncode in (1, 2)
+
+
+def test_misuse_ends_with_2() -> None:
+    assert manage("sweep", "--older-than", "never").returncode == 2
+
+
+@pytest.mark.parametrize("vendor", ["", "x" * 65, "\x00"])
+def test_a_vendor_that_cannot_be_is_misuse(vendor: str) -> None:
+    with pytest.raises(CommandError, match="takes a vendor type"):
+        call_command("sweep", f"--vendor={vendor}")

@@ -1,0 +1,78 @@
+"""`tasks.sweep`: one message works for a bounded time, and the next goes on at that place."""
+
+import json
+from base64 import b64decode
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from executions import retention
+from executions.lease import LEASE, Lease
+from executions.models import Execution
+from tasks import sweep as actor
+from tasks.celery_queues import TICKS
+from tasks.tick import MAX_WAITING
+from tests.integration.executions.old_executions import ended
+from tests.integration.redis_state import Redis
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def sent(redis: Redis) -> list[Any]:
+    """The arguments of each message that waits, the oldest first."""
+    messages = [json.loads(raw) for raw in reversed(redis.lrange(TICKS, 0, -1))]
+    assert {message["headers"]["task"] for message in messages} <= {"tasks.sweep"}
+    return [json.loads(b64decode(message["body"]))[0] for message in messages]
+
+
+def test_a_sweep_with_time_left_ends_without_a_message(redis: Redis) -> None:
+    ended(3)
+    assert actor.sweep() == {"executions": 2, "refreshed": 0}
+    assert sent(redis) == []
+
+
+def test_a_sweep_that_is_out_of_time_goes_on_in_another_message(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actor, "SWEEP_SECONDS", 0)
+    monkeypatch.setattr(retention, "BATCH", 4)
+    ended(11)
+    assert actor.sweep() == {"executions": 4, "refreshed": 0}
+    messages = 0
+    while waiting := sent(redis):
+        assert len(waiting) == 1
+        redis.delete(TICKS)
+        actor.sweep(*waiting[0])
+        messages += 1
+        assert messages < 20
+    assert Execution.objects.count() == 1
+    assert messages == 3 + 3, "three batches, or pages, of executions and one page of each other step"
+
+
+def test_the_rest_of_a_sweep_waits_for_the_lease_of_a_killed_one_and_a_first_message_does_not(
+    redis: Redis,
+) -> None:
+    ended(3)
+    lease = Lease("sweep")
+    lease.take()
+    actor.sweep()
+    assert sent(redis) == []
+    actor.sweep("executions", ["", 0, 0, 0])
+    assert sent(redis) == [["executions", ["", 0, 0, 0]]]
+    headers = json.loads(redis.lrange(TICKS, 0, 0)[0])["headers"]
+    assert datetime.fromisoformat(headers["eta"]) > datetime.now(UTC) + LEASE / 2
+    lease.release()
+    actor.sweep(*sent(redis)[0])
+    assert Execution.objects.count() == 1
+
+
+def test_it_goes_on_however_many_ticks_wait(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other ticks are not sent while some wait. The rest of a sweep would wait until the next day."""
+    monkeypatch.setattr(actor, "SWEEP_SECONDS", 0)
+    ended(3)
+    for _ in range(MAX_WAITING + 1):
+        actor.sweep.apply_async()
+    assert len(sent(redis)) == MAX_WAITING
+    actor.sweep()
+    assert len(sent(redis)) == MAX_WAITING + 1
