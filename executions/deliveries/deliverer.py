@@ -25,7 +25,7 @@ from executions.text import said_by
 
 #: How often the outbox is looked at while there is work, and how long a result waits to be recorded with others.
 LOOK_SECONDS = 0.1
-GATHER_SECONDS = 0.02
+GATHER_SECONDS = 0.05
 #: How long it looks on after its last work: longer than a wake-up stands for the changes after it.
 LINGER_SECONDS = 2.0
 AWAY_SECONDS = 2.0
@@ -36,10 +36,27 @@ MOST_IN_FLIGHT = 1_000
 #: A lease, in timeouts of a request: a claimed delivery may wait for its turn until one is left.
 LEASE_TIMEOUTS = 3
 EXPIRE_EVERY_SECONDS = 60.0
+#: How old the address of a subscription may be that a request is sent to.
+ROWS_SECONDS = 1.0
 
 
 def nothing() -> None:
     """Ask no handlers."""
+
+
+class Webhooks:
+    """The rows of subscriptions, read again after a moment, because each claim needs them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, Subscription] = {}
+        self._until = 0.0
+
+    def get(self, ids: set[int]) -> dict[int, Subscription]:
+        now = time.monotonic()
+        if now > self._until or not ids <= self._rows.keys():
+            self._rows = Subscription.objects.in_bulk()
+            self._until = now + ROWS_SECONDS
+        return self._rows
 
 
 class Rooms:
@@ -77,6 +94,7 @@ class Deliverer:
     def __init__(self, ask_handlers: Callable[[], None] = nothing, resolve: Resolve | None = None) -> None:
         self._ask_handlers = ask_handlers
         self._resolve = resolve
+        self._webhooks = Webhooks()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._woken = False
@@ -176,7 +194,7 @@ class Deliverer:
         taken = claims.claim_for_webhooks(FIRST_ROOM, rooms.left(), LEASE_TIMEOUTS * timeout)
         if taken:
             rooms.enter(taken)
-            webhooks = Subscription.objects.in_bulk({one.subscription_id for one in taken})
+            webhooks = self._webhooks.get({one.subscription_id for one in taken})
             changes = read_changes(taken)
             sender.submit(
                 [

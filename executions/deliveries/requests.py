@@ -1,8 +1,9 @@
-"""Send one request and judge no more than whether an answer came: total time, size and redirects are bounded."""
+"""Send one request: its time and the size of its answer are bounded. Redirects and proxies are not followed."""
 
 import asyncio
 import ssl
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import httpcore
@@ -16,22 +17,52 @@ MAX_ANSWER = 65_536
 #: How long the rest of an answer may take after its status is known.
 REST_SECONDS = 1.0
 MAX_SHOWN = 200
-#: Connections to one receiver.
+#: Connections to one receiver, and how long an idle one is kept.
 CONNECTIONS = 20
+KEPT_SECONDS = 5.0
 
 
-def pool(network: CheckedNetwork) -> httpcore.AsyncConnectionPool:
-    """Make the connections to one receiver. No proxy of the environment is read, no redirect is followed."""
-    return httpcore.AsyncConnectionPool(
-        ssl_context=tls(),
-        max_connections=CONNECTIONS,
-        max_keepalive_connections=CONNECTIONS,
-        keepalive_expiry=5.0,
-        network_backend=network,
-    )
+class Connections:
+    """The connections to one receiver, each for one request at a time. Their number is that of the requests at a
+    time, which the caller bounds.
+
+    httpcore's pool does this, too, but compares each request with each connection, several times.
+    """
+
+    def __init__(self, network: CheckedNetwork) -> None:
+        self._network = network
+        self._idle: dict[str, list[httpcore.AsyncHTTPConnection]] = {}
+
+    @asynccontextmanager
+    async def taken(self, origin: httpcore.Origin) -> AsyncIterator[httpcore.AsyncHTTPConnection]:
+        """Give a connection, kept from an earlier request or new. It is kept if it is idle afterwards."""
+        one = await self._kept(origin) or httpcore.AsyncHTTPConnection(
+            origin, ssl_context=tls(), keepalive_expiry=KEPT_SECONDS, network_backend=self._network
+        )
+        try:
+            yield one
+        finally:
+            if one.is_idle() and not one.is_closed():
+                self._idle.setdefault(str(origin), []).append(one)
+            else:
+                await one.aclose()
+
+    async def _kept(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection | None:
+        idle = self._idle.get(str(origin), [])
+        while idle:
+            one = idle.pop()
+            if one.is_available() and not one.has_expired():
+                return one
+            await one.aclose()
+        return None
+
+    async def aclose(self) -> None:
+        for idle in self._idle.values():
+            for one in idle:
+                await one.aclose()
 
 
-async def send(connections: httpcore.AsyncConnectionPool, message: Message, timeout: float) -> Answer:
+async def send(connections: Connections, message: Message, timeout: float) -> Answer:
     """Send it and wait for the status of the answer, `timeout` seconds for everything together."""
     try:
         async with asyncio.timeout(timeout):
@@ -46,8 +77,12 @@ async def send(connections: httpcore.AsyncConnectionPool, message: Message, time
         return Answer(None, type(exc).__name__)
 
 
-async def _send(connections: httpcore.AsyncConnectionPool, message: Message) -> Answer:
-    async with connections.stream("POST", message.url, headers=message.headers, content=message.body) as response:
+async def _send(connections: Connections, message: Message) -> Answer:
+    url = httpcore.URL(message.url)
+    async with (
+        connections.taken(url.origin) as connection,
+        connection.stream("POST", url, headers=message.headers, content=message.body) as response,
+    ):
         status = response.status
         if 200 <= status < 300:
             await _read(response)

@@ -87,12 +87,12 @@ def test(subscription_id: int) -> Answer:
 
 async def _test(row: Subscription) -> Answer:
     resolver = Resolver()
-    network = CheckedNetwork(resolver, addresses.networks())
+    connections = requests.Connections(CheckedNetwork(resolver, addresses.networks()))
     try:
-        async with requests.pool(network) as connections:
-            timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
-            return await requests.send(connections, trial(row), timeout)
+        timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
+        return await requests.send(connections, trial(row), timeout)
     finally:
+        await connections.aclose()
         resolver.close()
 
 
