@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +25,7 @@ from tasks.bulk_verbs import VERBS
 from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.sample_actions import asked, result
-from tests.integration.sample_executions import made
+from tests.integration.sample_executions import fails_with, made
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -275,8 +276,6 @@ def test_nothing_chosen_is_no_failure() -> None:
 
 
 def test_executions_that_failed_make_the_command_fail() -> None:
-    from tests.integration.sample_executions import fails_with
-
     good, bad = made()[0], create(NewExecution("TEST"))
     fails_with("23514", bad)
     out, failure = failing("executions", "stop", "--all", "--yes")
@@ -284,6 +283,16 @@ def test_executions_that_failed_make_the_command_fail() -> None:
     assert out == f"Action {pk}: 1 execution stopped, 0 left as they are, 1 failed.\n"
     assert failure == f"1 execution failed, the first of them: execution {bad.pk}: no more"
     assert Execution.objects.get(pk=good.pk).status == "Stopped"
+
+
+def test_a_bar_on_a_terminal_counts_the_executions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], in_pages: Callable[..., None]
+) -> None:
+    with_jobs(5)
+    in_pages()
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes stderr for a terminal
+    assert data("executions", "stop", "--all", "--yes")["changed"] == 5
+    assert "5/5" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
 
 
 # interrupted, and resumed

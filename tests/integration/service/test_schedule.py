@@ -10,14 +10,14 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule, Periodi
 from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
-from tasks.actors import claim_batch, reap, reconcile, recover_stale, sweep
+from tasks.actors import act, claim_batch, reap, reconcile, recover_stale, sweep
 from tasks.celery_queues import TICKS, WORK, waiting
 from tasks.schedule import follow_environment
 from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, sweep]
+TICK_TASKS = [claim_batch, recover_stale, reconcile, reap, act, sweep]
 
 
 def schedule() -> dict[str, tuple[str, str, bool]]:
