@@ -32,7 +32,7 @@ class Tick(Task):  # type: ignore[type-arg]
 
     def go_on(self, *args: Any, after: float = 0) -> None:
         """Send the rest of the running tick, however many ticks wait: it takes the place of the running one."""
-        super().apply_async(args, countdown=after or None, expires=EXPIRES_SECONDS)
+        super().apply_async(args, countdown=after, expires=EXPIRES_SECONDS)
 
 
 def send(name: str) -> None:
