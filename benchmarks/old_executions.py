@@ -16,8 +16,8 @@ SELECT %(vendor)s, n %% %(ids)s, 'Success', '', 'SCHEDULE', '{}', now(), 1
 FROM generate_series(%(first)s, %(last)s) AS n
 """
 HISTORY = """
-INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
-SELECT id, 1, 'Running', 'Success', now() FROM execution WHERE id > %(after)s ORDER BY id
+INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told)
+SELECT id, 1, 'Running', 'Success', now(), TRUE FROM execution WHERE id > %(after)s ORDER BY id
 """
 TASKS = """
 INSERT INTO task (

@@ -16,7 +16,7 @@ from django.db.models import Model
 from executions import received_messages, tombstones
 from executions.database import run
 from executions.deliveries import dead_letters
-from executions.models import IdempotencyKey
+from executions.models import Action, IdempotencyKey
 
 #: Rows that one transaction deletes.
 BATCH = 1_000
@@ -53,5 +53,6 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("tombstones of tasks", tombstones.forget_deleted, tombstones.KEPT),
     Chore("ids of signed messages", received_messages.forget_received, received_messages.KEPT),
     # a dead letter can be sent again until then
+    Chore("ended actions", older(Action, "ended_at"), timedelta(days=30)),
     Chore("ended deliveries", dead_letters.forget, timedelta(days=30)),
 )

@@ -374,6 +374,9 @@ class Migration(migrations.Migration):
                         name="action_open",
                     ),
                     models.Index(fields=["state", "-id"], name="action_state"),
+                    models.Index(
+                        condition=models.Q(("ended_at__isnull", False)), fields=["ended_at"], name="action_ended"
+                    ),
                 ],
                 "constraints": [
                     models.CheckConstraint(

@@ -76,6 +76,8 @@ class Action(models.Model):
             models.Index(fields=["updated_at", "id"], name="action_open", condition=Q(state__in=OPEN)),
             # the list by state, newest first
             models.Index(fields=["state", "-id"], name="action_state"),
+            # housekeeping.py: the oldest of those that have ended
+            models.Index(fields=["ended_at"], name="action_ended", condition=Q(ended_at__isnull=False)),
         )
         constraints = (
             models.CheckConstraint(name="action_verb_known", condition=Q(verb__in=Verb.values)),

@@ -4,7 +4,8 @@
 -- returns  ids bigint[]: the executions of which every task is final and locked now, until the transaction ends;
 --          tasks: how many tasks these have
 --
--- A report that holds a task, or waits to, is not waited for: its execution is left for a later sweep.
+-- A report that holds a task, or waits to, is not waited for: its execution is left for a later sweep. So is an
+-- execution with a change that subscribers have not been told.
 WITH locked AS MATERIALIZED (
     SELECT id, execution_id
     FROM task
@@ -26,6 +27,10 @@ free AS (
     FROM unnest(%(ids)s::bigint[]) AS given (id)
     LEFT JOIN held h ON h.execution_id = given.id
     LEFT JOIN existing e ON e.execution_id = given.id
-    WHERE coalesce(h.tasks, 0) = coalesce(e.tasks, 0)
+    WHERE
+        coalesce(h.tasks, 0) = coalesce(e.tasks, 0)
+        AND NOT EXISTS (
+            SELECT FROM execution_status_change c WHERE c.execution_id = given.id AND NOT c.told
+        )
 )
 SELECT coalesce(array_agg(id ORDER BY id), '{}'), coalesce(sum(tasks), 0)::bigint FROM free

@@ -3,7 +3,7 @@
 -- :after_id bigint  the last id of the page before; 0: none
 -- :page int         how many executions to read
 -- :kept bigint      the newest changes of each execution that stay
--- :age interval     younger changes stay, too
+-- :age interval     younger changes stay, too, and those that subscribers have not been told
 -- :batch bigint     the most changes to delete of one execution; of ten executions at most
 -- returns  one row: looked_at, next_id, deleted. next_id is the id to go on after, NULL if this was the last page
 --
@@ -30,7 +30,7 @@ too_young AS (
     FROM long l
     JOIN execution_status_change c
         ON c.execution_id = l.id AND c.revision > l.through AND c.revision <= l.through + %(batch)s
-    WHERE c.at >= now() - %(age)s::interval
+    WHERE NOT c.told OR c.at >= now() - %(age)s::interval
     GROUP BY l.id
 ),
 deletable AS MATERIALIZED (

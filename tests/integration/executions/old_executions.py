@@ -15,8 +15,8 @@ RETURNING id
 """
 TASKS = """
 WITH history AS (
-    INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at)
-    SELECT id, 1, 'Pending', %(status)s, now() - %(age)s::interval FROM unnest(%(ids)s::bigint[]) AS e (id)
+    INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told)
+    SELECT id, 1, 'Pending', %(status)s, now() - %(age)s::interval, TRUE FROM unnest(%(ids)s::bigint[]) AS e (id)
 )
 INSERT INTO task (
     vendor_type, execution_id, job_id, status, status_code, status_revision, status_message,

@@ -23,7 +23,18 @@ from executions.deletion import delete_final
 from executions.errors import Overtaken
 from executions.housekeeping import Chore
 from executions.lease import Lease
-from executions.models import Execution, IdempotencyKey, Quarantine, ShortenedHistory, StatusChange, Task
+from executions.models import (
+    DeletedTask,
+    Delivery,
+    Execution,
+    IdempotencyKey,
+    Quarantine,
+    ReceivedMessage,
+    ShortenedHistory,
+    StatusChange,
+    Subscription,
+    Task,
+)
 from executions.models import Lease as LeaseRow
 from executions.news import executions_deleted
 from executions.reports import Report, report
@@ -96,6 +107,18 @@ def test_an_execution_that_is_opened_after_it_was_found_is_kept() -> None:
     report([Report(Task.objects.get(execution_id=drifted).pk, "Running", 1)])
     assert delete_final(page.ids) == (0, 0)
     assert len(ids()) == 4
+
+
+def test_an_execution_stays_until_its_changes_were_told() -> None:
+    """A change that was written after the execution was found counts as well."""
+    untold, told_late, told, _ = ended(4)
+    StatusChange.objects.filter(execution_id=untold).update(told=False)
+    page = retention.find(Retention.of_settings(), retention.Position())
+    assert page.ids == [told_late, told]
+    StatusChange.objects.filter(execution_id=told_late).update(told=False)
+    assert delete_final(page.ids) == (1, 1)
+    StatusChange.objects.update(told=True)
+    assert sweep().executions == 2
 
 
 def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: str) -> None:
@@ -263,8 +286,8 @@ def test_a_sweep_that_is_out_of_time_stops_after_a_transaction_and_says_where_to
         places.append(outcome.stopped_at)
         assert len(places) < 60
     steps = [place.step for place in places if place]
-    assert steps == sorted(steps, key=["executions", "dangling", "history", "idempotency keys"].index)
-    assert set(steps) == {"executions", "dangling", "history", "idempotency keys"}
+    names = ["executions", "dangling", "history", *(chore.name for chore in housekeeping.HOUSEKEEPING)]
+    assert list(dict.fromkeys(steps)) == names
     assert len(ids()) == 3
     assert Execution.objects.get(pk=dangling).status == "Success"
 
@@ -347,8 +370,8 @@ def with_history(length: int, *, age: timedelta) -> int:
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM execution_status_change WHERE execution_id = %s", [execution])
         cursor.execute(
-            "INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at) "
-            "SELECT %s, n, 'Success', 'Success', now() - %s FROM generate_series(1, %s) AS n",
+            "INSERT INTO execution_status_change (execution_id, revision, from_status, to_status, at, told) "
+            "SELECT %s, n, 'Success', 'Success', now() - %s, TRUE FROM generate_series(1, %s) AS n",
             [execution, age, length],
         )
         cursor.execute("UPDATE execution SET revision = %s WHERE id = %s", [length, execution])
@@ -453,6 +476,32 @@ def test_idempotency_keys_are_forgotten_after_a_day(database: str, monkeypatch: 
         other.execute("SELECT FROM execution_idempotency_key WHERE key = '0' FOR UPDATE")
         assert sweep().forgotten == {"idempotency keys": 5}
     assert sorted(IdempotencyKey.objects.values_list("key", flat=True)) == ["0", "6"]
+
+
+def test_each_table_is_swept_of_its_old_rows_only() -> None:
+    """What has ended and what is old goes; what has not ended stays, however old it is."""
+    long_ago = datetime.now(UTC) - timedelta(days=31)
+    webhook = Subscription.objects.create(name="s", url="https://example.com", secret="whsec_x")
+    for revision, ended_at in enumerate((None, long_ago, datetime.now(UTC))):
+        state = {"state": "delivered", "next_at": None} if ended_at else {}
+        Delivery.objects.create(
+            subscription=webhook,
+            execution_id=1,
+            revision=revision,
+            changed_at=long_ago,
+            created_at=long_ago,
+            ended_at=ended_at,
+            **state,
+        )
+    for task, at in enumerate((long_ago, datetime.now(UTC))):
+        DeletedTask.objects.create(task_id=task, job_id="", at=at)
+        ReceivedMessage.objects.create(id=str(task), at=at)
+    assert sweep().forgotten == {
+        "tombstones of tasks": 1,
+        "ids of signed messages": 1,
+        "ended deliveries": 1,
+    }
+    assert sorted(Delivery.objects.values_list("revision", flat=True)) == [0, 2]
 
 
 def test_the_names_of_the_steps_differ() -> None:
