@@ -572,13 +572,13 @@ class Sender:
     def begin_again_in_child(self) -> None:
         self._changed = threading.Condition()
         self._thread = None
-        self._fresh = self._flushes = 0
+        self._fresh = self._wanted = self._flushes = 0
         self._again = self._ended = False
 
     def note_appended(self, count: int) -> None:
         with self._changed:
             self._fresh += count
-            if self._fresh == count or self._fresh >= MAX_BATCH:
+            if self._fresh == count or self._fresh >= self._wanted:
                 self._changed.notify_all()
             self._start()
 
@@ -640,7 +640,8 @@ class Sender:
             self._wait(0.5, lambda: self._fresh > 0 or self._again)
             return
         if len(batch.lines) < self._size:
-            self._wait(self.linger, lambda: self._flushes > 0 or self._fresh >= self._size)
+            self._wanted = self._size - len(batch.lines)
+            self._wait(self.linger, lambda: self._flushes > 0 or self._fresh >= self._wanted)
             batch = self._take()
         self._send(batch)
 
@@ -699,7 +700,7 @@ class Sender:
         """Tell of a report that will not be sent again. It is told before it is removed: a process that dies in
         between tells it twice, and never not at all."""
         log.warning("Refused report of task %s: %s", report.task_id if report else "unknown", reason)
-        if self.on_refused:
+        if self.on_refused is not None:
             try:
                 self.on_refused(report, reason)
             except Exception:

@@ -1,10 +1,14 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django import DjangoDbBlocker
 
+from harbor_refresh.client import Client, NotSent, Report
 from tests.conftest import fresh_database
+from tests.integration.service.client.recorder import Recorder, recorder
 from tests.integration.service.client.web import Web
 
 
@@ -33,3 +37,41 @@ def web(web_of_module: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
     return tmp_path / "spool"
+
+
+@pytest.fixture
+def server() -> Iterator[Recorder]:
+    with recorder() as recorded:
+        yield recorded
+
+
+class Refusals(list[tuple[Report | None, str]]):
+    """What `on_refused` was called with."""
+
+    def __call__(self, report: Report | None, reason: str) -> None:
+        self.append((report, reason))
+
+
+@pytest.fixture
+def refusals() -> Refusals:
+    return Refusals()
+
+
+Make = Callable[..., Client]
+
+
+@pytest.fixture
+def make(server: Recorder, refusals: Refusals) -> Iterator[Make]:
+    """Make a client of the recorder that does not wait long. It is closed after the test."""
+    clients: list[Client] = []
+
+    def make(spool: Path | None = None, **more: Any) -> Client:
+        quick = {"first_pause": 0.01, "longest_pause": 0.02, "linger": 0.0, "on_refused": refusals}
+        client = Client(**{"url": server.url, "token": "hr_a-token", "spool": spool, **quick, **more})
+        clients.append(client)
+        return client
+
+    yield make
+    for one in clients:
+        with suppress(NotSent):
+            one.close(timeout=0)

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +33,7 @@ class Runner:
     def __init__(self, url: str, token: str, spool: Path, tasks: Sequence[int], count: int) -> None:
         self._log = spool.parent / f"runner-{tasks[0]}.log"
         given = {"url": url, "spool": str(spool), "tasks": list(tasks), "count": count}
-        self.process: subprocess.Popen[bytes] = spawn(
+        self.process = spawn(
             [sys.executable, "-m", "tests.integration.service.client.runner", json.dumps(given)],
             log=self._log,
             death_signal=signal.SIGKILL,

@@ -1,8 +1,8 @@
 """A runner as a process: it makes numbered reports with a spool, and writes the number of each.
 
-Report N is of task N modulo the tasks and begins the next run of it. A run counts only if it is newer than the last
-one, and each adds one to `run_count`. So a task whose `run_count` equals its revision has had every report, in
-order and once.
+Report N is of task N modulo the tasks and begins the next run of it. A run counts only if it is newer than the
+last one, and each adds one to `run_count`. So a task whose `run_count` equals its revision has had every report,
+in order and once.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The client while the service, a runner, or the way between them fails: every report counts, in order and once."""
+"""The client while the service, a runner, or the way between them fails: each report counts, in order, once."""
 
 import threading
 from collections.abc import Iterator
@@ -62,6 +62,16 @@ def test_a_runner_that_is_killed_while_it_sends_leaves_the_rest_to_the_next(web:
     with client_of(web, spool) as client:
         client.flush(60)
     assert state(tasks) in (after(tasks, known), after(tasks, known + 1))
+
+
+def test_two_runners_with_one_spool_send_each_report_once(web: Web, spool: Path) -> None:
+    tasks = [made(10)[1] for _ in range(2)]
+    runners = [Runner(web.url, web.token, spool, mine, 2_000) for mine in tasks]
+    counts = [runner.counts() for runner in runners]
+    assert [state(mine) for mine in tasks] == [after(mine, 2_000) for mine in tasks]
+    assert sum(one["applied"] for one in counts) == 4_000
+    assert sum(one["unchanged"] + one["refused"] for one in counts) == 0
+    assert not list(spool.glob("*.jsonl"))
 
 
 def test_a_service_that_is_killed_in_the_middle_of_batches(web: Web, spool: Path) -> None:

@@ -2,9 +2,9 @@
 
 import os
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 
@@ -15,6 +15,9 @@ from harbor_refresh.local.services import services
 from tests import servers
 from tests.integration.executions.api.api_client import token
 from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -27,7 +30,7 @@ class Web:
         self.url = f"http://{LOOPBACK}:{self.port}"
         self.token = token(*Scope, name=f"tests of the client {self.port}")
         self.log = directory / "web.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         self._env = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "settings.test",
@@ -48,7 +51,7 @@ class Web:
 
     def _answers(self) -> bool:
         with suppress(httpx.HTTPError):
-            return httpx.get(f"{self.url}/api/v1/openapi.json", trust_env=False).status_code == 200
+            return httpx.get(f"{self.url}/api/v1/nothing", trust_env=False).status_code == 404
         return False
 
     def kill(self) -> None:
