@@ -704,7 +704,7 @@ class Sender:
             try:
                 self.on_refused(report, reason)
             except Exception:
-                log.exception("The function on_refused failed")
+                log.error("The function on_refused failed", exc_info=True)
 
     def _fail(self, trouble: str, wished: float = 0.0) -> None:
         if self._ended:  # and its connection is closed

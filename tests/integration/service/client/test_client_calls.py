@@ -31,7 +31,9 @@ def client(web: Web) -> Iterator[Client]:
 
 
 def test_the_life_of_an_execution(client: Client) -> None:
-    created = client.create("LIFE", vendor_id=7, trigger="EVENT", extra_attrs={"a": {}}, tasks=[{"job_id": "one"}, {}])
+    created = client.create(
+        "LIFE", vendor_id=7, trigger="EVENT", extra_attrs={"a": {}}, tasks=[{"job_id": "one"}, {}]
+    )
     first, second = created["task_ids"]
     (third,) = client.add_tasks(created["id"], [{"job_id": "three"}])
     assert [one["job_id"] for one in client.tasks(created["id"])] == ["one", "", "three"]
@@ -235,7 +237,8 @@ def test_the_runner_of_the_page_runs(web: Web, tmp_path: Path) -> None:
 
 def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
-    *reports, waited, shown, listed = run("bash", "-e", "-c", example("sh"), cwd=tmp_path, env=env).splitlines()
+    lines = run("bash", "-e", "-c", example("sh"), cwd=tmp_path, env=env).splitlines()
+    reports, (waited, shown, listed) = lines[:3], lines[3:6]
     assert (reports, waited) == (["1 applied, 0 unchanged, 0 refused"] * 3, "Success")
     assert json.loads(shown)["counts"] == {"Success": 2}
     assert listed.split("\t")[0] == str(json.loads(shown)["id"])
