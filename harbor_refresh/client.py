@@ -48,6 +48,7 @@ MAX_ANSWER_BYTES = 64 * 1024**2
 #: In characters; the service refuses longer ones.
 MAX_MESSAGE = 10_000
 MAX_STATUS = 100
+MAX_KEY = 200
 MAX_REVISION = 2**61 - 1
 #: A wish of the service (Retry-After) is granted up to so many seconds.
 LONGEST_WISH = 300.0
@@ -156,8 +157,9 @@ class Batch:
     lines: Sequence[bytes] = ()
     torn: int = 0
 
-    def end(self, count: int) -> Mark:
-        return Mark(self.begin.segment, self.begin.offset + sum(len(line) for line in self.lines[:count]))
+    @property
+    def end(self) -> Mark:
+        return Mark(self.begin.segment, self.begin.offset + sum(map(len, self.lines)))
 
 
 class Queue(Protocol):
@@ -171,7 +173,7 @@ class Queue(Protocol):
     def acquire(self) -> bool: ...
     def release(self) -> None: ...
     def take(self, count: int) -> Batch: ...
-    def remove(self, batch: Batch, count: int) -> None: ...
+    def remove(self, batch: Batch) -> None: ...
     def close(self) -> None: ...
     def begin_again_in_child(self) -> None: ...
 
@@ -214,11 +216,11 @@ class Memory:
         with self._lock:
             return Batch(NOTHING, _within_bytes(islice(self._lines, count)))
 
-    def remove(self, batch: Batch, count: int) -> None:
+    def remove(self, batch: Batch) -> None:
         with self._lock:
-            for _ in range(count):
+            for _ in batch.lines:
                 self._lines.popleft()
-            self._removed += count
+            self._removed += len(batch.lines)
 
     def close(self) -> None:
         pass
@@ -396,24 +398,29 @@ class Spool:
                 position = self._position()
                 is_here = position.segment == number and position.offset <= size
                 begin = Mark(number, position.offset if is_here else 0)
-                if lines := self._whole_lines(begin):
-                    return Batch(begin, _within_bytes(lines[:count]), torn)
+                if lines := self._whole_lines(begin, count):
+                    return Batch(begin, _within_bytes(lines), torn)
                 torn += size - begin.offset
                 os.unlink(self._directory / self._name(number))
         return Batch(NOTHING, torn=torn)
 
-    def _whole_lines(self, begin: Mark) -> Sequence[bytes]:
+    def _whole_lines(self, begin: Mark, count: int) -> Sequence[bytes]:
         """Read the next lines, each with its line feed."""
         handle = self._file(self._name(begin.segment), os.O_RDONLY)
         try:
             data = os.pread(handle, MAX_BATCH_BYTES, begin.offset)
         finally:
             os.close(handle)
-        return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+        return [line + b"\n" for line in data.split(b"\n", count)[:-1]]
 
-    def remove(self, batch: Batch, count: int) -> None:
-        end = batch.end(count)
+    def remove(self, batch: Batch) -> None:
+        """Note how far the service has answered, and then remove a segment that ends there: without the note, a
+        new segment could get its number and an old place."""
+        end = batch.end
         os.pwrite(self._sent, f"{end.segment:020} {end.offset:020}\n".encode(), 0)
+        with self._no_writer():
+            if self._segments().get(end.segment) == end.offset:
+                os.unlink(self._directory / self._name(end.segment))
 
 
 @dataclass(frozen=True)
@@ -468,14 +475,20 @@ class Service:
         self._connect: Callable[[], httpx.Client] = lambda: httpx.Client(
             headers=headers, timeout=timeout, follow_redirects=False, limits=httpx.Limits(keepalive_expiry=1.0)
         )
-        self._http = self._connect()
+        self.begin_again_in_child()
 
     def begin_again_in_child(self) -> None:
         """Connect anew, because a connection that two processes use mixes up their answers."""
-        self._http = self._connect()
+        self._lock = threading.Lock()
+        self._http: httpx.Client | None = None
+
+    def _connected(self) -> httpx.Client:
+        with self._lock:
+            self._http = self._http or self._connect()
+            return self._http
 
     def close(self) -> None:
-        self._http.close()
+        self._connected().close()
 
     def ask(
         self,
@@ -489,7 +502,8 @@ class Service:
         headers = {"Idempotency-Key": key} if key else {}
         url = f"{self.url}/api/v1{path}"
         try:
-            with self._http.stream(method, url, content=content, params=[*params], headers=headers) as response:
+            stream = self._connected().stream(method, url, content=content, params=[*params], headers=headers)
+            with stream as response:
                 raw = self._read(response)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
             return Trouble(_said_by(exc), is_undone=True)
@@ -595,6 +609,8 @@ class Sender:
         """Send now, and wait until the service has answered for everything before the mark. False: it has not,
         in this time or in so many tries."""
         end, failed_before = time.monotonic() + timeout, self.failed
+        if self.queue.has_passed(mark):
+            return True
         with self._changed:
             self._start()
             self._flushes += 1
@@ -670,7 +686,7 @@ class Sender:
             )
             if result == "refused" and line.strip():
                 self._refuse(report, reason)
-        self.queue.remove(batch, len(batch.lines))
+        self.queue.remove(batch)
         self._succeed(Counter(result for result, _ in results))
 
     def _post(self, lines: Sequence[bytes]) -> Sequence[tuple[str, str]] | None:
@@ -826,14 +842,14 @@ class Client:
             "extra_attrs": extra_attrs or {},
             "tasks": list(tasks),
         }
-        return self._call("POST", "/executions", body, key=idempotency_key or uuid.uuid4().hex)
+        return self._call("POST", "/executions", body, key=_key(idempotency_key))
 
     def add_tasks(
         self, execution_id: int, tasks: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> Sequence[int]:
         """Add tasks to an execution that has not ended, and return their ids."""
-        path, key = f"/executions/{int(execution_id)}/tasks", idempotency_key or uuid.uuid4().hex
-        ids: Sequence[int] = self._call("POST", path, {"tasks": list(tasks)}, key=key)["task_ids"]
+        path, body = f"/executions/{int(execution_id)}/tasks", {"tasks": list(tasks)}
+        ids: Sequence[int] = self._call("POST", path, body, key=_key(idempotency_key))["task_ids"]
         return ids
 
     def report(
@@ -871,8 +887,9 @@ class Client:
         tries = 1 if self._queue.keeps else math.inf
         is_sent = self._sender.flush(self._queue.end(), timeout, tries)
         self._sender.end()
-        self._service.close()
-        if self._sender.join(timeout=5.0):
+        has_ended = self._sender.join(timeout=1.0)
+        self._service.close()  # a request that goes on fails
+        if has_ended or self._sender.join(timeout=1.0):
             self._queue.close()
         if not is_sent:
             self._tell_what_is_left()
@@ -1005,6 +1022,14 @@ class Client:
     def begin_again_in_child(self) -> None:
         for part in (self._service, self._queue, self._sender):
             part.begin_again_in_child()
+
+
+def _key(given: str | None) -> str:
+    if given is None:
+        return uuid.uuid4().hex
+    if not 0 < len(given) <= MAX_KEY or not given.isascii() or not given.isprintable() or " " in given:
+        raise Unusable(f"an Idempotency-Key takes up to {MAX_KEY} characters of ASCII without blanks")
+    return given
 
 
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()

@@ -16,7 +16,7 @@ import pytest
 
 from executions.models import Execution
 from harbor_refresh import client as module
-from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, main
+from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
 from harbor_refresh.local.ports import choose_port
 from tests.integration.sample_executions import made
 from tests.integration.service.client.web import ROOT, Web
@@ -88,6 +88,9 @@ def test_an_execution_is_created_once_for_a_key(client: Client) -> None:
     keys = [client.create("KEYED", idempotency_key="run-7")["id"] for _ in range(2)]
     assert keys[0] == keys[1]
     assert client.create("KEYED")["id"] != keys[0]
+    for key in ("", "x" * 201, "two words", "line\r\nX: y"):
+        with pytest.raises(Unusable):
+            client.create("KEYED", idempotency_key=key)
 
 
 def test_a_long_message_does_not_keep_the_service_from_the_other_reports(
