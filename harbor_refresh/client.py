@@ -247,7 +247,8 @@ class Spool:
 
     Reports are lines of the segments `NUMBER.jsonl`. `sent` says how far the first segment has been answered for;
     a segment that has been answered for is removed. `append.lock` is held while a line is written, `send.lock` by
-    the one process that sends, until nothing waits. The kernel releases the locks of a process that dies.
+    the one process that sends, until nothing waits or a request has failed. The kernel releases the locks of a
+    process that dies.
 
     What if a process dies while it writes: its `report()` has not returned, and the torn line is skipped and told.
     What if it dies between the answer and `sent`: the next process sends these reports again, and they change
@@ -405,12 +406,14 @@ class Spool:
         return Batch(NOTHING, torn=torn)
 
     def _whole_lines(self, begin: Mark, count: int) -> Sequence[bytes]:
-        """Read the next lines, each with its line feed."""
+        """Read the next lines, each with its line feed. So many bytes without one are a line that is no report."""
         handle = self._file(self._name(begin.segment), os.O_RDONLY)
         try:
             data = os.pread(handle, MAX_BATCH_BYTES, begin.offset)
         finally:
             os.close(handle)
+        if len(data) == MAX_BATCH_BYTES and b"\n" not in data:
+            return [data]
         return [line + b"\n" for line in data.split(b"\n", count)[:-1]]
 
     def remove(self, batch: Batch) -> None:
@@ -488,7 +491,9 @@ class Service:
             return self._http
 
     def close(self) -> None:
-        self._connected().close()
+        with self._lock:
+            if self._http:
+                self._http.close()
 
     def ask(
         self,
@@ -723,6 +728,9 @@ class Sender:
                 log.error("The function on_refused failed", exc_info=True)
 
     def _fail(self, trouble: str, wished: float = 0.0) -> None:
+        """Note a failure, and pause. Meanwhile another process may send, because only the token or the way of this
+        one may be wrong."""
+        self.queue.release()
         if self._ended:  # and its connection is closed
             return
         if not self.pauses.failures:

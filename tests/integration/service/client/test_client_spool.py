@@ -5,14 +5,16 @@ import json
 import os
 import shutil
 import signal
+import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harbor_refresh import client as module
 from harbor_refresh.client import ClientError, Mark, NotSent, Report, Spool, SpoolFull
 from harbor_refresh.local.ports import choose_port
 from tests.integration.service.client.conftest import Make, Refusals
@@ -76,6 +78,7 @@ def test_a_torn_last_line_is_skipped_and_told(
     with segment(spool).open("ab") as file:
         file.write(b'{"task_id":3,"stat')
     make(spool).flush()
+    wait_for(lambda: refusals, "the torn line to be told")
     assert server.task_ids() == [1, 2]
     assert refusals == [(None, "the spool ended with 18 bytes of a report whose process had died")]
     wait_for(lambda: not list(spool.glob("*.jsonl")), "the segment to be removed")
@@ -91,6 +94,19 @@ def test_a_report_after_a_torn_line_is_not_glued_to_it(
     make(spool).flush()
     assert server.task_ids() == [1, 3]
     assert refusals == [(None, "19 bytes of the spool are no report")]
+
+
+def test_many_bytes_without_a_line_feed_are_skipped_and_what_follows_is_sent(
+    make: Make, server: Recorder, refusals: Refusals, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_BATCH_BYTES", 100)
+    leave_behind(spool, 1)
+    with segment(spool).open("ab") as file:
+        file.write(b"\x00" * 250)
+    leave_behind(spool, 2)
+    make(spool).flush()
+    assert server.task_ids() == [1, 2]
+    assert [report for report, _ in refusals] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -187,10 +203,17 @@ def test_a_full_disk_is_a_full_spool_and_what_waits_is_sent(
     wait_for(lambda: not list(spool.glob("*.jsonl")), "the segment to be removed")
 
 
-def test_a_process_takes_over_from_one_that_is_killed_while_it_owns_the_spool(
-    make: Make, server: Recorder, spool: Path
+@pytest.fixture
+def hanging() -> Iterator[str]:
+    """The address of a server that never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_process_takes_over_from_one_that_is_killed_while_it_sends(
+    make: Make, server: Recorder, spool: Path, hanging: str
 ) -> None:
-    runner = Runner(nowhere(), "hr_a-token", spool, [1], 1_000_000)
+    runner = Runner(hanging, "hr_a-token", spool, [1], 1_000_000)
     wait_for(lambda: runner.made and is_owned(spool), "the runner to make reports and to own the spool")
     client = make(spool)
     client.report(2, "Success")
@@ -202,6 +225,16 @@ def test_a_process_takes_over_from_one_that_is_killed_while_it_owns_the_spool(
     sent = [one["revision"] for batch in server.batches for one in batch if one["task_id"] == 1]
     assert sent in (list(range(1, runner.made + 1)), list(range(1, runner.made + 2)))
     assert server.task_ids().count(2) == 1
+
+
+def test_a_process_whose_token_is_wrong_does_not_keep_another_from_sending(
+    make: Make, server: Recorder, spool: Path
+) -> None:
+    wrong = make(spool, url=nowhere(), longest_pause=60.0, first_pause=60.0)
+    wrong.report(1, "Success")
+    wait_for(lambda: wrong.failures, "the first process to fail")
+    make(spool).flush()
+    assert server.task_ids() == [1]
 
 
 def is_owned(spool: Path) -> bool:
