@@ -88,6 +88,8 @@ def recorder() -> Iterator[Recorder]:
         recorded.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        yield recorded
-        server.shutdown()
-        thread.join()
+        try:
+            yield recorded
+        finally:
+            server.shutdown()
+            thread.join()
