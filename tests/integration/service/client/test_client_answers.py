@@ -46,7 +46,7 @@ def problem(status: int, detail: str = "") -> Told:
     ids=lambda told: f"{told.status} {told.kind.rpartition('/')[2]} {told.body[:16].decode()}",
 )
 def test_an_answer_that_says_nothing_about_the_reports_keeps_them(
-    make: Make, server: Recorder, refusals: Refusals, answer: Told
+    make: Make, server: Recorder, refusals: Refusals, caplog: pytest.LogCaptureFixture, answer: Told
 ) -> None:
     """The token, the address, or a program between is wrong, or the service is away. Reports wait, in order."""
     server.answers.extend([answer] * 2)
@@ -55,6 +55,7 @@ def test_an_answer_that_says_nothing_about_the_reports_keeps_them(
     client.flush()
     assert (server.task_ids(), refusals, server.is_asked) == ([1, 2], [], 3)
     assert client.counts == {"applied": 2, "unchanged": 0, "refused": 0}
+    assert f"The service takes no reports, they wait: it answered {answer.status} " in caplog.text
 
 
 def test_a_wrong_token_is_told_and_its_reports_wait_for_the_right_one(
@@ -138,6 +139,7 @@ def test_the_service_is_not_asked_before_the_time_that_it_wishes(make: Make, ser
     server.answers.append(Told(429, headers={"Retry-After": "1"}))
     client = make()
     client.report(1, "Success")
+    wait_for(lambda: client.failures, "the service to wish it")
     client.flush()
     assert server.times[1] - server.times[0] >= 0.99
 
