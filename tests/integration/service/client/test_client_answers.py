@@ -115,7 +115,7 @@ def test_an_on_refused_that_fails_ends_nothing(
 
 
 def test_a_batch_holds_what_came_within_the_linger_and_flush_ends_it(make: Make, server: Recorder) -> None:
-    client = make(linger=60.0)
+    client = make(linger=600.0)
     for number in range(1, 1_001):
         client.report(number, "Success")
     wait_for(lambda: server.batches, "the full batch")
