@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import redis as redis_library
@@ -42,16 +43,23 @@ def template(django_db_blocker: DjangoDbBlocker) -> str:
     return TEMPLATE
 
 
-@pytest.fixture
-def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """The name of a fresh, migrated database that Django uses during this test. Commits are real."""
+@contextmanager
+def fresh_database(template: str, blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The name of a fresh, migrated database that Django uses meanwhile. Commits are real."""
     name = f"harbor_refresh_{next(_numbers)}"
     _administer(f"CREATE DATABASE {name} TEMPLATE {template}")
-    with django_db_blocker.unblock():
+    with blocker.unblock():
         _use(name)
         yield name
         connection.close()
     _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """A fresh database for this test."""
+    with fresh_database(template, django_db_blocker) as name:
+        yield name
 
 
 @pytest.fixture(autouse=True)

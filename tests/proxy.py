@@ -32,8 +32,11 @@ class Proxy:
                     client.close()
                     continue
                 self._sockets.append(server)
-                for ends in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+                threading.Thread(target=self._pass_on, args=(client, server), daemon=True).start()
+                threading.Thread(target=self._pass_back, args=(server, client), daemon=True).start()
+
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        self._pass_on(server, client)
 
     @staticmethod
     def _pass_on(source: socket.socket, destination: socket.socket) -> None:
@@ -41,5 +44,25 @@ class Proxy:
             while data := source.recv(65536):
                 destination.sendall(data)
         for one in (source, destination):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+class LosesAnswers(Proxy):
+    """Closes a connection when the first of an answer arrives, `to_lose` times. By then the server has done what
+    it was asked to do."""
+
+    def __init__(self, port: int, to_lose: int = 0) -> None:
+        self.to_lose = to_lose
+        super().__init__(port)
+
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if self.to_lose:
+                    self.to_lose -= 1
+                    break
+                client.sendall(data)
+        for one in (server, client):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,243 @@
+"""What the client makes of each answer: which reports it keeps, which it gives up, and what it never shows."""
+
+import logging
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harbor_refresh import client as module
+from harbor_refresh.client import ApiError, Client, NotSent, Report, Unavailable, Unusable
+from tests.integration.service.client.conftest import Make, Refusals
+from tests.integration.service.client.recorder import PROBLEM, Recorder, Told, recorder
+from tests.waiting import wait_for
+
+TOKEN = "hr_a-secret-that-no-text-may-hold"
+
+
+def problem(status: int, detail: str = "") -> Told:
+    return Told(status, f'{{"title":"A title","status":{status},"detail":"{detail}"}}'.encode(), PROBLEM)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        problem(401),
+        problem(403),
+        problem(404),
+        problem(405),
+        problem(408),
+        problem(425),
+        problem(429),
+        problem(500),
+        problem(503),
+        Told(400),
+        Told(422),
+        Told(502),
+        Told(302, headers={"Location": "http://127.0.0.1:1/"}),
+        Told(200),
+        Told(200, b"", "application/json"),
+        Told(200, b'{"results":[]}', "application/json"),
+        Told(200, b'{"results":[7]}', "application/json"),
+        Told(200, b"[" * 100_000, "application/json"),
+        Told(204, b""),
+    ],
+    ids=lambda told: f"{told.status} {told.kind.rpartition('/')[2]} {told.body[:16].decode()}",
+)
+def test_an_answer_that_says_nothing_about_the_reports_keeps_them(
+    make: Make, server: Recorder, refusals: Refusals, caplog: pytest.LogCaptureFixture, answer: Told
+) -> None:
+    """The token, the address, or a program between is wrong, or the service is away. Reports wait, in order."""
+    server.answers.extend([answer] * 2)
+    client = make()
+    client.report_many([Report(1, "Running"), Report(2, "Running")])
+    client.flush()
+    assert (server.task_ids(), refusals, server.is_asked) == ([1, 2], [], 3)
+    assert client.counts == {"applied": 2, "unchanged": 0, "refused": 0}
+    assert f"The service takes no reports, they wait: it answered {answer.status} " in caplog.text
+
+
+def test_a_wrong_token_is_told_and_its_reports_wait_for_the_right_one(
+    make: Make, server: Recorder, spool: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.always = problem(401, "the token is unknown, revoked or expired")
+    wrong = make(spool)
+    wrong.report(1, "Success")
+    with pytest.raises(NotSent, match="the token is unknown, revoked or expired"):
+        wrong.flush(tries=3)
+    wrong.close()
+    assert "The service takes no reports, they wait: it answered 401 A title" in caplog.text
+    server.always = None
+    make(spool).flush()
+    assert server.task_ids() == [1]
+
+
+def test_a_refused_report_is_told_and_those_after_it_are_sent(
+    make: Make, server: Recorder, refusals: Refusals, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.refused = {2, 4}
+    client = make()
+    reports = [Report(number, "Success") for number in range(1, 6)]
+    client.report_many(reports)
+    client.flush()
+    assert refusals == [(reports[1], "there is no such task"), (reports[3], "there is no such task")]
+    assert client.counts == {"applied": 3, "unchanged": 0, "refused": 2}
+    assert "Refused report of task 4: there is no such task" in caplog.text
+
+
+@pytest.mark.parametrize("poison", [1, 200, 667, 1_500])
+def test_one_report_for_which_the_service_refuses_all_is_found_and_the_others_are_sent_in_order(
+    make: Make, server: Recorder, refusals: Refusals, poison: int
+) -> None:
+    server.poison = poison
+    client = make()
+    client.report_many([Report(number, "Success") for number in range(1, 1_501)])
+    client.flush()
+    assert server.task_ids() == [number for number in range(1, 1_501) if number != poison]
+    assert refusals == [(Report(poison, "Success"), "422 The request is not as described: it is poison")]
+    assert server.is_asked < 40
+
+
+def test_an_on_refused_that_fails_ends_nothing(
+    make: Make, server: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.refused = {1}
+
+    def fail(report: Report | None, reason: str) -> None:
+        raise KeyError("a fault of the runner")
+
+    client = make(on_refused=fail)
+    client.report_many([Report(1, "Success"), Report(2, "Success")])
+    client.flush()
+    assert client.counts == {"applied": 1, "unchanged": 0, "refused": 1}
+    assert "The function on_refused failed" in caplog.text
+
+
+def test_a_batch_holds_what_came_within_the_linger_and_flush_ends_it(make: Make, server: Recorder) -> None:
+    client = make(linger=600.0)
+    for number in range(1, 1_001):
+        client.report(number, "Success")
+    wait_for(lambda: server.batches, "the full batch")
+    client.report(1_001, "Success")
+    client.flush()
+    assert [len(batch) for batch in server.batches] == [1_000, 1]
+
+
+@pytest.mark.parametrize("has_spool", [False, True])
+def test_a_batch_fits_into_a_request(
+    make: Make, server: Recorder, spool: Path, monkeypatch: pytest.MonkeyPatch, has_spool: bool
+) -> None:
+    monkeypatch.setattr(module, "MAX_BATCH_BYTES", 1_000)
+    client = make(spool if has_spool else None)
+    client.report_many([Report(number, "Success", message="x" * 300) for number in range(1, 8)])
+    client.flush()
+    assert [len(batch) for batch in server.batches] == [2, 2, 2, 1]
+
+
+def test_the_service_is_not_asked_before_the_time_that_it_wishes(make: Make, server: Recorder) -> None:
+    server.answers.append(Told(429, headers={"Retry-After": "1"}))
+    client = make()
+    client.report(1, "Success")
+    wait_for(lambda: client.failures, "the service to wish it")
+    client.flush()
+    assert server.times[1] - server.times[0] >= 0.99
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("", 0), ("7", 7), ("100000", 300), ("-5", 0), ("soon", 0), ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("²", 0)],
+)
+def test_a_wish_is_read_and_bounded(header: str, seconds: float) -> None:
+    assert module._seconds_wished(header) == seconds
+
+
+def test_pauses_grow_up_to_a_limit_and_differ() -> None:
+    pauses = module.Pauses(first=0.2, longest=15.0)
+    found = [pauses.next() for _ in range(2_000)]
+    assert all(0.1 * 2**n <= pause <= 0.2 * 2**n for n, pause in enumerate(found[:6]))
+    assert all(7.5 <= pause <= 15 for pause in found[7:])
+    assert len(set(found)) == 2_000
+
+
+def test_a_redirect_is_not_followed(make: Make, server: Recorder) -> None:
+    """It would carry the token to another program."""
+    with recorder() as other:
+        server.always = Told(307, headers={"Location": f"{other.url}/api/v1/reports"})
+        client = make()
+        client.report(1, "Success")
+        with pytest.raises(NotSent, match=r"it answered 307 Redirect: to 'http://[^']+', which is not followed"):
+            client.flush(tries=1)
+        with pytest.raises(ApiError, match="307 Redirect"):
+            client.stop(1)
+        assert other.is_asked == 0
+
+
+def test_no_text_holds_the_token(make: Make, server: Recorder, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.refused = {1}
+    client = make(token=TOKEN, patience=0.0)
+    client.report(1, "Success")
+    client.flush()
+    texts = [repr(client), repr(vars(client)), repr(vars(client._service)), repr(vars(client._sender))]
+    server.always = Told(503)
+    away = make(url="http://127.0.0.1:1", token=TOKEN, patience=0.0)
+    for call in (lambda: client.stop(1), lambda: away.stop(1), lambda: away.create("X")):
+        with pytest.raises(Unavailable) as failure:
+            call()
+        texts += traceback.format_exception(failure.value)
+        assert failure.value.__context__ is None, "an error of httpx refers to the headers of its request"
+    assert caplog.text
+    assert not [text for text in [*texts, caplog.text] if TOKEN in text]
+
+
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [
+        ("", TOKEN),
+        ("refresh.example", TOKEN),
+        ("ftp://refresh.example", TOKEN),
+        ("http://", TOKEN),
+        ("http://[::1", TOKEN),
+        ("http://refresh.example:0", TOKEN),
+        ("http://user:word@refresh.example", TOKEN),
+        ("http://refresh.example?a=b", TOKEN),
+        ("http://refresh.example", ""),
+        ("http://refresh.example", f"{TOKEN}\r\nX: y"),
+        ("http://refresh.example", f"{TOKEN} {TOKEN}"),
+        ("http://refresh.example", f"{TOKEN}\u00e9"),
+    ],
+)
+def test_an_address_or_a_token_that_cannot_be_used_is_refused_and_not_repeated(url: str, token: str) -> None:
+    with pytest.raises(Unusable) as failure:
+        Client(url, token)
+    assert TOKEN not in str(failure.value)
+    assert "word" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task_id": "1"},
+        {"task_id": True},
+        {"task_id": -1},
+        {"task_id": 10**5_000},
+        {"revision": 1.5},
+        {"status": None},
+        {"status": "x" * 101},
+        {"message": b"bytes"},
+    ],
+    ids=["text", "bool", "negative", "huge", "fraction", "no status", "long status", "bytes"],
+)
+def test_a_report_that_cannot_be_used_is_refused_at_once(make: Make, fields: dict[str, Any]) -> None:
+    with pytest.raises(Unusable):
+        make().report(**{"task_id": 1, "status": "Success", **fields})
+
+
+def test_a_message_is_cut_and_cleaned_because_the_status_matters_more(make: Make, server: Recorder) -> None:
+    client = make()
+    client.report(1, "Error", message="x" * 20_000)
+    client.report(2, "Error", message="a\x00b\ud800c\né")
+    client.flush()
+    first, second = (one["message"] for batch in server.batches for one in batch)
+    assert (len(first), first[-2:], second) == (10_000, "x…", "a?b?c\né")

@@ -1,0 +1,291 @@
+"""The verbs of the client, its shell, and the examples of its page, with the service as `make up` runs it."""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executions.models import Execution
+from harbor_refresh import client as module
+from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
+from harbor_refresh.local.ports import choose_port
+from tests.integration.sample_executions import made
+from tests.integration.service.client.web import ROOT, Web
+
+PAGE = (ROOT / "docs/client.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def client(web: Web) -> Iterator[Client]:
+    with Client(web.url, web.token, linger=0.0) as client:
+        yield client
+
+
+def test_the_life_of_an_execution(client: Client) -> None:
+    created = client.create(
+        "LIFE", vendor_id=7, trigger="EVENT", extra_attrs={"a": {}}, tasks=[{"job_id": "one"}, {}]
+    )
+    first, second = created["task_ids"]
+    (third,) = client.add_tasks(created["id"], [{"job_id": "three"}])
+    assert [one["job_id"] for one in client.tasks(created["id"])] == ["one", "", "three"]
+    client.report(first, "Running", 1, "half of it")
+    client.report_many([Report(second, "Success"), Report(third, "Error", message="no room")])
+    client.flush()
+    assert client.task(first)["status_message"] == "half of it"
+    assert [one["id"] for one in client.tasks(created["id"], status=["Success", "Error"])] == [second, third]
+    with pytest.raises(TimedOut, match="has not ended in time: its status is Running") as failure:
+        client.wait(created["id"], timeout=0.0)
+    assert failure.value.execution is not None
+    assert failure.value.execution["counts"] == {"Running": 1, "Success": 1, "Error": 1}
+    with pytest.raises(ApiError, match=r"^412 "):
+        client.delete(created["id"])
+    client.report(first, "Success", 1)
+    client.flush()
+    ended = client.wait(created["id"], 60)
+    assert (ended["status"], ended["vendor_id"], ended["progress"]) == ("Error", 7, 1)
+    assert [(one["from"], one["to"]) for one in client.history(created["id"])] == [("Running", "Error")]
+    assert client.retry(created["id"]) == 0
+    client.delete(created["id"])
+    with pytest.raises(ApiError) as missing:
+        client.wait(created["id"], 60)
+    assert missing.value.status == 404
+
+
+def test_stopping_ends_an_execution(client: Client) -> None:
+    execution, _ = made(2)
+    assert client.stop(execution.pk)["status"] == "Stopped"
+    assert client.wait(execution.pk, 60)["counts"] == {"Stopped": 2}
+
+
+def test_a_list_reads_page_after_page(client: Client) -> None:
+    made_ids = [made(0, "LISTED")[0].pk for _ in range(7)]
+    other = made(0, "OTHER")[0].pk
+    Execution.objects.filter(pk=made_ids[2]).update(extra_attrs={"repository": {"name": "library/a=b"}})
+    assert [one["id"] for one in client.list(vendor_type="LISTED", page=3)] == made_ids[::-1]
+    assert next(iter(client.list(page=1)))["id"] == other
+    found = client.list(attributes={"repository.name": "library/a=b"}, status=["Running", "Error"], vendor_id=0)
+    assert [one["id"] for one in found] == [made_ids[2]]
+
+
+def test_a_refusal_says_what_is_wrong(client: Client) -> None:
+    with pytest.raises(ApiError) as failure:
+        client.create("a:colon")
+    assert (failure.value.status, failure.value.errors[0]["where"]) == (422, "body.vendor_type")
+    with pytest.raises(ApiError, match="there is no execution 99999999"):
+        client.stop(99_999_999)
+
+
+def test_an_execution_is_created_once_for_a_key(client: Client) -> None:
+    keys = [client.create("KEYED", idempotency_key="run-7")["id"] for _ in range(2)]
+    assert keys[0] == keys[1]
+    assert client.create("KEYED")["id"] != keys[0]
+    for key in ("", "x" * 201, "two words", "line\r\nX: y"):
+        with pytest.raises(Unusable):
+            client.create("KEYED", idempotency_key=key)
+
+
+def test_a_long_message_does_not_keep_the_service_from_the_other_reports(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that does not cut: the service refuses the whole request, and then this one report."""
+    _, tasks = made(3)
+    monkeypatch.setattr(module, "MAX_MESSAGE", 50_000)
+    client.report_many(
+        Report(task, "Success", message="x" * 20_000 if task == tasks[1] else None) for task in tasks
+    )
+    client.flush()
+    assert client.counts == {"applied": 2, "unchanged": 0, "refused": 1}
+    assert [client.task(task)["status"] for task in tasks] == ["Success", "Pending", "Success"]
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
+    """What the shell prints; its exit code must be as expected."""
+    try:
+        found = main([str(word) for word in words])
+    except SystemExit as exc:
+        found = int(str(exc.code))
+    out, err = capsys.readouterr()
+    assert found == code, err
+    return (out if code in (0, 3) or out else err).strip()
+
+
+def test_the_shell_creates_reports_waits_and_lists(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    execution, first, second = said(capsys, "create", "SHELL", "--tasks", 2, "--attributes", '{"a":1}').split()
+    (third,) = said(capsys, "add", execution, "--job", "x").split()
+    assert said(capsys, "report", first, "Success") == "1 applied, 0 unchanged, 0 refused"
+    assert said(capsys, "report", first, "Success") == "0 applied, 1 unchanged, 0 refused"
+    assert said(capsys, "wait", execution, "--timeout", 0.1, code=3) == ""
+    report = json.loads(said(capsys, "report", second, "Success", "--revision", 2, "--message", "m", "--json"))
+    assert report == {"applied": 1, "unchanged": 0, "refused": 0, "spooled": False}
+    said(capsys, "report", third, "Success")
+    assert said(capsys, "wait", execution) == "Success"
+    shown = json.loads(said(capsys, "show", execution, "--json"))
+    assert (shown["status"], shown["extra_attrs"], shown["counts"]) == ("Success", {"a": 1}, {"Success": 3})
+    assert 'counts: {"Success": 3}' in said(capsys, "show", execution).splitlines()
+    line = said(capsys, "list", "--vendor-type", "SHELL", "--attribute", "a=1", "--status", "Success")
+    assert line.split("\t")[:4] == [execution, "SHELL", "0", "Success"]
+    assert json.loads(said(capsys, "list", "--vendor-type", "SHELL", "--json"))["id"] == int(execution)
+    assert said(capsys, "retry", execution) == "0 retried"
+    assert said(capsys, "delete", execution) == "deleted"
+    assert said(capsys, "show", execution, code=1) == f"error: 404 Not found: there is no execution {execution}"
+
+
+@pytest.mark.parametrize("status", ["Error", "Stopped"])
+def test_wait_exits_with_1_for_another_end(web: Web, capsys: pytest.CaptureFixture[str], status: str) -> None:
+    execution, (task,) = made(1)
+    if status == "Stopped":
+        assert said(capsys, "stop", execution.pk) == "Stopped"
+    else:
+        said(capsys, "report", task, "Error")
+    assert said(capsys, "wait", execution.pk, code=1) == status
+
+
+def test_the_shell_reads_reports_from_its_standard_input(
+    web: Web, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, (first, second) = made(2)
+    one, other = Report(first, "Success").as_line(), Report(second, "Error", 1).as_line()
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(one + b"\nnonsense\n" + other)))
+    assert main(["report", "-"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err) == ("2 applied, 0 unchanged, 0 refused\n", "line 3: it is not a report as JSON\n")
+
+
+def test_a_refused_report_is_a_failure_of_the_shell(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    _, (task,) = made(1)
+    assert said(capsys, "report", 99_999_999, "Success", code=1) == "0 applied, 0 unchanged, 1 refused"
+    assert said(capsys, "report", task, "Succeed", code=1) == "0 applied, 0 unchanged, 1 refused"
+
+
+def test_while_the_service_is_away_the_shell_spools_and_a_flush_sends(
+    web: Web, spool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, (task,) = made(1)
+    away = f"http://127.0.0.1:{choose_port()}"
+    assert "ConnectError" in said(capsys, "--url", away, "report", task, "Running", "--timeout", 0.5, code=1)
+    monkeypatch.setenv("HARBOR_REFRESH_SPOOL", str(spool))
+    told = said(capsys, "--url", away, "report", task, "Success", "--revision", 1)
+    assert told.startswith("spooled, not all is sent: reports wait in the queue: ConnectError")
+    assert json.loads(said(capsys, "--url", away, "flush", "--json"))["spooled"] is True
+    assert said(capsys, "flush") == "1 applied, 0 unchanged, 0 refused"
+    assert said(capsys, "flush") == "0 applied, 0 unchanged, 0 refused"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fly"], "invalid choice"),
+        (["report", "x", "Success"], "report takes TASK_ID STATUS"),
+        (["report", "7"], "report takes TASK_ID STATUS"),
+        (["report", "-", "Success"], "takes no status"),
+        (["report", "7", "Success", "--revision", "-1"], "revision takes a whole number"),
+        (["flush"], "flush takes a spool"),
+        (["show", "0"], "invalid whole number value: '0'"),
+        (["create", "X", "--attributes", "[]"], "takes an object as JSON"),
+        (["list", "--attribute", "a"], "takes PATH=VALUE"),
+        (["--url", "refresh.example", "show", "1"], "the url takes"),
+        (["--token", "hr_x", "show", "1"], "invalid choice"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_misuse_is_told_in_one_line(
+    web: Web, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert told in said(capsys, *words, code=2).splitlines()[-1]
+
+
+def test_the_token_may_come_from_a_file(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution, _ = made(0)
+    file = tmp_path / "token"
+    monkeypatch.setenv("HARBOR_REFRESH_TOKEN", "hr_wrong")
+    assert said(capsys, "show", execution.pk, code=1).startswith("error: 401 ")
+    monkeypatch.setenv("HARBOR_REFRESH_TOKEN_FILE", str(file))
+    assert "cannot be read" in said(capsys, "show", execution.pk, code=2)
+    file.write_text(f"{web.token}\n")
+    assert f"id: {execution.pk}" in said(capsys, "show", execution.pk)
+
+
+def environment(web: Web, **more: str) -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {"PATH": path, "HARBOR_REFRESH_URL": web.url, "HARBOR_REFRESH_TOKEN": web.token, **more}
+
+
+def run(*words: str | Path, cwd: Path, env: dict[str, str]) -> str:
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def example(language: str) -> str:
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def test_the_runner_of_the_page_runs(web: Web, tmp_path: Path) -> None:
+    env = environment(web, PYTHONPATH=str(ROOT))
+    out = run(sys.executable, "-c", example("python"), cwd=tmp_path, env=env)
+    assert out.splitlines() == ["copying layer 1", "copying layer 2", "copying layer 3", "Success"]
+
+
+def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
+    env = environment(web, PYTHONPATH=str(ROOT))
+    lines = run("bash", "-e", "-c", example("sh"), cwd=tmp_path, env=env).splitlines()
+    reports, (waited, shown, listed) = lines[:3], lines[3:6]
+    assert (reports, waited) == (["1 applied, 0 unchanged, 0 refused"] * 3, "Success")
+    assert json.loads(shown)["counts"] == {"Success": 2}
+    assert listed.split("\t")[0] == str(json.loads(shown)["id"])
+
+
+def test_the_file_works_alone(web: Web, tmp_path: Path) -> None:
+    """It is copied to runners, which have neither Django nor this repository."""
+    copy = tmp_path / "refresh_client.py"
+    shutil.copy(ROOT / "harbor_refresh/client.py", copy)
+    names = ("django", "celery", "redis", "executions", "tasks", "harbor_refresh")
+    code = f"import sys, refresh_client; print([name for name in {names} if name in sys.modules])"
+    assert run(sys.executable, "-c", code, cwd=tmp_path, env=environment(web)) == "[]\n"
+    execution, _ = made(0)
+    out = run(sys.executable, copy, "show", str(execution.pk), cwd=tmp_path, env=environment(web))
+    assert f"id: {execution.pk}\n" in out
+
+
+def test_it_imports_the_standard_library_and_httpx_alone() -> None:
+    tree = ast.parse((ROOT / "harbor_refresh/client.py").read_text(encoding="utf-8"))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    roots = {name.partition(".")[0] for name in names}
+    assert roots - sys.stdlib_module_names == {"httpx"}
+
+
+def test_the_page_names_every_verb_and_variable() -> None:
+    verbs = re.findall(r"\b(?:verb|of_one)\(\"(\w+)\"", (ROOT / "harbor_refresh/client.py").read_text())
+    listed = re.search(r"^The verbs are (.*?)\. ", PAGE, re.MULTILINE | re.DOTALL)
+    assert listed
+    assert sorted(re.findall(r"`(\w+)`", listed[1])) == sorted(verbs)
+    code = (ROOT / "harbor_refresh/client.py").read_text()
+    table = set(re.findall(r"`(HARBOR_REFRESH_\w+)`", PAGE))
+    assert table == set(re.findall(r"HARBOR_REFRESH_\w+", code))
+
+
+def test_a_call_gives_up_when_its_patience_ends(web: Web) -> None:
+    away: dict[str, Any] = {"patience": 0.0, "first_pause": 0.01}
+    with Client(f"http://127.0.0.1:{choose_port()}", web.token, **away) as client:
+        with pytest.raises(Unavailable, match="ConnectError"):
+            client.get(1)
+        with pytest.raises(TimedOut, match="its status is not known, because the service did not answer"):
+            client.wait(1, timeout=0.2)
+
+
+def test_a_call_with_an_unknown_token_is_refused(web: Web) -> None:
+    with Client(web.url, "hr_" + "x" * 43) as client, pytest.raises(ApiError, match=r"^401 "):
+        client.get(1)
