@@ -1,34 +1,26 @@
 """The HTTP API of the service: the routers of both apps under one address, with one description."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
 from executions.api import events, executions, problems, reports
 from executions.api import tasks as tasks_of_executions
 from executions.api.parsing import BoundedParser
+from harbor_refresh.api_description import Description
 from tasks.api import queue, verbs
-
-PROBLEM = "#/components/schemas/ProblemDetails"
 
 
 class Api(NinjaAPI):
-    def get_openapi_schema(self, **where: Any) -> OpenAPISchema:
-        """Describe problems by their own media type, which Ninja does not know."""
-        schema = super().get_openapi_schema(**where)
-        for path in schema["paths"].values():
-            for operation in path.values():
-                for response in operation["responses"].values():
-                    _name_media_type(response)
-        return schema
-
-
-def _name_media_type(response: dict[str, Any]) -> None:
-    content = response.get("content", {})
-    if content.get("application/json", {}).get("schema", {}).get("$ref") == PROBLEM:
-        response["content"] = {"application/problem+json": content["application/json"]}
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        return Description(self, self.get_root_path(path_params or {}) if path_prefix is None else path_prefix)
 
 
 api = Api(
@@ -42,6 +34,29 @@ for router in (executions.router, events.router, verbs.router, tasks_of_executio
     api.add_router("", router)
 api.add_router("", queue.router)
 problems.register(api)
+
+
+def _without_bare_errors(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Ninja answers a method that an address does not have with plain text; make it a problem, too."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        if response.status_code != 405:
+            return response
+        allow = response["Allow"]
+        detail = f"the address takes {allow}, and not {request.method}"
+        return problems.answer(request, problems.Problem(405, "Method not allowed", detail, {"Allow": allow}))
+
+    return answer
+
+
+def urls() -> tuple[list[URLPattern], str, str]:
+    """The addresses of the API, for urls.py."""
+    patterns, app, namespace = api.urls
+    for one in patterns:
+        one.callback = _without_bare_errors(one.callback)
+    return patterns, app, namespace
 
 
 def unknown_path(request: HttpRequest, path: str) -> HttpResponse:

@@ -5,11 +5,11 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from harbor_refresh.api import api, unknown_path
+from harbor_refresh.api import unknown_path, urls
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:harbor_executions_execution_changelist")),
     path("admin/", admin.site.urls),
-    path("api/v1/", api.urls),
+    path("api/v1/", urls()),
     path("api/v1/<path:path>", csrf_exempt(unknown_path)),
 ]

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import redis as redis_library
@@ -42,9 +43,9 @@ def template(django_db_blocker: DjangoDbBlocker) -> str:
     return TEMPLATE
 
 
-@pytest.fixture
-def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """The name of a fresh, migrated database that Django uses during this test. Commits are real."""
+@contextmanager
+def own_database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The name of a fresh, migrated database that Django uses meanwhile. Commits are real."""
     name = f"harbor_refresh_{next(_numbers)}"
     _administer(f"CREATE DATABASE {name} TEMPLATE {template}")
     with django_db_blocker.unblock():
@@ -52,6 +53,12 @@ def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]
         yield name
         connection.close()
     _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    with own_database(template, django_db_blocker) as name:
+        yield name
 
 
 @pytest.fixture(autouse=True)
