@@ -7,6 +7,7 @@ PACKAGES := harbor_refresh settings executions tasks benchmarks examples manage.
 ARGS ?=
 SEEDS ?= 1 2 3
 SECONDS ?= 60
+EXAMPLES ?= 300
 
 # Without these, an activated environment or somebody's PYTHONPATH would leak into ours.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
@@ -14,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help up test soak lint bench password clean
+.PHONY: help up test fuzz soak lint bench password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +29,9 @@ test: $(STAMP)  ## run the tests, on all cores; ARGS="-k name" picks some, "-n 0
 
 soak: $(STAMP)  ## random faults: SECONDS (60) of them for each of SEEDS ("1 2 3"), then what must hold; ARGS="--help"
 	@exec $(PYTHON) -m tests.soak $(SEEDS) --seconds $(SECONDS) $(ARGS)
+
+fuzz: $(STAMP)  ## try every operation of the API with EXAMPLES (300) random requests, and with each boundary
+	@FUZZ_EXAMPLES=$(EXAMPLES) exec $(PYTHON) -m pytest -n auto tests/integration/service/test_api_description.py $(ARGS)
 
 # The settings of production are checked with values of their own, so that nothing of this
 # machine's environment decides the outcome.

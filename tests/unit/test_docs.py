@@ -192,7 +192,7 @@ def test_every_check_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    packages = ("tasks", "benchmarks", "examples/simulation")
+    packages = ("executions", "tasks", "harbor_refresh", "benchmarks", "examples/simulation")
     folders = [ROOT / package / "management/commands" for package in packages]
     families = {"refresh_queue": refresh_queue.VERBS, "refresh_jobs": refresh_jobs.VERBS}
     there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}
