@@ -36,7 +36,7 @@ api.add_router("", queue.router)
 problems.register(api)
 
 
-def _without_bare_errors(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def _without_bare_errors(view: Callable[..., Any]) -> Callable[..., Any]:
     """Ninja answers a method that an address does not have with plain text; make it a problem, too."""
 
     @wraps(view)
@@ -51,12 +51,13 @@ def _without_bare_errors(view: Callable[..., HttpResponse]) -> Callable[..., Htt
     return answer
 
 
-def urls() -> tuple[list[URLPattern], str, str]:
+def urls() -> tuple[list[Any], str, str]:
     """The addresses of the API, for urls.py."""
     patterns, app, namespace = api.urls
-    for one in patterns:
+    addresses = [one for one in patterns if isinstance(one, URLPattern)]
+    for one in addresses:
         one.callback = _without_bare_errors(one.callback)
-    return patterns, app, namespace
+    return addresses, app, namespace
 
 
 def unknown_path(request: HttpRequest, path: str) -> HttpResponse:

@@ -59,8 +59,8 @@ class Description(OpenAPISchema):
                 continue
             scheme = dict(one.openapi_security_schema)
             name = scheme.pop("name", type(one).__name__)
-            if scheme["type"] == "apiKey":
-                scheme["name"] = one.param_name
+            if header := getattr(one, "param_name", None):  # of a key in a header; other schemes have no name
+                scheme["name"] = header
             self.securitySchemes[name] = scheme
             found.append({name: [one.scope.value] if hasattr(one, "scope") else []})
         return found or None

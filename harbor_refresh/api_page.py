@@ -3,7 +3,7 @@ text around them is written by hand."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -122,7 +122,8 @@ def _range(schema: dict[str, Any], least: str, most: str) -> str:
 
 def _meaning(parameter: dict[str, Any]) -> str:
     default = parameter["schema"].get("default")
-    return parameter.get("description", "") + (f" Default: {default}." if default not in (None, "", []) else "")
+    told: str = parameter.get("description", "")
+    return told if default in (None, "", []) else f"{told} Default: {default}."
 
 
 def errors(_: Description) -> str:
@@ -148,7 +149,7 @@ def limits(_: Description) -> str:
     return _table(("what", "at most", "else"), rows)
 
 
-def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [titles, tuple("---" for _ in titles), *rows]
     cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)

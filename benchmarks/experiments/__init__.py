@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "progress": "benchmarks.experiments.progress",
     "reports": "benchmarks.experiments.reports",
     "jobs": "benchmarks.experiments.jobs",
+    "intake": "benchmarks.experiments.intake",
 }
 
 
