@@ -62,4 +62,4 @@ def test_an_example_runs(web: Web, tmp_path: Path, language: str, program: list[
     assert done.returncode == 0, done.stderr
     newest = Execution.objects.latest("pk")
     assert list(newest.tasks.values_list("status", flat=True)) == ["Success", "Success"]
-    assert '"progress": 1.0' in done.stdout or done.stdout == "1.0\n"
+    assert '"progress":1.0' in done.stdout or done.stdout == "1.0\n"
