@@ -5,7 +5,10 @@ reports took twice as long.
 """
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
@@ -228,6 +231,13 @@ class HistoryPage(Page):
     items: list[StatusChangeOut]
 
 
+@cache
+def _fields(schema: type[BaseModel]) -> tuple[Sequence[str], Callable[[Any], tuple[Any, ...]]]:
+    names = tuple(schema.model_fields)
+    return names, attrgetter(*names)
+
+
 def as_dict(row: Any, schema: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a row that a schema has."""
-    return {name: getattr(row, name) for name in schema.model_fields}
+    """The fields of a row that a schema has, which are several."""
+    names, values = _fields(schema)
+    return dict(zip(names, values(row), strict=True))

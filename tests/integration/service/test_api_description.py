@@ -35,10 +35,10 @@ DEEP = "FUZZ_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 #: The ids of `sample_rows`.
 OPEN, ENDED, TASKS = (1, 20), (101, 110), (1, 60)
-#: Rows that a run creates have ids from here on, so that the ids next to the sample rows are not found.
-CREATED = 10_000
-#: Ids that no row of a run reaches.
+#: Ids that no row has, but for those that a run creates from CREATED on. So the ids next to the sample rows, and
+#: those that are described as wrong here, are not found.
 FAR = {"type": "integer", "minimum": 10**9, "maximum": MAX_ID}
+CREATED = 10**15
 SECONDS = 20
 SESSION = requests.Session()
 
