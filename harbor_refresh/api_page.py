@@ -33,7 +33,7 @@ def _operations(description: Description) -> Iterator[tuple[str, str, dict[str, 
 
 
 def _scopes(operation: dict[str, Any]) -> str:
-    names = [scope for scheme in operation["security"] for scopes in scheme.values() for scope in scopes]
+    names = [scope for scheme in operation.get("security", ()) for scopes in scheme.values() for scope in scopes]
     return ", ".join(f"`{one}`" for one in dict.fromkeys(names))
 
 

@@ -155,11 +155,12 @@ def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[p
 @router.post(
     "/executions/{execution_id}/refresh",
     auth=may(Scope.MANAGE),
-    response=answers({200: ExecutionDetail}, 404),
+    response=answers({200: ExecutionDetail}, 404, 409),
     summary="Bring its status to what its tasks say, now",
 )
 def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """The workers do this by themselves after each report. An execution in quarantine is not refreshed."""
+    """The workers do this by themselves after each report. An execution in quarantine is not refreshed. 409: it
+    could not be refreshed, and `detail` says why."""
     _require(execution_id)
     outcome = refresh([execution_id])
     if reason := outcome.failed.get(execution_id):
