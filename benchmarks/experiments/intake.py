@@ -22,7 +22,7 @@ from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
 from benchmarks.stale_executions import VENDORS, Size
 from benchmarks.unfinished_executions import prepare as prepare_unfinished
-from benchmarks.web import Connection, web
+from benchmarks.web import Answer, Connection, web
 from executions import api_tokens
 from tasks.queue import execution_queue
 
@@ -114,22 +114,18 @@ def _report(port: int, token: str, options: Namespace, screen: Screen) -> Row:
     bodies = [_body(tasks[start : start + TOGETHER]) for start in range(0, len(tasks), TOGETHER)]
     marked = execution_queue().stats().backlog
     connections = [Connection(port, token) for _ in range(options.processes)]
-    times: list[float] = []
-    applied = 0
 
-    def send(sender: int) -> None:
-        nonlocal applied
-        for body in bodies[sender :: options.processes]:
-            answer = connections[sender].ask("POST", "/reports", body)
-            times.append(answer.milliseconds)
-            applied += int(json.loads(answer.body)["applied"])
+    def send(sender: int) -> list[Answer]:
+        return [connections[sender].ask("POST", "/reports", body) for body in bodies[sender :: options.processes]]
 
     with screen.stage(f"{len(pairs):,} reports, {TOGETHER:,} in a body", 1) as show:
         began = time.monotonic()
         with ThreadPoolExecutor(options.processes) as senders:
-            list(senders.map(send, range(options.processes)))
+            answers = [one for sent in senders.map(send, range(options.processes)) for one in sent]
         seconds = time.monotonic() - began
         show(1)
+    times = [one.milliseconds for one in answers]
+    applied = sum(int(json.loads(one.body)["applied"]) for one in answers)
     for one in connections:
         one.close()
     extra = {
