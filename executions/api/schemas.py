@@ -1,7 +1,7 @@
 """What the API takes and answers. The text here is the reference that `/api/v1/docs` shows.
 
 The models are Pydantic's own and not Ninja's Schema, which calls Python for each object that it reads: 10,000
-reports took twice as long.
+reports took two thirds longer.
 """
 
 import re
