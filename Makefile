@@ -7,6 +7,7 @@ PACKAGES := harbor_refresh settings executions tasks benchmarks examples manage.
 ARGS ?=
 SEEDS ?= 1 2 3
 SECONDS ?= 60
+EXAMPLES ?= 300
 
 # Without these, an activated environment or somebody's PYTHONPATH would leak into ours.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
@@ -14,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help up test soak lint bench password clean
+.PHONY: help up test fuzz soak lint bench password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +29,9 @@ test: $(STAMP)  ## run the tests, on all cores; ARGS="-k name" picks some, "-n 0
 
 soak: $(STAMP)  ## random faults: SECONDS (60) of them for each of SEEDS ("1 2 3"), then what must hold; ARGS="--help"
 	@exec $(PYTHON) -m tests.soak $(SEEDS) --seconds $(SECONDS) $(ARGS)
+
+fuzz: $(STAMP)  ## try every operation of the API with EXAMPLES (300) random requests, and with each boundary
+	@FUZZ_EXAMPLES=$(EXAMPLES) exec $(PYTHON) -m pytest -n auto tests/integration/service/test_api_description.py $(ARGS)
 
 # The settings of production are checked with values of their own, so that nothing of this
 # machine's environment decides the outcome.
@@ -43,8 +47,9 @@ lint: $(STAMP)  ## style, types, import directions, production settings, missing
 		&& $(PYTHON) manage.py check --deploy --fail-level WARNING \
 		&& $(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
-bench: $(STAMP)  ## measure every strategy, in a few minutes; ARGS="--executions N" and more: manage.py bench --help
-	@exec $(PYTHON) manage.py bench $(or $(ARGS),--executions 10000 --budget 25)
+bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; ARGS="--executions N" and more: manage.py bench --help
+	@$(PYTHON) manage.py bench $(or $(ARGS),--executions 10000 --budget 25)
+	@$(if $(ARGS),,$(PYTHON) manage.py bench intake --executions 20000 --rounds 20)
 
 password: $(STAMP)  ## set a new password for the admin account of a running `make up`
 	@exec $(PYTHON) -m harbor_refresh.local password

@@ -18,6 +18,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "progress": {"rounds": 200},
     "jobs": {"rounds": 100},
     "hooks": {"processes": 2},
+    "intake": {"processes": 4, "rounds": 100},
 }
 
 
@@ -58,13 +59,13 @@ def arguments(parser: ArgumentParser) -> None:
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
     text = "hot, progress, jobs: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
-    text = "progress, jobs: how often our progress is read; default: 200, jobs: 100"
+    text = "progress, jobs, intake: how often each thing is read; default: 200, jobs and intake: 100"
     add("--rounds", type=count(1, 100_000), metavar="N", help=text)
     text = "jobs: how many that do nothing one worker runs, in each pass; default: 5,000"
     add("--jobs", type=count(1, 1_000_000), default=5_000, metavar="N", help=text)
     text = "jobs, hooks: how many passes of each kind, in turns; default: 3"
     add("--passes", type=count(1, 100), default=3, metavar="N", help=text)
-    text = "freshness, hot, reports, hooks: that report at once; default: 2, hot: 8"
+    text = "freshness, hot, reports, hooks, intake: that report at once; default: 2, hot: 8, intake: 4"
     add("--processes", type=count(1, 64), metavar="N", help=text)
     text = "hot, reports: reports a call, one run each; default: 1,10 and for reports 1,10,500"
     add("--batches", type=numbers(1, 5_000), metavar="N,N,…", help=text)

@@ -59,15 +59,16 @@ class Size:
     tasks: int
 
 
-def fill(size: Size, progress: Progress) -> None:
-    """Make the rows, and vacuum the tables as autovacuum would."""
+def fill(size: Size, progress: Progress, executions: str = EXECUTIONS) -> None:
+    """Make the rows, and vacuum the tables as autovacuum would. `executions` inserts the executions of a chunk."""
     common: dict[str, Any] = {"vendors": list(VENDORS), "kinds": len(VENDORS), "tasks": size.tasks}
+    common["all"] = size.executions
     with connection.cursor() as cursor:
         _if_allowed("SET session_replication_role = replica")
         for first in range(1, size.executions + 1, CHUNK):
             last = min(first + CHUNK - 1, size.executions)
             values = common | {"first": first, "last": last}
-            cursor.execute(EXECUTIONS, values)
+            cursor.execute(executions, values)
             cursor.execute(TASKS, values)
             progress(last)
         _if_allowed("SET session_replication_role = origin")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import F, Func, QuerySet, TextField, Value
@@ -66,8 +66,8 @@ class Filter:
             "vendor_id": self.vendor_id,
             "status__in": list(self.statuses) or None,
             "trigger": self.trigger or None,
-            "start_time__gte": self.started_after,
-            "start_time__lt": self.started_before,
+            "start_time__gte": _utc(self.started_after),
+            "start_time__lt": _utc(self.started_before),
         }
         executions = executions.filter(**{name: value for name, value in lookups.items() if value is not None})
         for path, text in self.attributes.items():
@@ -124,7 +124,17 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_moment(value: Any) -> bool:
-    return value is None or (isinstance(value, datetime) and value.tzinfo is not None)
+    if not isinstance(value, datetime):
+        return value is None
+    try:
+        return value.tzinfo is not None and bool(_utc(value))
+    except OverflowError:  # the first or the last day that there is, and its zone leads beyond it
+        return False
+
+
+def _utc(value: datetime | None) -> datetime | None:
+    """The same moment in UTC. Python knows zones up to 24 hours from it, and PostgreSQL up to 16."""
+    return value and value.astimezone(UTC)
 
 
 def _are_attributes(value: Any) -> bool:

@@ -1,34 +1,37 @@
 """The HTTP API of the service: the routers of both apps under one address, with one description."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
+from ninja.renderers import BaseRenderer
+from pydantic_core import to_json
 
 from executions.api import deliveries, events, executions, problems, reports, subscriptions
 from executions.api import tasks as tasks_of_executions
 from executions.api.parsing import BoundedParser
+from harbor_refresh.api_description import Description
 from tasks.api import actions, queue, verbs
 
-PROBLEM = "#/components/schemas/ProblemDetails"
+
+class Renderer(BaseRenderer):
+    """Write answers with Pydantic, in a tenth of the time of Django's encoder, and times to the microsecond."""
+
+    media_type = "application/json"
+
+    def render(self, request: HttpRequest, data: Any, *, response_status: int) -> bytes:
+        return to_json(data)
 
 
 class Api(NinjaAPI):
-    def get_openapi_schema(self, **where: Any) -> OpenAPISchema:
-        """Describe problems by their own media type, which Ninja does not know."""
-        schema = super().get_openapi_schema(**where)
-        for path in schema["paths"].values():
-            for operation in path.values():
-                for response in operation["responses"].values():
-                    _name_media_type(response)
-        return schema
-
-
-def _name_media_type(response: dict[str, Any]) -> None:
-    content = response.get("content", {})
-    if content.get("application/json", {}).get("schema", {}).get("$ref") == PROBLEM:
-        response["content"] = {"application/problem+json": content["application/json"]}
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        return Description(self, self.get_root_path(path_params or {}) if path_prefix is None else path_prefix)
 
 
 api = Api(
@@ -36,6 +39,7 @@ api = Api(
     version="1",
     description="Create executions, report the status of their tasks, and ask how they are.",
     parser=BoundedParser(),
+    renderer=Renderer(),
     urls_namespace="api",
 )
 # actions before executions: /executions/stop is also an address of the form /executions/ID
@@ -52,6 +56,30 @@ api.add_router("", subscriptions.router)
 api.add_router("", deliveries.router)
 api.add_router("", queue.router)
 problems.register(api)
+
+
+def _without_bare_errors(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Ninja answers a method that an address does not have with plain text; make it a problem, too."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        response = view(request, *args, **kwargs)
+        if response.status_code != 405:
+            return response
+        allow = response["Allow"]
+        detail = f"the address takes {allow}, and not {request.method}"
+        return problems.answer(request, problems.Problem(405, "Method not allowed", detail, {"Allow": allow}))
+
+    return answer
+
+
+def urls() -> tuple[list[Any], str, str]:
+    """The addresses of the API, for urls.py."""
+    patterns, app, namespace = api.urls
+    addresses = [one for one in patterns if isinstance(one, URLPattern)]
+    for one in addresses:
+        one.callback = _without_bare_errors(one.callback)
+    return addresses, app, namespace
 
 
 def unknown_path(request: HttpRequest, path: str) -> HttpResponse:

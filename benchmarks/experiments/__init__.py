@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "deliveries": "benchmarks.experiments.deliveries",
     "hooks": "benchmarks.experiments.hooks",
     "sweep": "benchmarks.experiments.sweep",
+    "intake": "benchmarks.experiments.intake",
 }
 
 

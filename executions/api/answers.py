@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ninja import Schema
+from pydantic import BaseModel
 
 from executions.api.problems import ProblemDetails
 from executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
@@ -14,7 +14,7 @@ from executions.progress import progress
 EVERYWHERE = (401, 403, 422, 429, 503)
 
 
-def answers(good: dict[int, type[Schema] | None], *problems: int) -> dict[int, Any]:
+def answers(good: dict[int, type[BaseModel] | None], *problems: int) -> dict[int, Any]:
     """What an operation may answer: what it makes, and the problems, each of the one shape."""
     return {**good, **dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)}
 

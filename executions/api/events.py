@@ -19,6 +19,16 @@ from executions.status import is_final
 
 router = Router(tags=["Executions"])
 
+EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+EXAMPLE = {"event": "end", "data": '{"id": 17, "status": "Success", "progress": 1.0}'}
+
 SECONDS_BETWEEN = 1.0
 #: A proxy closes a stream that is silent for a minute.
 SECONDS_OF_SILENCE = 15.0
@@ -57,7 +67,7 @@ _streams = _Streams()
     auth=may(Scope.READ),
     response=answers({200: None}, 404),
     summary="Follow the progress of an execution",
-    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}},
+    openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
 )
 def follow(request: HttpRequest, execution_id: Annotated[Id, Path(description="The id of the execution.")]) -> Any:
     """Server-sent events. `progress`: the execution with its counts, at once and whenever they change. `end`: the

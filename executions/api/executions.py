@@ -1,6 +1,5 @@
 """Executions over HTTP: create, list, look at one, add tasks, refresh, finish and delete."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest
@@ -20,6 +19,7 @@ from executions.api.schemas import (
     FinishIn,
     HistoryPage,
     Id,
+    Moment,
     NewExecutionIn,
     StatusChangeOut,
     StatusName,
@@ -31,18 +31,24 @@ from executions.filters import Filter
 from executions.models import Execution, StatusChange
 from executions.rollup import refresh
 
+#: Described a little narrower than Filter takes it.
+Pair = Annotated[
+    str, Field(json_schema_extra={"pattern": r"^[^=.\x00]+(\.[^=.\x00]+){0,9}=[^\x00]*$", "maxLength": 200})
+]
+
 
 class ListIn(pages.PageIn):
     vendor_type: str = Field("", max_length=64)
     vendor_id: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
     trigger: str = Field("", max_length=16)
-    started_after: datetime | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
-    started_before: datetime | None = None
-    attribute: list[str] = Field(
+    started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
+    started_before: Moment | None = None
+    attribute: list[Pair] = Field(
         [],
         max_length=5,
-        description="`path=value`, a dotted path into extra_attrs: `repository.name=library/app`.",
+        examples=[["repository.name=library/app"]],
+        description="`path=value`: a dotted path into extra_attrs, and the text there. Several: all of them.",
     )
 
     def as_filter(self) -> Filter:
@@ -149,11 +155,12 @@ def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[p
 @router.post(
     "/executions/{execution_id}/refresh",
     auth=may(Scope.MANAGE),
-    response=answers({200: ExecutionDetail}, 404),
+    response=answers({200: ExecutionDetail}, 404, 409),
     summary="Bring its status to what its tasks say, now",
 )
 def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """The workers do this by themselves after each report. An execution in quarantine is not refreshed."""
+    """The workers do this by themselves after each report. An execution in quarantine is not refreshed. 409: it
+    could not be refreshed, and `detail` says why."""
     _require(execution_id)
     outcome = refresh([execution_id])
     if reason := outcome.failed.get(execution_id):

@@ -11,7 +11,12 @@ from executions.status import MAX_ID
 
 class PageIn(Given):
     limit: int = Field(100, ge=1, le=1_000, description="The most items of the page.")
-    cursor: Annotated[str, Field(max_length=20)] = Field("", description="`next` of the page before it.")
+    cursor: Annotated[str, Field(max_length=20)] = Field(
+        "",
+        examples=["81"],
+        description="`next` of the page before it.",
+        json_schema_extra={"pattern": "^[0-9]{0,18}$"},
+    )
 
     @property
     def place(self) -> int | None:

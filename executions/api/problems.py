@@ -132,12 +132,22 @@ def _unusable(exc: HttpError) -> Problem:
 
 
 def _invalid(exc: ValidationError) -> Problem:
-    errors = [{"where": _where(one["loc"]), "what": one["msg"][:200]} for one in exc.errors[:MAX_ERRORS]]
+    errors = [
+        {"where": _where(one["loc"]), "what": one["msg"].removeprefix("Value error, ")[:200]}
+        for one in exc.errors[:MAX_ERRORS]
+    ]
     first = f"{errors[0]['where']}: {errors[0]['what']}" if errors else "it is not as described"
     return Problem(422, "The request is not as described", first, errors=errors)
 
 
+def _what(message: str) -> str:
+    return message.removeprefix("Value error, ")[:200]
+
+
 def _where(place: Sequence[str | int]) -> str:
-    """The place as a dotted path, without the name of our parameter: `body.body.reports` is `body.reports`."""
+    """The place as a dotted path. Ninja puts the name of our parameter into some: `query` and `body`, so
+    `body.body.reports` is `body.reports`."""
     kind, *rest = place
-    return ".".join(str(part)[:100] for part in (kind, *rest[1:])[:8])
+    if rest and rest[0] == kind:
+        del rest[0]
+    return ".".join(str(part)[:100] for part in (kind, *rest)[:8])

@@ -192,7 +192,7 @@ def test_every_check_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    packages = ("executions", "tasks", "benchmarks", "examples/simulation")
+    packages = ("executions", "tasks", "harbor_refresh", "benchmarks", "examples/simulation")
     folders = [ROOT / package / "management/commands" for package in packages]
     families = {
         "executions": executions.VERBS,

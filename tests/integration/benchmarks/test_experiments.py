@@ -13,7 +13,18 @@ from redis import Redis
 from benchmarks import old_executions
 from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
-from benchmarks.experiments import backlog, deliveries, freshness, hooks, hot, jobs, progress, reports, sweep
+from benchmarks.experiments import (
+    backlog,
+    deliveries,
+    freshness,
+    hooks,
+    hot,
+    intake,
+    jobs,
+    progress,
+    reports,
+    sweep,
+)
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
@@ -114,6 +125,18 @@ def test_bulk_reports_are_all_applied_and_mark_each_execution_once(run: Run) -> 
         assert (row["reports"], row["marked"], row["errors"], row["cut"]) == (60, 20, 0, False)
     assert Task.objects.filter(status="Success").count() == 120
     assert together["sql_statements"] < single["sql_statements"]
+
+
+def test_reads_and_bulk_reports_over_http_are_timed_by_the_server(run: Run) -> None:
+    *read, written = run(intake, processes=2, rounds=3, executions=60)
+    assert len(read) == 3 + 2 * len(intake.FILTERS)
+    assert all(row["asked"] == 3 and 0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"] for row in read)
+    assert all(1 <= row["statements"] <= 5 for row in read), "the limit"
+    items = {row["what"]: row["items"] for row in read}
+    assert items["list, no filter, first page"] == 60
+    assert items["list, status, 5 in 100, first page"] == 3
+    assert items["list, status that there is not, first page"] == 0
+    assert (written["reports"], written["marked"]) == (180, 60)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it

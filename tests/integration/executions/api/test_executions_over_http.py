@@ -58,6 +58,10 @@ def test_an_execution_is_created_with_its_tasks_in_their_order(program: Program)
         ({"vendor_type": "A:B"}, 422, "body.vendor_type"),
         ({"vendor_type": "x" * 65}, 422, "body.vendor_type"),
         ({"vendor_id": 2**63}, 422, "body.vendor_id"),
+        ({"vendor_id": True}, 422, "body.vendor_id: takes a whole number"),
+        ({"vendor_id": "7"}, 422, "body.vendor_id: takes a whole number"),
+        ({"vendor_id": 7.5}, 422, "body.vendor_id"),
+        ({"vendor_id": 7.0}, 201, ""),
         ({"trigger": "t" * 17}, 422, "body.trigger"),
         ({"tasks": [{"job_id": "j" * 65}]}, 422, "body.tasks.0.job_id"),
         ({"tasks": [{}] * 10_001}, 422, "body.tasks"),
@@ -161,3 +165,21 @@ def test_an_execution_is_deleted_when_its_tasks_have_ended(program: Program, cha
     program.delete(path)
     assert (Execution.objects.count(), Task.objects.count(), StatusChange.objects.count()) == (0, 0, 0)
     program.delete(path, 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("/executions?limit=0", "query.limit"),
+        ("/executions?status=x", "query.status.0"),
+        ("/tasks/0", "path.task_id"),
+    ],
+)
+def test_an_error_names_the_parameter(program: Program, path: str, where: str) -> None:
+    assert program.get(path, 422)["errors"][0]["where"] == where
+
+
+def test_a_method_that_an_address_does_not_have_is_a_problem(program: Program) -> None:
+    answer = program.send("PATCH", "/executions/7/tasks")
+    assert (answer.status_code, answer["Content-Type"]) == (405, "application/problem+json")
+    assert sorted(answer["Allow"].split(", ")) == ["GET", "POST"]

@@ -1,0 +1,185 @@
+"""The service does what the API's description says, on every operation: schemathesis against a real gunicorn.
+
+Schemathesis makes requests that the description allows, and others that it does not; first the boundaries of each
+field, then random ones. FUZZ_EXAMPLES is the number of random requests for each operation (`make fuzz`); without
+it the requests of each run are the same. Half of the ids are those of rows that exist: see `with_ids`.
+"""
+
+import copy
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import hypothesis
+import jsonschema_rs
+import pytest
+import requests
+import schemathesis
+from django.contrib.staticfiles import finders
+from django.db import connection
+from schemathesis.checks import positive_data_acceptance
+from schemathesis.config import SchemathesisConfig
+
+from executions.creation import NewExecution, NewTask, create
+from executions.manual_status import finish_as_success
+from executions.reports import Report, report
+from executions.status import MAX_ID
+from harbor_refresh.api import api
+from tests.integration.service.web import Web
+
+DEEP = "FUZZ_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
+#: The ids of `sample_rows`.
+OPEN, ENDED, TASKS = (1, 20), (101, 110), (1, 60)
+#: Ids that no row has, but for those that a run creates from CREATED on. So the ids next to the sample rows, and
+#: those that are described as wrong here, are not found.
+FAR = {"type": "integer", "minimum": 10**9, "maximum": MAX_ID}
+CREATED = 10**15
+SECONDS = 20
+SESSION = requests.Session()
+
+
+def described() -> dict[str, Any]:
+    description = api.get_openapi_schema()
+    return copy.deepcopy(dict(description))
+
+
+def with_ids(description: dict[str, Any]) -> dict[str, Any]:
+    """Name the ids that exist, so that half of the requests find a row. Events are asked of executions that have
+    ended, because the stream of another one would go on for five minutes."""
+    for path, operations in description["paths"].items():
+        for operation in operations.values():
+            for parameter in operation["parameters"]:
+                if parameter["name"] == "execution_id":
+                    parameter["schema"] = among(ENDED if path.endswith("/events") else OPEN)
+                if parameter["name"] == "task_id":
+                    parameter["schema"] = among(TASKS)
+    if not DEEP:  # 10,000 tasks in a request take a second; tests/integration/executions/api have one of each
+        for name in ("NewExecutionIn", "NewTasksIn", "ReportsIn"):
+            properties = description["components"]["schemas"][name]["properties"]
+            properties.get("tasks", properties.get("reports")).pop("maxItems")
+    report_in = description["components"]["schemas"]["ReportIn"]["properties"]
+    report_in["task_id"] = {"anyOf": [*among(TASKS)["anyOf"], {"type": "integer"}]}
+    return description
+
+
+def among(ids: tuple[int, int]) -> dict[str, Any]:
+    return {"anyOf": [{"type": "integer", "minimum": ids[0], "maximum": ids[1]}, FAR]}
+
+
+#: A request that is as described may meet a row whose state does not allow it: 404, 409, and 412 of DELETE.
+#: A request that is not as described may lack its token (401), have another method (405), or be too large (413).
+EXPECTED = {
+    "positive_data_acceptance": {"expected-statuses": ["2xx", "404", "409", "412"]},
+    "negative_data_rejection": {"expected-statuses": ["400", "401", "404", "405", "413", "422"]},
+}
+CONFIG = SchemathesisConfig.from_dict({"checks": EXPECTED})
+SCHEMA = schemathesis.openapi.from_dict(with_ids(described()), config=CONFIG)
+
+
+@pytest.fixture(scope="module")
+def sample_rows(web: Web) -> None:
+    for _ in range(OPEN[1]):
+        create(NewExecution("REPLICATION", 7, extra_attrs={"repository": {"name": "a"}}, tasks=[NewTask("j")] * 3))
+    report([Report(task, "Success", 1) for task in range(1, 31)])
+    _continue_at(ENDED[0], "execution")
+    for _ in range(ENDED[0], ENDED[1] + 1):
+        finish_as_success(create(NewExecution("SLACK", 7)).pk, "")
+    for table in ("execution", "task"):
+        _continue_at(CREATED, table)
+    Token.text = web.token
+
+
+def _continue_at(number: int, table: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER SEQUENCE {table}_id_seq RESTART WITH {number}")
+
+
+@SCHEMA.auth()
+class Token:
+    """Schemathesis sends the token, and at times another one or none."""
+
+    text = ""
+
+    def get(self, case: schemathesis.Case, context: schemathesis.AuthContext) -> str:
+        return Token.text
+
+    def set(self, case: schemathesis.Case, data: str, context: schemathesis.AuthContext) -> None:
+        case.headers = {**(case.headers or {}), "Authorization": f"Bearer {data}"}
+
+
+@SCHEMA.parametrize()
+@hypothesis.settings(
+    max_examples=EXAMPLES,
+    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+    derandomize=not DEEP,
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+@pytest.mark.usefixtures("sample_rows")
+def test_every_operation_does_what_its_description_says(case: schemathesis.Case, web: Web) -> None:
+    is_valid = case.meta is not None and case.meta.generation.mode.is_positive
+    if is_valid and case.headers and "Idempotency-Key" in case.headers:
+        case.headers["Idempotency-Key"] = str(uuid4())  # a second request with it would be refused, rightly
+    # PostgreSQL stores no NUL, which JSON Schema cannot say of a text in extra_attrs
+    has_nul = "\\u0000" in json.dumps(case.body, default=str)
+    case.call_and_validate(
+        base_url=web.url,
+        session=SESSION,
+        timeout=SECONDS,
+        excluded_checks=[positive_data_acceptance] if has_nul else [],
+    )
+
+
+def operations() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+OPERATIONS = dict(operations())
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_an_operation_is_described(operation: dict[str, Any]) -> None:
+    """A summary that is a plain imperative, its scope, its tags, its errors, and the meaning of its parameters."""
+    assert re.fullmatch(r"[A-Z][^.]{5,70}", operation["summary"])
+    assert len(operation["tags"]) == 1
+    for scheme in operation.get("security", ()):
+        for scope in scheme.get("token", ()):
+            assert f"Needs the scope `{scope}`." in operation["description"]
+    assert {"401", "403", "422", "429", "503"} <= {str(status) for status in operation["responses"]}
+    for status, answer in operation["responses"].items():
+        assert answer["description"]
+        assert int(status) < 400 or list(answer["content"]) == ["application/problem+json"]
+
+
+def contents() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, operation in OPERATIONS.items():
+        answers = {status: one for status, one in operation["responses"].items() if int(status) < 400}
+        for part, told in {"body": operation.get("requestBody", {}), **answers}.items():
+            for content in told.get("content", {}).values():
+                yield f"{name} {part}", content
+
+
+@pytest.mark.parametrize("content", [pytest.param(one, id=name) for name, one in contents()])
+def test_an_example_is_valid(content: dict[str, Any]) -> None:
+    schema = {**content["schema"], "components": described()["components"]}
+    jsonschema_rs.validator_for(schema).validate(content["example"])
+
+
+def test_the_service_serves_this_description(web: Web) -> None:
+    assert httpx.get(f"{web.url}/api/v1/openapi.json").json() == json.loads(json.dumps(described()))
+
+
+def test_the_page_of_the_description_asks_no_other_host(web: Web) -> None:
+    page = httpx.get(f"{web.url}/api/v1/docs").text
+    files = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(files) >= 3
+    assert [one for one in files if not finders.find(one.removeprefix("/static/"))] == []
+    assert "//" not in page.replace("<!DOCTYPE", "")
