@@ -1,4 +1,4 @@
-"""Actions on many executions: ask for one, stop it, open it again. `tasks/bulk.py` works on them.
+"""Actions on many executions: ask for one, stop it, open it again. `tasks/actions/bulk.py` works on them.
 
 An action is a row, so it survives every process. Its filter chooses executions page by page, in the order of their
 ids. A stop may change the status that the filter asks for; the cursor passes each execution once all the same.

@@ -46,5 +46,5 @@ def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[st
 
 
 def tell_changes_written_after_commit() -> None:
-    """Tell that something waits to be delivered: `tasks.delivery_wakeup` listens and starts a deliverer."""
+    """Tell that something waits to be delivered: `tasks.notifications` listens and starts a deliverer."""
     transaction.on_commit(partial(changes_written.send, sender=None))

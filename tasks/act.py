@@ -6,7 +6,7 @@ on one. One slice runs at a time, so the refreshes have the other processes of t
 
 from celery import shared_task
 
-from tasks import bulk
+from tasks.actions import bulk
 from tasks.tick import Tick
 
 

@@ -8,7 +8,7 @@ receiver that hangs holds no process of a worker.
 from celery import shared_task
 
 from tasks.celery_queues import DELIVERIES
-from tasks.deliverer_thread import of_this_process
+from tasks.notifications.deliverer_thread import of_this_process
 from tasks.tick import Tick
 
 

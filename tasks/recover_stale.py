@@ -7,7 +7,7 @@ it too.
 
 from celery import shared_task
 
-from tasks import bulk
+from tasks.actions import bulk
 from tasks.celery_queues import WORK, waiting
 from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.jobs.runtime.broker import may_wait, publish

@@ -1,17 +1,21 @@
 """Access: what a caller may do. Each operation of the API names the scope that it needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest
-from ninja.security import HttpBearer
+from ninja.security import APIKeyHeader, HttpBearer
 
 from executions.api import rate
 from executions.api.problems import Problem, unauthorized
 from executions.api_tokens import recognise
 from executions.models import ApiToken
+from executions.received_messages import receive
+from executions.signatures import SignedMessage, is_signed, verify
 
 
 class Scope(StrEnum):
@@ -22,10 +26,11 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """The program that made a request. `name` stays the same in all its requests."""
+    """The program that made a request, by a name that stays the same. `message`: what it has signed."""
 
     name: str
     scopes: frozenset[Scope]
+    message: SignedMessage | None = None
 
 
 def scopes_of(token: ApiToken) -> frozenset[Scope]:
@@ -58,4 +63,38 @@ def may(scope: Scope) -> Callable[[HttpRequest], Any]:
     return _tokens[scope]
 
 
+class _Signature(APIKeyHeader):
+    """A signed request, with the headers of Standard Webhooks. A wrong signature is refused, whatever token comes
+    with it."""
+
+    param_name = "webhook-signature"
+    openapi_name = "signature"
+    openapi_description = "Signed as Standard Webhooks says, with webhook-id and webhook-timestamp."
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.scope = scope
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
+        if not is_signed(request):
+            return None
+        return Caller("signed reports", frozenset({self.scope}), verify(request))
+
+
+@contextmanager
+def taken_once(request: HttpRequest) -> Iterator[None]:
+    """Carry out a signed request only once: its id is kept in the transaction of the work. Raises Replayed if it
+    was received before."""
+    message = request.auth.message  # type: ignore[attr-defined]
+    if message is None:
+        yield
+        return
+    with transaction.atomic():
+        receive(message)
+        yield
+
+
 _tokens = {scope: _TokenWith(scope) for scope in Scope}
+
+#: The `auth` of an operation that takes signed reports as well.
+may_report = [_Signature(Scope.REPORT), may(Scope.REPORT)]

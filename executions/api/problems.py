@@ -16,6 +16,7 @@ from executions.errors import (
     ActionEnded,
     AlreadyFinal,
     AlreadyUnderWay,
+    BadSignature,
     Contended,
     DatabaseAway,
     HasTasks,
@@ -25,6 +26,7 @@ from executions.errors import (
     NoSuchTask,
     QueueUnavailable,
     Refused,
+    Replayed,
     TooManyActions,
 )
 
@@ -42,6 +44,8 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (NoSuchAction, 404, "Not found"),
     (ActionEnded, 409, "It has ended"),
     (TooManyActions, 409, "Too many actions are open"),
+    (BadSignature, 401, "Not authorized"),
+    (Replayed, 409, "Received before"),
     (HasTasks, 409, "It has tasks"),
     (AlreadyFinal, 409, "It has ended"),
     (AlreadyUnderWay, 409, "It is under way"),

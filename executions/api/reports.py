@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
-from executions.api.access import Scope, may
+from executions.api.access import may_report, taken_once
 from executions.api.answers import answers
 from executions.api.schemas import ReportsIn, ReportsOut
 from executions.reports import Report, report
@@ -15,15 +15,16 @@ router = Router(tags=["Reports"])
 
 @router.post(
     "/reports",
-    auth=may(Scope.REPORT),
-    response=answers({200: ReportsOut}, 400, 413),
+    auth=may_report,
+    response=answers({200: ReportsOut}, 400, 409, 413),
     summary="Report the status of many tasks",
 )
 def report_many(request: HttpRequest, body: ReportsIn) -> Any:
     """Each report is answered: `applied`; `unchanged`, because it was repeated, late or out of order; `refused`,
     with the reason. A refused report does not stop the others. They count in the order given."""
     given = [Report(one.task_id, one.status, one.revision, one.message, one.earlier_runs) for one in body.reports]
-    outcome = report(given)
+    with taken_once(request):
+        outcome = report(given)
     results = [
         {"position": position, "task_id": one.task_id, "result": "unchanged", "reason": None}
         for position, one in enumerate(given)

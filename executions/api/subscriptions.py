@@ -95,7 +95,7 @@ SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
     summary="Subscribe a webhook",
 )
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
-    row = subscriptions.create(Wish(**body.dict()))
+    row = subscriptions.create(Wish(**body.model_dump()))
     row.refresh_from_db()
     return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
 
@@ -135,7 +135,7 @@ def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> A
 )
 def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
     """A webhook that was waiting because its receiver was away is tried again at once."""
-    row = subscriptions.change(subscription_id, **body.dict(exclude_unset=True))
+    row = subscriptions.change(subscription_id, **body.model_dump(exclude_unset=True))
     return as_dict(row, SubscriptionOut)
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from executions import creation
 from executions.api import idempotency, pages
-from executions.api.access import Scope, may
+from executions.api.access import Scope, may, may_report, taken_once
 from executions.api.answers import answers
 from executions.api.problems import Problem
 from executions.api.schemas import (
@@ -88,16 +88,16 @@ def get_task(request: HttpRequest, task_id: TaskId) -> Any:
 
 @router.post(
     "/tasks/{task_id}/report",
-    auth=may(Scope.REPORT),
-    response=answers({200: ReportResult}, 400, 404),
+    auth=may_report,
+    response=answers({200: ReportResult}, 400, 404, 409),
     summary="Report the status of one task",
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
     """A report that is repeated, late or out of order changes nothing: it is `unchanged`."""
-    outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)])
-    if outcome.refused:
-        refusal = outcome.refused[0]
-        if refusal.is_unknown:
-            raise NoSuchTask(task_id)
-        raise Problem(400, "It cannot be used", refusal.reason)
+    with taken_once(request):
+        outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)])
+        for refusal in outcome.refused:
+            if refusal.is_unknown:
+                raise NoSuchTask(task_id)
+            raise Problem(400, "It cannot be used", refusal.reason)
     return {"position": 0, "task_id": task_id, "result": "applied" if outcome.applied else "unchanged"}

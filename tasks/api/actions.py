@@ -17,7 +17,7 @@ from executions.filters import MAX_ATTRIBUTES, MAX_TRIGGER, Filter
 from executions.models import Action
 from executions.models.action import Origin, State, Verb
 from executions.status import MAX_ID, MAX_VENDOR
-from tasks.bulk import ask_and_wake
+from tasks.actions.bulk import ask_and_wake
 
 router = Router(tags=["Actions on many executions"])
 

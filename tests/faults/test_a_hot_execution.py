@@ -44,7 +44,7 @@ def test_reports_from_eight_processes_meet_no_error_and_few_refreshes(
         )
         for n in range(PROCESSES)
     ]
-    told = [runner.communicate(timeout=90)[1] for runner in runners]
+    told = [runner.communicate(timeout=300)[1] for runner in runners]
     assert [runner.returncode for runner in runners] == [0] * PROCESSES, told
     holds()
     execution = Execution.objects.get(pk=hot)

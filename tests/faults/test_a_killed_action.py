@@ -7,7 +7,7 @@ from executions.bulk import find
 from executions.filters import Filter
 from executions.models import Execution, StatusChange, Task
 from executions.models.action import Origin, Verb
-from tasks.bulk import ask_and_wake
+from tasks.actions.bulk import ask_and_wake
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.integration.sample_actions import lease_runs_out, result

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks import bulk_slice
-from tasks.bulk_verbs import VERBS
+from tasks.actions import bulk_slice
+from tasks.actions.bulk_verbs import VERBS
 
 
 @pytest.fixture

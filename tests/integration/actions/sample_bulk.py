@@ -6,7 +6,7 @@ from executions.creation import NewExecution, NewTask, create_many
 from executions.models import Action, Execution, Task
 from executions.reports import Report, report
 from executions.rollup import refresh
-from tasks.bulk import work
+from tasks.actions.bulk import work
 from tasks.models import Job
 
 

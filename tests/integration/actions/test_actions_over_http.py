@@ -7,7 +7,7 @@ import pytest
 from executions import bulk
 from executions.api.access import Scope
 from executions.models import Action
-from tasks.bulk import work
+from tasks.actions.bulk import work
 from tasks.celery_queues import TICKS, waiting
 from tests.integration.actions.sample_bulk import statuses, with_jobs
 from tests.integration.executions.api.api_client import Program, token

@@ -10,7 +10,7 @@ from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.models.action import Verb
 from executions.reports import Report, report
 from harbor_refresh.invariants import violations
-from tasks.bulk import work
+from tasks.actions.bulk import work
 from tasks.celery_queues import JOBS
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records

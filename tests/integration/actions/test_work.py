@@ -13,10 +13,10 @@ from executions.errors import DatabaseAway
 from executions.models import Action, Execution
 from executions.models.action import Origin, Verb
 from executions.stops import stop_many
-from tasks import bulk, bulk_slice
 from tasks.act import act
-from tasks.bulk import ask_and_wake, wake, work
-from tasks.bulk_verbs import VERBS
+from tasks.actions import bulk, bulk_slice
+from tasks.actions.bulk import ask_and_wake, wake, work
+from tasks.actions.bulk_verbs import VERBS
 from tasks.celery_queues import TICKS, waiting
 from tasks.queue.connection import connect
 from tasks.recover_stale import recover_stale

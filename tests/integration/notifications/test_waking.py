@@ -12,10 +12,10 @@ from executions.deliveries.subscriptions import Wish
 from executions.handlers import Change, on_execution
 from executions.models import Delivery, Subscription
 from executions.news import changes_written
-from tasks import deliverer_thread
 from tasks.actors import deliver, run_handlers
 from tasks.celery_queues import DELIVERIES, TICKS, waiting
-from tasks.deliverer_thread import WorkersDeliverer
+from tasks.notifications import deliverer_thread
+from tasks.notifications.deliverer_thread import WorkersDeliverer
 from tasks.queue.queue import ExecutionQueue
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
@@ -57,7 +57,7 @@ def test_a_redis_that_is_away_fails_no_caller(
 ) -> None:
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("tasks.delivery_wakeup.execution_queue", lambda: away)
+    monkeypatch.setattr("tasks.notifications.delivery_wakeup.execution_queue", lambda: away)
     changes_written.send(sender=None)
     assert "Could not wake a deliverer, the schedule will: Redis" in caplog.text
 

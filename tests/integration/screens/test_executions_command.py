@@ -20,8 +20,8 @@ from executions.models.action import Origin, Verb
 from executions.quarantines import quarantine
 from executions.reports import Report, report
 from executions.rollup import refresh
-from tasks import bulk_slice
-from tasks.bulk_verbs import VERBS
+from tasks.actions import bulk_slice
+from tasks.actions.bulk_verbs import VERBS
 from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.sample_actions import asked, result

@@ -1,16 +1,20 @@
 """Every operation of the API, with every kind of token: the authorization matrix."""
 
+import json
 import re
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from executions import api_tokens
 from executions.api.access import Scope
-from executions.models import ApiToken
+from executions.models import ApiToken, Task
 from harbor_refresh.api import api
 from tests.integration.executions.api.api_client import V1, Program, token
+from tests.integration.executions.hook_requests import NEXT, SIGNING, signed, wire
+from tests.integration.sample_executions import made
 
 SCOPES = {
     ("POST", "/executions"): Scope.REPORT,
@@ -111,3 +115,94 @@ def test_an_address_that_the_api_does_not_have_is_a_problem(database: str) -> No
 def test_the_description_needs_no_token(database: str) -> None:
     for path in ("/openapi.json", "/docs"):
         assert Program().client.get(f"{V1}{path}").status_code == 200
+
+
+# signed requests, which take the place of a token for reports
+
+SIGNABLE = {("POST", "/reports"), ("POST", "/tasks/{task_id}/report")}
+REPORTS = b'{"reports": []}'
+
+
+@pytest.fixture
+def signing(settings: Settings) -> None:
+    settings.REFRESH_SIGNING_SECRETS = SIGNING
+
+
+def sent(body: bytes, path: str = "/reports", method: str = "POST", **headers: str) -> int:
+    return Program().send(method, path, body, **headers).status_code
+
+
+@pytest.mark.usefixtures("database", "redis", "signing")
+@pytest.mark.parametrize(("method", "path"), SCOPES, ids=lambda text: text)
+def test_a_signature_counts_for_reports_alone(method: str, path: str) -> None:
+    """The right signature gets further than access, and only there; a wrong or an expired one gets nowhere."""
+    body = b"{}" if method in ("POST", "PATCH", "PUT") else b""
+    address = re.sub(r"{\w+}", "7777", path)
+    found = {
+        "right": sent(body, address, method, **signed(body, "m1")),
+        "expired": sent(body, address, method, **signed(body, "m2", ago=301)),
+        "of another body": sent(body, address, method, **signed(body + b" ", "m3")),
+        "with a right token": Program(token(*Scope))
+        .send(method, address, body, **signed(body, "m4", secret=NEXT))
+        .status_code,
+    }
+    if (method, path) in SIGNABLE:
+        assert found == {"right": 422, "expired": 401, "of another body": 401, "with a right token": 401}
+    else:
+        assert found == {**dict.fromkeys(found, 401), "with a right token": found["with a right token"]}
+        assert found["with a right token"] not in (401, 403)
+
+
+@pytest.mark.usefixtures("database", "redis", "signing")
+def test_a_signed_request_is_carried_out_once() -> None:
+    _, (task,) = made(1)
+    reports = json.dumps({"reports": [{"task_id": task, "status": "Running"}]}).encode()
+    one = json.dumps({"status": "Success"}).encode()
+    for path, body in (("/reports", reports), (f"/tasks/{task}/report", one)):
+        headers = signed(body, path)
+        assert [sent(body, path, **headers) for _ in range(2)] == [200, 409], path
+    unknown = signed(one, "unknown")
+    assert [sent(one, "/tasks/7777/report", **unknown) for _ in range(2)] == [404, 404], "it may be sent again"
+    assert Task.objects.values_list("status", flat=True).get() == "Success"
+
+
+@pytest.mark.usefixtures("database", "redis")
+def test_without_a_secret_no_signature_is_right() -> None:
+    assert sent(REPORTS, **signed(REPORTS)) == 401
+    assert Program(token(Scope.REPORT)).send("POST", "/reports", REPORTS, **signed(REPORTS)).status_code == 200
+
+
+@pytest.mark.usefixtures("database", "redis", "signing")
+def test_the_status_hook_asks_for_the_scope_of_reports(settings: Settings) -> None:
+    settings.REFRESH_HARBOR_SECRET = "0123456789abcdef"
+    expired = token(Scope.REPORT, name="expired", expires_at=timezone.now() - timedelta(seconds=1))
+    revoked = token(Scope.REPORT, name="revoked")
+    api_tokens.revoke(ApiToken.objects.get(name="revoked").pk)
+    body = wire("j")
+
+    def hook(**headers: str) -> int:
+        address = "/service/notifications/tasks/7777"
+        return Program().client.post(address, body, content_type="application/json", headers=headers).status_code
+
+    found = {
+        "nothing": hook(),
+        "expired": hook(Authorization=f"Bearer {expired}"),
+        "revoked": hook(Authorization=f"Bearer {revoked}"),
+        "wrong scope": hook(Authorization=f"Bearer {token(Scope.READ, Scope.MANAGE)}"),
+        "wrong secret": hook(Authorization="Harbor-Secret 0123456789abcdee"),
+        "expired signature": hook(**signed(body, ago=301)),
+        "right token": hook(Authorization=f"Bearer {token(Scope.REPORT)}"),
+        "right secret": hook(Authorization="Harbor-Secret 0123456789abcdef"),
+        "right signature": hook(**signed(body)),
+    }
+    assert found == {
+        "nothing": 401,
+        "expired": 401,
+        "revoked": 401,
+        "wrong scope": 403,
+        "wrong secret": 401,
+        "expired signature": 401,
+        "right token": 404,
+        "right secret": 404,
+        "right signature": 404,
+    }

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 from executions.bulk import find
 from executions.management.output import Failed
 from executions.models import Action
-from tasks.bulk import work
+from tasks.actions.bulk import work
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 

@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 from executions.errors import QueueUnavailable
+from executions.text import said_by
 from tasks import tick
 from tasks.queue import execution_queue
 
@@ -19,10 +20,9 @@ def on_changes_written(**_: Any) -> None:
     try:
         if execution_queue().wake_deliverer():
             tick.send("tasks.deliver")
-    except QueueUnavailable as exc:
-        log.warning("Could not wake a deliverer, the schedule will: %s", exc)
-    except Exception as exc:  # any error of the broker's client: the caller's work is committed
-        log.warning("Could not wake a deliverer, the schedule will: %s: %s", type(exc).__name__, exc)
+    except Exception as exc:  # ours, or any of the broker's client: the caller's work is committed
+        error = str(exc) if isinstance(exc, QueueUnavailable) else said_by(exc)
+        log.warning("Could not wake a deliverer, the schedule will: %s", error)
 
 
 def on_worker_ready(**_: Any) -> None:

@@ -13,7 +13,7 @@ from executions.errors import Contended, Refused
 from executions.filters import Filter
 from executions.models.action import State
 from executions.text import said_by
-from tasks.bulk_verbs import VERBS, BulkVerb
+from tasks.actions.bulk_verbs import VERBS, BulkVerb
 from tasks.database import run
 from tasks.queue.connection import absence_remembered
 from tasks.queue.sets import sized_pages

@@ -17,7 +17,7 @@ from executions.filters import Filter
 from executions.models import Action
 from executions.models.action import OPEN, Origin, Verb
 from tasks import signals, tick
-from tasks.bulk_slice import Slice
+from tasks.actions.bulk_slice import Slice
 from tasks.queue.node import this_node
 
 #: A refresh may wait for the only process of a worker, so a slice is short.

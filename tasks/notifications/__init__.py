@@ -1,0 +1,1 @@
+"""The deliverer of notifications in a worker process, and what wakes it."""
