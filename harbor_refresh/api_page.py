@@ -134,6 +134,7 @@ def errors(_: Description) -> str:
 def limits(_: Description) -> str:
     rate = DECLARED["requests_per_minute"]
     rows = [
+        ("address with its query", "4,094 bytes (gunicorn's `--limit-request-line`)", "414, not as a problem"),
         ("body", f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
         ("nested levels of a body", f"{MAX_DEPTH}", "400"),
         ("`extra_attrs` of one row", f"{MAX_JSON:,} bytes", "400"),

@@ -40,8 +40,10 @@ Attributes = Annotated[
 ]
 #: A whole number in a body. 7.0 is one in JSON. Pydantic alone would also take `"7"` and true, or refuse 7.0.
 Whole = Annotated[int, Field(strict=False), BeforeValidator(_a_number)]
+#: The range stands before the validator, because only so Pydantic describes it.
+VendorId = Annotated[int, Field(strict=False, ge=-MAX_ID - 1, le=MAX_ID), BeforeValidator(_a_number)]
 #: A date and a time with its zone. Pydantic alone would also take a number, as seconds since 1970.
-Moment = Annotated[AwareDatetime, BeforeValidator(_not_a_number)]
+Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_not_a_number)]
 StatusName = Literal["Pending", "Scheduled", "Running", "Stopped", "Error", "Success"]
 
 
@@ -76,15 +78,7 @@ class NewExecutionIn(Body):
         StringConstraints(min_length=1, max_length=MAX_VENDOR, pattern=r"^[^:\x00]*$"),
         Field(examples=["REPLICATION"], description="What the execution is. Any text without a colon."),
     ]
-    vendor_id: Annotated[
-        Whole,
-        Field(
-            ge=-MAX_ID - 1,
-            le=MAX_ID,
-            examples=[7],
-            description="Which of its kind: the id of a policy, a project.",
-        ),
-    ] = 0
+    vendor_id: VendorId = Field(0, examples=[7], description="Which of its kind: the id of a policy, a project.")
     trigger: Annotated[str, StringConstraints(max_length=16, pattern=NO_NUL), Field(examples=["MANUAL"])] = (
         "MANUAL"
     )

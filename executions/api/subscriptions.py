@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from executions.api import pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers
-from executions.api.schemas import Given, Id, Page, StatusName, as_dict
+from executions.api.schemas import Body, Id, Page, StatusName, as_dict
 from executions.deliveries import subscriptions
 from executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, Wish
 from executions.errors import NoSuchSubscription
@@ -18,7 +18,11 @@ from executions.models import Subscription
 
 router = Router(tags=["Subscriptions"])
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00]*$")]
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00]*$"),
+    Field(examples=["chat of the nightly team"]),
+]
 Url = Annotated[
     str,
     StringConstraints(min_length=1, max_length=2_000),
@@ -30,26 +34,26 @@ Statuses = Annotated[list[StatusName], Field(max_length=6)]
 PayloadName = Literal["standard", "slack"]
 
 
-class SubscriptionIn(Given):
+class SubscriptionIn(Body):
     name: Name
     url: Url
-    vendor_types: Words = Field(default_factory=list, description="Empty: all.")
+    vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]], description="Empty: all.")
     statuses: Statuses = Field(
         default=["Stopped", "Error", "Success"], description="Empty: all. Not given: the final ones."
     )
-    triggers: Words = Field(default_factory=list, description="Empty: all.")
+    triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]], description="Empty: all.")
     payload: PayloadName = "standard"
     enabled: bool = True
 
 
-class SubscriptionChanges(Given):
+class SubscriptionChanges(Body):
     """What is not given stays as it is."""
 
     name: Name = ""
     url: Url = ""
-    vendor_types: Words = Field(default_factory=list)
+    vendor_types: Words = Field(default_factory=list, examples=[["REPLICATION"]])
     statuses: Statuses = Field(default_factory=list)
-    triggers: Words = Field(default_factory=list)
+    triggers: Words = Field(default_factory=list, examples=[["SCHEDULE"]])
     payload: PayloadName = "standard"
     enabled: bool = True
 

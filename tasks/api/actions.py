@@ -11,12 +11,12 @@ from executions.action_pages import count
 from executions.api import pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers
-from executions.api.schemas import Given, Id, Page, StatusName, as_dict
+from executions.api.schemas import Body, Id, Moment, Page, StatusName, VendorId, as_dict
 from executions.bulk import find, refuse_empty, stop_action
 from executions.filters import MAX_ATTRIBUTES, MAX_TRIGGER, Filter
 from executions.models import Action
 from executions.models.action import Origin, State, Verb
-from executions.status import MAX_ID, MAX_VENDOR
+from executions.status import MAX_VENDOR
 from tasks.actions.bulk import ask_and_wake
 
 router = Router(tags=["Actions on many executions"])
@@ -25,17 +25,17 @@ router = Router(tags=["Actions on many executions"])
 COUNT_SECONDS = 2.0
 
 
-class ActionIn(Given):
+class ActionIn(Body):
     """The executions that meet every given condition."""
 
     vendor_type: str = Field("", max_length=MAX_VENDOR, examples=["REPLICATION"])
-    vendor_id: int | None = Field(None, ge=-MAX_ID - 1, le=MAX_ID)
+    vendor_id: VendorId | None = None
     status: StatusName | Annotated[list[StatusName], Field(max_length=6)] = Field(
         [], description="One, or a list: any of them.", examples=["Running"]
     )
     trigger: str = Field("", max_length=MAX_TRIGGER)
-    started_after: datetime | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
-    started_before: datetime | None = None
+    started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
+    started_before: Moment | None = None
     attributes: dict[str, str] = Field(
         {},
         max_length=MAX_ATTRIBUTES,

@@ -24,8 +24,14 @@ from django.db import connection
 from schemathesis.checks import positive_data_acceptance
 from schemathesis.config import SchemathesisConfig
 
+from executions.bulk import ask
 from executions.creation import NewExecution, NewTask, create
+from executions.deliveries import subscriptions
+from executions.deliveries.subscriptions import Wish
+from executions.filters import Filter
 from executions.manual_status import finish_as_success
+from executions.models import Action, Execution, Subscription, Task
+from executions.models.action import Origin, Verb
 from executions.reports import Report, report
 from executions.status import MAX_ID
 from harbor_refresh.api import api
@@ -39,6 +45,14 @@ OPEN, ENDED, TASKS = (1, 20), (101, 110), (1, 60)
 #: those that are described as wrong here, are not found.
 FAR = {"type": "integer", "minimum": 10**9, "maximum": MAX_ID}
 CREATED = 10**15
+#: The ids of subscriptions and actions; and of the subscription whose test is sent, which no operation may find:
+#: another one may be changed to an address outside of this machine before its test.
+FEW, TRIED = (1, 3), (10**12, 10**12)
+#: An address that the guard against forged requests refuses, so nothing is sent.
+NOWHERE = "http://localhost:9/"
+#: Here a request that is as described may break a rule that JSON Schema cannot say, and is refused with 400: a
+#: filter without a condition needs `all`, a name is given once, an address must be one that webhooks may reach.
+WITH_RULES = re.compile(r"/executions/(stop|retry|refresh|delete)$|/subscriptions(/{subscription_id})?$")
 SECONDS = 20
 SESSION = requests.Session()
 
@@ -58,6 +72,8 @@ def with_ids(description: dict[str, Any]) -> dict[str, Any]:
                     parameter["schema"] = among(ENDED if path.endswith("/events") else OPEN)
                 if parameter["name"] == "task_id":
                     parameter["schema"] = among(TASKS)
+                if parameter["name"] in ("subscription_id", "action_id"):
+                    parameter["schema"] = among(TRIED if path.endswith("/test") else FEW)
     if not DEEP:  # 10,000 tasks in a request take a second; tests/integration/executions/api have one of each
         for name in ("NewExecutionIn", "NewTasksIn", "ReportsIn"):
             properties = description["components"]["schemas"][name]["properties"]
@@ -89,8 +105,13 @@ def sample_rows(web: Web) -> None:
     _continue_at(ENDED[0], "execution")
     for _ in range(ENDED[0], ENDED[1] + 1):
         finish_as_success(create(NewExecution("SLACK", 7)).pk, "")
-    for table in ("execution", "task"):
-        _continue_at(CREATED, table)
+    for number in range(FEW[1]):
+        subscriptions.create(Wish(f"webhook {number}", NOWHERE))
+        ask(Verb.REFRESH, Filter("SLACK"), by="a test", origin=Origin.API)
+    _continue_at(TRIED[0], Subscription._meta.db_table)
+    subscriptions.create(Wish("tried", NOWHERE))
+    for model in (Execution, Task, Subscription, Action):
+        _continue_at(CREATED, model._meta.db_table)
     Token.text = web.token
 
 
@@ -128,11 +149,14 @@ def test_every_operation_does_what_its_description_says(case: schemathesis.Case,
         case.headers["Idempotency-Key"] = str(uuid4())  # a second request with it would be refused, rightly
     # PostgreSQL stores no NUL, which JSON Schema cannot say of a text in extra_attrs
     has_nul = "\\u0000" in json.dumps(case.body, default=str)
-    case.call_and_validate(
-        base_url=web.url,
-        session=SESSION,
-        timeout=SECONDS,
-        excluded_checks=[positive_data_acceptance] if has_nul else [],
+    may_be_refused = has_nul or WITH_RULES.search(case.operation.path)
+    response = case.call(base_url=web.url, session=SESSION, timeout=SECONDS)
+    if response.status_code == 414:
+        return  # gunicorn refuses so long an address before the API sees it
+    case.validate_response(
+        response,
+        excluded_checks=[positive_data_acceptance] if may_be_refused else [],
+        transport_kwargs={"base_url": web.url, "session": SESSION, "timeout": SECONDS},
     )
 
 
