@@ -1,6 +1,7 @@
 """What every test may ask for: a database of its own, and an empty Redis."""
 
 import itertools
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,11 @@ def _administer(statement: str) -> None:
 def _use(name: str) -> None:
     connections["default"].close()
     connections["default"].settings_dict["NAME"] = name
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores, because many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")

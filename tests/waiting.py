@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def wait_for(condition: Callable[[], object], what: str, *, seconds: float = 120, log: Path | None = None) -> None:
+def wait_for(condition: Callable[[], object], what: str, *, seconds: float = 300, log: Path | None = None) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

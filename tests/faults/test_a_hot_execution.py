@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 from django.db import connection
@@ -32,6 +33,7 @@ def test_reports_from_eight_processes_meet_no_error_and_few_refreshes(
     worker = cluster.worker()
     cluster.beat()
     (hot,) = many(1, tasks=10_000)
+    begun = time.monotonic()
     tasks = Task.objects.filter(execution_id=hot).order_by("pk").values_list("pk", flat=True)
     task_ids = [str(pk) for pk in tasks]
     runners = [
@@ -50,4 +52,6 @@ def test_reports_from_eight_processes_meet_no_error_and_few_refreshes(
     execution = Execution.objects.get(pk=hot)
     assert (execution.status, execution.revision) == ("Success", 1)
     assert " ERROR " not in worker.text()
-    assert 0 < refreshes() <= 20, "a refresh for each of the 1,000 batches would be 1,000 and more"
+    # while reports keep coming, two refreshes of it are up to two seconds apart
+    most = 20 + (time.monotonic() - begun)
+    assert 0 < refreshes() <= most, "a refresh for each of the 1,000 batches would be 1,000 and more"
