@@ -13,9 +13,11 @@ from tests.integration.service.web import Web, serving
 def web(
     template: str, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Web]:
-    """The service on a database of its own, shared by the tests of a module. Its tokens may ask at any rate."""
+    """The service on a database of its own, shared by the tests of a module. Its tokens may ask at any rate, and
+    addresses may be of any length, so that the API sees them."""
     log = tmp_path_factory.mktemp("web") / "gunicorn.log"
     with fresh_database(template, django_db_blocker) as name:
         everything = token(*Scope)
-        with serving(name, log, REFRESH_API_REQUESTS_PER_MINUTE="0") as url:
+        limits = {"REFRESH_API_REQUESTS_PER_MINUTE": "0", "GUNICORN_CMD_ARGS": "--limit-request-line 0"}
+        with serving(name, log, **limits) as url:
             yield Web(url, log, everything)
