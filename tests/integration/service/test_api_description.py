@@ -1,8 +1,8 @@
 """The service does what the API's description says, on every operation: schemathesis against a real gunicorn.
 
-Schemathesis makes requests that the description allows, and others that it does not; first the boundaries of each
-field, then random ones. FUZZ_EXAMPLES is the number of random requests for each operation (`make fuzz`); without
-it the requests of each run are the same. Half of the ids are those of rows that exist: see `with_ids`.
+Schemathesis makes random requests that the description allows, and others that it does not. FUZZ_EXAMPLES is
+their number for each operation (`make fuzz`, which tries the boundaries of each field as well); without it the
+requests of each run are the same. Half of the ids are those of rows that exist: see `with_ids`.
 """
 
 import copy
@@ -95,7 +95,9 @@ EXPECTED = {
 }
 
 
-CONFIG = SchemathesisConfig.from_dict({"checks": EXPECTED})
+#: The boundaries of each field are a thousand requests, and are made when tests are collected: for `make fuzz`.
+PHASES = {"coverage": {"enabled": DEEP}}
+CONFIG = SchemathesisConfig.from_dict({"checks": EXPECTED, "phases": PHASES})
 SCHEMA = schemathesis.openapi.from_dict(with_ids(described()), config=CONFIG)
 
 
@@ -167,6 +169,7 @@ def operations() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 OPERATIONS = dict(operations())
+COMPONENTS = described()["components"]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
@@ -193,7 +196,7 @@ def contents() -> Iterator[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("content", [pytest.param(one, id=name) for name, one in contents()])
 def test_an_example_is_valid(content: dict[str, Any]) -> None:
-    schema = {**content["schema"], "components": described()["components"]}
+    schema = {**content["schema"], "components": COMPONENTS}
     jsonschema_rs.validator_for(schema).validate(content["example"])
 
 
