@@ -50,6 +50,7 @@ lint: $(STAMP)  ## style, types, import directions, production settings, missing
 bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; ARGS="--executions N" and more: manage.py bench --help
 	@$(PYTHON) manage.py bench $(or $(ARGS),--executions 10000 --budget 25)
 	@$(if $(ARGS),,$(PYTHON) manage.py bench intake --executions 20000 --rounds 20)
+	@$(if $(ARGS),,$(PYTHON) manage.py bench hooks --executions 500 --tasks-per-execution 1)
 
 password: $(STAMP)  ## set a new password for the admin account of a running `make up`
 	@exec $(PYTHON) -m harbor_refresh.local password
