@@ -5,8 +5,9 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PACKAGES := harbor_refresh settings executions tasks benchmarks examples manage.py
 ARGS ?=
-SEEDS ?= 1 2 3
-SECONDS ?= 60
+SEED ?= 1 2 3
+SEEDS ?= $(SEED)
+MINUTES ?= 1
 EXAMPLES ?= 300
 
 # Without these, an activated environment or somebody's PYTHONPATH would leak into ours.
@@ -15,20 +16,26 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help up test fuzz soak lint bench password clean
+.PHONY: help up test test-matrix slow fuzz soak lint bench pictures password clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(STAMP)  ## start everything on this machine, with demo traffic; Ctrl-C ends it
 	@exec $(PYTHON) -m harbor_refresh.local up
 
-# In the order of the folders, so that the files with the longest tests (acceptance, faults) do not come last.
-test: $(STAMP)  ## run the tests, on all cores; ARGS="-k name" picks some, "-n 0 -s" shows what they print
+# In the order of tests/conftest.py: the files with the longest tests come first.
+test: $(STAMP)  ## run the tests but the slow ones, on all cores; ARGS="-k name" picks some, "-n 0 -s" shows what they print
 	@exec $(PYTHON) -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-soak: $(STAMP)  ## random faults: SECONDS (60) of them for each of SEEDS ("1 2 3"), then what must hold; ARGS="--help"
-	@exec $(PYTHON) -m tests.soak $(SEEDS) --seconds $(SECONDS) $(ARGS)
+slow: $(STAMP)  ## run the tests that `make test` leaves out: benchmarks, older designs, random kills, others that take long
+	@exec $(PYTHON) -m pytest -m slow -n auto --dist loadfile $(ARGS)
+
+test-matrix: $(STAMP)  ## run them with each Python of this machine and the newest Django it takes; ARGS="--python 3.13 tests/unit"
+	@exec $(PYTHON) -m tests.matrix $(ARGS)
+
+soak: $(STAMP)  ## random faults: MINUTES (1) of them for each of SEEDS ("1 2 3"), then what must hold; ARGS="--help"
+	@exec $(PYTHON) -m tests.soak $(SEEDS) --minutes $(MINUTES) $(ARGS)
 
 fuzz: $(STAMP)  ## try every operation of the API with EXAMPLES (300) random requests, and with each boundary
 	@FUZZ_EXAMPLES=$(EXAMPLES) exec $(PYTHON) -m pytest -n auto tests/integration/service/test_api_description.py $(ARGS)
@@ -51,6 +58,9 @@ bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; A
 	@$(PYTHON) manage.py bench $(or $(ARGS),--executions 10000 --budget 25)
 	@$(if $(ARGS),,$(PYTHON) manage.py bench intake --executions 20000 --rounds 20)
 	@$(if $(ARGS),,$(PYTHON) manage.py bench hooks --executions 500 --tasks-per-execution 1)
+
+pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chromium
+	@exec $(PYTHON) -m pytest -q -n 0 -m pictures tests/browser/test_pictures.py $(ARGS)
 
 password: $(STAMP)  ## set a new password for the admin account of a running `make up`
 	@exec $(PYTHON) -m harbor_refresh.local password
@@ -84,7 +94,7 @@ $(PYTHON):
 	fi; \
 	exit 1
 
-$(STAMP): requirements.txt requirements-dev.txt $(PYTHON)
+$(STAMP): requirements.txt requirements-traces.txt requirements-dev.txt $(PYTHON)
 	@echo "Installing the requirements into $(VENV)"
 	@$(PYTHON) -m pip install -qq --requirement requirements-dev.txt
 	@touch $(STAMP)

@@ -3,9 +3,12 @@
 
 import os
 import sys
+from pathlib import Path
 
 from django.core.management import BaseCommand, ManagementUtility, load_command_class
 from django.core.management.color import color_style
+
+from harbor_refresh.local.running import follow
 
 #: The commands of packages that are not installed apps, because nothing in production needs them.
 COMMANDS = {"bench": "benchmarks", "simulate": "examples.simulation"}
@@ -27,6 +30,13 @@ class Utility(ManagementUtility):
         return super().fetch_command(subcommand)
 
 
+def follow_local_stack() -> None:
+    """Use the servers of a running `make up` in this directory, if the environment names none."""
+    if (admin := follow(Path(__file__).resolve().parent, sys.argv, os.environ)) and sys.stderr.isatty():
+        sys.stderr.write(f"With the servers of the running `make up`, {admin}\n")
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
+    follow_local_stack()
     Utility(sys.argv).execute()

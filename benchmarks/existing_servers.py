@@ -12,6 +12,7 @@ import psycopg
 from redis import Redis, RedisError
 
 from benchmarks.errors import BenchError
+from tasks.redis_address import Kind, for_celery, read_address
 
 SCHEMA = "harbor_refresh_bench"
 LOCK = 0x48524245  # the key of an advisory lock: without it, two runs would drop each other's schema
@@ -70,7 +71,11 @@ def with_options(url: str, options: str) -> str:
 @contextmanager
 def own_redis(url: str, number: int) -> Iterator[str]:
     """Yield the URL of that database, which must be empty, and empty it at the end."""
-    own = urlunsplit(urlsplit(url)._replace(path=f"/{number}"))
+    address = read_address(url)
+    if address.kind is not Kind.SERVER:
+        raise BenchError("REDIS_URL is a Cluster or behind Sentinel. The bench measures one server: name that.")
+    # without TLS, the address that Celery takes is without the options that only Harbor's client knows
+    own = urlunsplit(urlsplit(url if address.tls else for_celery(url).url)._replace(path=f"/{number}"))
     with Redis.from_url(own, socket_timeout=PATIENCE_SECONDS, socket_connect_timeout=PATIENCE_SECONDS) as client:
         try:
             keys = client.dbsize()

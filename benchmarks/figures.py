@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from benchmarks import cpu
-from benchmarks.meters import RedisMeter, SqlMeter
+from benchmarks.meters import RedisMeter, SqlMeter, table_bytes
 from benchmarks.rows import Row
 from benchmarks.servers import Servers
 
@@ -23,6 +23,7 @@ class Meters:
         self.seconds = 0.0
         self.redis_commands: Counter[str] = Counter()
         self.redis_cpu = 0.0
+        self.redis_network = 0
         self.cpu: Counter[str] = Counter()
         self.start({})
 
@@ -45,6 +46,7 @@ class Meters:
         self.redis.stop()
         self.redis_commands.update(self.redis.commands_by_kind)
         self.redis_cpu += self.redis.cpu_seconds
+        self.redis_network += self.redis.network_bytes
 
     def fill(self, row: Row) -> None:
         """Write the figures into the row. Call it when the measured processes have ended, because a session may
@@ -57,6 +59,9 @@ class Meters:
         row.extra |= {
             "redis_commands_by_kind": dict(self.redis_commands.most_common()),
             "sql_counted": self.sql.counted,
+            "redis_network_bytes": self.redis_network,
+            "wal_bytes": self.sql.wal_bytes,
+            "table_bytes": table_bytes(),
             "cpu_seconds": {kind: round(seconds, 2) for kind, seconds in self.cpu.items()},
         }
 

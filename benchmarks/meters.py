@@ -33,6 +33,7 @@ class RedisMeter:
         self.commands_by_kind = by_kind(self._before, now, self._own)
         self.commands = sum(self.commands_by_kind.values())
         self.cpu_seconds = _cpu(now) - _cpu(self._before)
+        self.network_bytes = _network(now) - _network(self._before)
 
     def uncounted(self, *names: str) -> None:
         """Leave out these commands, which the caller has sent to measure."""
@@ -67,23 +68,42 @@ def _cpu(info: dict[str, Any]) -> float:
     return float(info["used_cpu_user"] + info["used_cpu_sys"])
 
 
+def _network(info: dict[str, Any]) -> int:
+    """Bytes that came in and went out, without the headers of TCP."""
+    return int(info["total_net_input_bytes"] + info["total_net_output_bytes"])
+
+
+def table_bytes() -> dict[str, int]:
+    """Return the size of each large table with its indexes, and of the two parts that a refresh reads."""
+    tables = ("execution", "task", "execution_status_change")
+    sizes = {name: int(_ask(f"SELECT pg_total_relation_size('{name}')")[0][0]) for name in tables}
+    sizes["execution, rows alone"] = int(_ask("SELECT pg_relation_size('execution')")[0][0])
+    sizes["task_rollup"] = int(_ask("SELECT pg_relation_size('task_rollup')")[0][0])
+    return sizes
+
+
 class SqlMeter:
     """Counts statements by pg_stat_statements, or transactions if that extension is not available. `counted` tells
-    which of the two."""
+    which of the two. `wal_bytes` is what the whole server wrote to its WAL meanwhile."""
 
     def __init__(self) -> None:
         self._view = statements_view()
         self.counted = "statements" if self._view else "transactions"
         self._own = 0
         self._before = 0
+        self._wal_before = 0
         self.count = 0
+        self.wal_bytes = 0
 
     def start(self) -> None:
+        """Begin to count; the reading of the WAL comes before, so that it is not counted."""
+        self._wal_before = _wal_position()
         self._before = self._now()
 
     def stop(self) -> None:
         """Call it when the measured processes have ended, because only then all their transactions are counted."""
         self.count = max(0, self._now() - self._before - self._own)
+        self.wal_bytes = _wal_position() - self._wal_before
 
     def _now(self) -> int:
         """The count so far in this database, without the statements of this meter."""
@@ -96,6 +116,11 @@ class SqlMeter:
             self._own = _flush_own_transactions()
             query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
         return int(_ask(query)[0][0])
+
+
+def _wal_position() -> int:
+    """Return how many bytes of WAL the server has written so far."""
+    return int(_ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
 
 
 def statements_view() -> str | None:

@@ -19,6 +19,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "jobs": {"rounds": 100},
     "hooks": {"processes": 2},
     "intake": {"processes": 4, "rounds": 100},
+    "dashboard": {},
+    "pages": {"rounds": 7},
 }
 
 
@@ -53,13 +55,13 @@ def arguments(parser: ArgumentParser) -> None:
     add("--worker-counts", type=numbers(1, 64), default=[1, 2, 3, 4], metavar="N,N,…", help=text)
     text = "freshness: reports a second; default: 20,50,200,500"
     add("--rates", type=numbers(1, 100_000), default=[20, 50, 200, 500], metavar="N,N,…", help=text)
-    text = "freshness: how long at each rate; default: 20"
+    text = "freshness, dashboard: how long at each rate, or number of pages; default: 20"
     add("--seconds", type=seconds, default=20.0, metavar="S", help=text)
     text = "freshness: between two ticks when there is no wake-up; default: 5"
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
     text = "hot, progress, jobs: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
-    text = "progress, jobs, intake: how often each thing is read; default: 200, jobs and intake: 100"
+    text = "progress, jobs, intake, pages: how often each is read; default: 200, jobs and intake: 100, pages: 7"
     add("--rounds", type=count(1, 100_000), metavar="N", help=text)
     text = "jobs: how many that do nothing one worker runs, in each pass; default: 5,000"
     add("--jobs", type=count(1, 1_000_000), default=5_000, metavar="N", help=text)

@@ -6,6 +6,7 @@ refreshed. That happens only in the first minute of an installation.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.utils.timezone import now
 from django_celery_beat.models import PeriodicTask
@@ -15,7 +16,7 @@ from django_celery_beat.models import PeriodicTask
 def running_schedule(*, reconcile: bool = True) -> Iterator[None]:
     """Set every task as run just now. Without `reconcile`, disable the task that looks for drift."""
     tasks = PeriodicTask.objects.filter(task__startswith="tasks.")
-    rows = list(tasks.values("pk", "enabled", "interval_id", "last_run_at"))
+    rows: list[Any] = list(tasks.values("pk", "enabled", "interval_id", "last_run_at"))
     tasks.update(last_run_at=now())
     if not reconcile:
         tasks.filter(task="tasks.reconcile").update(enabled=False)

@@ -105,7 +105,7 @@ class Servers:
 
     @contextmanager
     def _redis(self) -> Iterator[str]:
-        if given := env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default=""):
+        if given := env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default=""):
             with own_redis(given, self._redis_db) as url:
                 yield url
             return

@@ -59,8 +59,9 @@ class Size:
     tasks: int
 
 
-def fill(size: Size, progress: Progress, executions: str = EXECUTIONS) -> None:
-    """Make the rows, and vacuum the tables as autovacuum would. `executions` inserts the executions of a chunk."""
+def fill(size: Size, progress: Progress, executions: str = EXECUTIONS, tasks: str = TASKS) -> None:
+    """Make the rows, and vacuum the tables as autovacuum would. `executions` inserts the executions of a chunk,
+    and `tasks` their tasks."""
     common: dict[str, Any] = {"vendors": list(VENDORS), "kinds": len(VENDORS), "tasks": size.tasks}
     common["all"] = size.executions
     with connection.cursor() as cursor:
@@ -69,7 +70,7 @@ def fill(size: Size, progress: Progress, executions: str = EXECUTIONS) -> None:
             last = min(first + CHUNK - 1, size.executions)
             values = common | {"first": first, "last": last}
             cursor.execute(executions, values)
-            cursor.execute(TASKS, values)
+            cursor.execute(tasks, values)
             progress(last)
         _if_allowed("SET session_replication_role = origin")
         cursor.execute("SELECT setval(pg_get_serial_sequence('execution', 'id'), %s)", [size.executions])
@@ -128,7 +129,7 @@ def count_true(last: int) -> int:
     running execution is not counted."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM execution e JOIN execution_rollup r ON r.execution_id = e.id"
+            "SELECT count(*) FROM execution e CROSS JOIN LATERAL execution_rollup(ARRAY[e.id]) r"
             " WHERE e.id <= %s AND (e.status, e.end_time) IS NOT DISTINCT FROM (r.status, r.end_time)",
             [last],
         )

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -62,11 +62,16 @@ class Connection:
 def web(servers: Servers) -> Iterator[int]:
     """Yield the port of gunicorn with the arguments of `make up` (2 processes), serving the timed application."""
     port = choose_port()
+    words = [word.replace(APPLICATION, TIMED) for word in services(port, 0)[0].arguments]
+    with serving(servers, port, words, REFRESH_API_REQUESTS_PER_MINUTE="0", LOG_LEVEL="ERROR"):
+        yield port
+
+
+@contextmanager
+def serving(servers: Servers, port: int, words: Sequence[str], **environment: str) -> Iterator[int]:
+    """Run a web process with these words for Python, and wait until it answers on its port. Yields its id."""
     log = servers.directory / "web.log"
-    words = [
-        word.replace(APPLICATION, "benchmarks.timed_wsgi:application") for word in services(port, 0)[0].arguments
-    ]
-    environ = servers.environ | {"REFRESH_API_REQUESTS_PER_MINUTE": "0", "LOG_LEVEL": "ERROR"}
+    environ = servers.environ | environment
     process = spawn([sys.executable, *words], log=log, death_signal=signal.SIGKILL, cwd=ROOT, env=environ)
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -74,7 +79,9 @@ def web(servers: Servers) -> Iterator[int]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise BenchError(f"The web process does not answer:\n{tail(log)}")
             time.sleep(0.1)
-        yield port
+        yield process.pid
+    except OSError as exc:
+        raise BenchError(f"The web process gave no answer ({exc}):\n{tail(log)}") from exc
     finally:
         kill_tree(process)
 

@@ -48,16 +48,19 @@ def page_after(cursor: int, chosen: Filter, *, highest: int, size: int) -> Page:
     return Page(ids, ids[-1] if len(ids) == size else end)
 
 
-def count(chosen: Filter, *, highest: int | None = None, seconds: float) -> Counted:
-    """Count, and give up after so many seconds."""
+def count(chosen: Filter, *, highest: int | None = None, seconds: float, at_most: int | None = None) -> Counted:
+    """Count, and give up after so many seconds, or when there are more than `at_most`; then `count` is that."""
     if highest is None:
         highest = highest_id()
     deadline = monotonic() + seconds
     found, cursor = 0, 0
     while cursor < highest:
         end = _end_of_window(cursor, highest, COUNTED_WINDOW)
-        found += chosen.apply(_between(cursor, end)).count()
+        rows = chosen.apply(_between(cursor, end))
+        found += rows.count() if at_most is None else rows[: at_most + 1].count()
         cursor = end
+        if at_most is not None and found > at_most:
+            return Counted(at_most, False, highest)
         if monotonic() > deadline:
             break
     return Counted(found, cursor >= highest, highest)

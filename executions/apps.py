@@ -1,6 +1,8 @@
 from django.apps import AppConfig
 from django.core.checks import register
 from django.db import router
+from django.db.backends.signals import connection_created
+from django.db.models.signals import pre_migrate
 
 
 class ExecutionsConfig(AppConfig):
@@ -12,7 +14,12 @@ class ExecutionsConfig(AppConfig):
     def ready(self) -> None:
         from executions import checks, execution_log
         from executions.database import WriterOnly
+        from executions.harbors_types import register_types
+        from executions.own_schema import HarborsTablesStay, make_schema
 
         router.routers.insert(0, WriterOnly(self.label))
+        router.routers.insert(0, HarborsTablesStay(self.label))
+        pre_migrate.connect(make_schema, sender=self)
+        connection_created.connect(register_types)
         execution_log.connect()
-        register(checks.check_handlers)
+        register(checks.check_handlers, checks.OURS)

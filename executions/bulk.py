@@ -9,16 +9,20 @@ from datetime import timedelta
 from django.db import transaction
 
 from executions.action_pages import highest_id
+from executions.audit import Kind, Person, note
 from executions.database import run
 from executions.errors import ActionEnded, NoSuchAction, Refused, TooManyActions
 from executions.filters import Filter
 from executions.models import Action
 from executions.models.action import MAX_NAME, OPEN, Origin, State, Verb
+from executions.ownership import Deed, refuse_if_attached
 from executions.text import made_storable
 
 #: How long a process may be silent until another one takes its action over.
 LEASE = timedelta(seconds=30)
 MAX_OPEN = 100
+#: The verbs that Harbor does while this service is attached to it.
+DEEDS = {Verb.STOP: Deed.STOP, Verb.RETRY: Deed.RUN_AGAIN, Verb.RESUME: Deed.RUN_AGAIN, Verb.DELETE: Deed.DELETE}
 
 
 def ask(
@@ -27,29 +31,36 @@ def ask(
     *,
     by: str,
     origin: Origin,
+    address: str = "",
     everything: bool = False,
     highest: int | None = None,
     total: int | None = None,
 ) -> Action:
-    """Ask for an action; return its row. It touches no execution that is created later.
+    """Ask for an action; return its row. It touches no execution that is created later. Its entry in the log of
+    actions commits with it: `by`, `origin` and `address` are of the person (executions/audit.py).
 
     `everything`: the filter may be empty. `highest` and `total` are of a count that was shown before, so that the
     action touches only what was counted. Nothing is counted here, because the caller does not wait for a count.
 
-    Raises Refused for an empty filter, and TooManyActions if MAX_OPEN are open. Two callers at once may exceed
-    that by one.
+    Raises OwnedByHarbor for a verb that is Harbor's, Refused for an empty filter, and TooManyActions if MAX_OPEN
+    are open. Two callers at once may exceed that by one.
     """
+    if verb in DEEDS:
+        refuse_if_attached(DEEDS[verb])
     refuse_empty(chosen, everything=everything)
     if Action.objects.filter(state__in=OPEN).count() >= MAX_OPEN:
         raise TooManyActions(f"{MAX_OPEN} actions are open; wait until one has ended, or stop one")
-    action = Action.objects.create(
-        verb=verb,
-        filter=chosen.as_json(),
-        highest=highest_id() if highest is None else highest,
-        total=total,
-        requested_by=made_storable(by)[:MAX_NAME],
-        requested_from=origin,
-    )
+    with transaction.atomic():
+        action = Action.objects.create(
+            verb=verb,
+            filter=chosen.as_json(),
+            highest=highest_id() if highest is None else highest,
+            total=total,
+            requested_by=made_storable(by)[:MAX_NAME],
+            requested_from=origin,
+        )
+        person = Person(by, origin, address)
+        note(person, verb, Kind.EXECUTION, chosen.as_text() or "all", action=action)
     return find(action.pk)
 
 

@@ -10,6 +10,10 @@ from django.core.checks import CheckMessage, Error
 
 from executions.handlers import registrations
 
+#: The tag of our own checks, which workers, beat and our commands make at their start. Django's own checks import
+#: every page of the service, and only web needs those.
+OURS = "harbor_refresh"
+
 
 def check_handlers(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     registered = registrations()

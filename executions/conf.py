@@ -21,6 +21,16 @@ HARBORS_NAMES = {"PURGE_AUDIT": "PURGE_AUDIT_LOG"}
 class Intake:
     """The settings as one value."""
 
+    attach: str = declared(
+        "REFRESH_ATTACH",
+        "one_of",
+        "",
+        "`harbor`: the database and Redis are those of a running Harbor, and its tables `execution` and `task` "
+        "are [refreshed](attach.md) where they are; unset: the tables are our own. It must be the same for all "
+        "processes, from the first migration on",
+        choices=("harbor",),
+        takes="`harbor`",
+    )
     requests_per_minute: int = declared(
         "REFRESH_API_REQUESTS_PER_MINUTE",
         "integer",
@@ -36,6 +46,15 @@ class Intake:
         "event streams that one web process serves at a time; each takes a thread",
         at_least=0,
         at_most=1_000,
+    )
+    metrics_networks: tuple[str, ...] = declared(
+        "REFRESH_METRICS_NETWORKS",
+        "networks",
+        (),
+        "the networks that may read [/metrics](monitoring.md#metrics) without a token, by the address of the "
+        "connection, and not through a proxy; unset: none",
+        takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
+        shown="none",
     )
     public_url: str = declared(
         "REFRESH_PUBLIC_URL",

@@ -1,4 +1,4 @@
-"""Named points in the refresh of an execution and in its deliveries, where a fault test may end the process.
+"""Named points in the refresh of an execution and around it, where a fault test may end the process.
 
 In production no handler is registered, so a point costs one look into an empty list.
 
@@ -16,6 +16,8 @@ In production no handler is registered, so a point costs one look into an empty 
 | `answered`  | receivers have answered, or handlers have run; no result is recorded   |
 | `recorded`  | the results of deliveries are committed                                |
 | `swept`     | a batch of executions is deleted, and the sweep goes on                |
+| `imported`  | a page of Harbor's own marks is on the queue, the rest is not          |
+| `exported`  | a page of the queue has become marks of Harbor, the rest has not       |
 """
 
 from collections.abc import Callable, Sequence

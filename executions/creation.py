@@ -8,6 +8,7 @@ from django.db import transaction
 
 from executions.errors import AlreadyFinal, NoSuchExecution, Refused
 from executions.models import Execution, Task
+from executions.ownership import Deed, harbors
 from executions.status import MAX_ID, MAX_VENDOR, is_final
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 
@@ -39,6 +40,7 @@ def create(new: NewExecution) -> Execution:
     return create_many([new])[0]
 
 
+@harbors(Deed.CREATE)
 def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     """Create all of them in one transaction, or none. An execution begins as Running, its tasks as Pending.
 
@@ -67,6 +69,7 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     return executions
 
 
+@harbors(Deed.CREATE)
 def add_tasks(execution_id: int, tasks: Iterable[NewTask]) -> list[Task]:
     """Add tasks, as Pending, to an execution that has not ended; return them in the order given.
 

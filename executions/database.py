@@ -1,5 +1,6 @@
 """Run the statements of the use cases; the one place that translates the database's errors into ours."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,13 +9,26 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, Operation
 from django.db.models import Model
 
 from executions import sql
-from executions.errors import DatabaseAway
+from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused, RightMissing
 
+#: The role lacks a right, so every row would fail, and none is at fault.
+RIGHT_MISSING = "42501"
 #: SQLSTATEs that describe the server and not a row: 08 connection, 53100 disk full, 53300 too many
 #: connections, 57P shutting down or starting up, 25006 a standby that takes no writes, 25P03 a transaction
 #: that was idle too long. An error without a SQLSTATE is a broken connection. The rest of class 53 is not
 #: in the list, because a single execution can exhaust memory or temporary files.
-AWAY = ("08", "53100", "53300", "57P", "25006", "25P03")
+AWAY = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
+
+#: A connection that was refused has no SQLSTATE in libpq, only a text. A server that speaks another language than
+#: English counts as away, which is true enough.
+REFUSED = re.compile(
+    r"authentication failed|no password supplied|(role|user|database) \".*\" does not exist|no pg_hba\.conf entry"
+    r"|not permitted to log in|permission denied for database|not currently accepting connections"
+    r"|no such (user|database)|does not support SSL|certificate verify failed",
+    re.IGNORECASE,
+)
+#: What PgBouncer says to `lock_timeout` in the options of a connection.
+POOLER_REFUSED = re.compile(r"unsupported startup parameter", re.IGNORECASE)
 
 
 class WriterOnly:
@@ -71,6 +85,9 @@ def raise_if_away() -> None:
 def absence_translated() -> Iterator[None]:
     """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
 
+    A server that answers and refuses the connection raises DatabaseRefused, which is also DatabaseAway: a worker
+    waits for either, and a command tells a person which of the two it is.
+
     The broken connection is closed, so that the next attempt makes a new one.
     """
     try:
@@ -81,7 +98,21 @@ def absence_translated() -> Iterator[None]:
         if not broken and not (state or "").startswith(AWAY):
             raise
         connection.close()
-        raise DatabaseAway(f"PostgreSQL: {first_line(exc)}") from exc
+        kind = RightMissing if state == RIGHT_MISSING else _absence(str(exc) if broken else "")
+        raise kind(f"PostgreSQL: {first_line(exc)}") from exc
+
+
+def _absence(text: str) -> type[DatabaseAway]:
+    """The error for the text of a connection that was not made."""
+    if POOLER_REFUSED.search(text):
+        return PoolerRefused
+    return DatabaseRefused if REFUSED.search(text) else DatabaseAway
+
+
+def violates(exc: Exception, constraint: str) -> bool:
+    """Whether the database refused because of this constraint."""
+    found = getattr(exc.__cause__, "diag", None)
+    return found is not None and found.constraint_name == constraint
 
 
 def first_line(exc: Exception) -> str:

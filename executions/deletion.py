@@ -1,4 +1,16 @@
-"""Delete executions, with their tasks and their history."""
+"""Delete executions, with their tasks and their history.
+
+Every transaction that needs several locks takes them in one order, so none waits in a circle:
+
+1. executions, in id order (a refresh needs these alone, and a retry, a stop and an added task begin with one);
+2. their tasks, in id order (a report needs these alone);
+3. their jobs, which the database deletes with their tasks;
+4. their changes that are not told, and their rows in quarantine, each in id order (the outbox and a release need
+   these alone).
+
+A deletion takes them all (`_lock`) before it decides and deletes. The sweep takes 1 and 2, and leaves out what it
+would have to wait for (`delete_final`).
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -8,64 +20,56 @@ from executions.database import run
 from executions.errors import NoSuchExecution, NotFinal
 from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from executions.news import tell_deleted_after_commit
+from executions.ownership import Deed, harbors
 from executions.status import CODES, FINAL_CODE
 from executions.tombstones import delete_tasks
 
 
+@harbors(Deed.DELETE)
 def delete(execution_ids: Iterable[int]) -> int:
-    """Delete executions, table by table; return how many existed. A constraint of the table of jobs deletes the
-    jobs of their tasks, so none of these jobs begins any more. After the commit, running jobs are asked to stop.
-    Each task leaves a tombstone, so that senders of late reports are told to stop trying.
-
-    Rows are locked in the usual order: executions before tasks, each in id order.
+    """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
+    the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. After the commit,
+    running jobs are asked to stop. Each task leaves a tombstone, so that senders of late reports are told to stop
+    trying.
 
     If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently. A refresh
     that holds the row's lock ends first; a later refresh finds nothing.
     """
-    ids = list(execution_ids)
     with transaction.atomic():
-        locked = list(
-            Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)
-        )
-        run("lock_tasks", ids=locked)
+        locked = list(_lock(execution_ids))
         unfinished = Task.objects.filter(execution_id__in=locked, status_code__lt=FINAL_CODE).exclude(job_id="")
         _delete_locked(locked, unfinished.values_list("job_id", flat=True))
     return len(locked)
 
 
+@harbors(Deed.DELETE)
 def delete_ended(execution_id: int) -> None:
-    """Delete an execution whose tasks have ended. Raises NotFinal if one has not: it is to be stopped first.
-
-    The lock of the execution's row comes first, so no task is added in between. A task that begins another run in
-    between is deleted, and its job is asked to stop, as by `delete`.
-    """
+    """Delete an execution that has ended, as `delete_many_ended` does. Raises NotFinal if it has not: it is to be
+    stopped first."""
     with transaction.atomic():
-        if not Execution.objects.select_for_update().filter(pk=execution_id).exists():
+        has_ended = _lock([execution_id])
+        if not has_ended:
             raise NoSuchExecution(execution_id)
-        unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).count()
-        if unfinished:
-            raise NotFinal(f"{unfinished:,} of its tasks have not ended: stop execution {execution_id} first")
-        delete([execution_id])
+        if not has_ended[execution_id]:
+            raise NotFinal(_why_not_ended(execution_id))
+        _delete_locked([execution_id], ())
 
 
+@harbors(Deed.DELETE)
 def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
     """Delete those of the executions that have ended; return them. The others stay: they have a task that is not
     final, or they have no tasks and are not final themselves.
 
-    Which have ended is decided under the locks that `delete` takes as well, so no task can be added or run again
-    in between.
+    Which have ended is decided under the locks of their rows and of their tasks, so no task can be added or run
+    again in between.
     """
-    ids = list(execution_ids)
     with transaction.atomic():
-        locked = Execution.objects.select_for_update().filter(pk__in=ids).order_by("pk")
-        statuses = dict(locked.values_list("pk", "status"))
-        codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in statuses.items()}
-        codes |= dict(run("lock_tasks", ids=list(statuses)))
-        ended = [pk for pk, code in codes.items() if code == FINAL_CODE]
+        ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
         _delete_locked(ended, ())
     return ended
 
 
+@harbors(Deed.DELETE)
 def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambda: None) -> tuple[int, int]:
     """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
     many executions and how many tasks it deleted.
@@ -85,6 +89,25 @@ def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambd
         free, tasks = run("lock_final_tasks", ids=locked)[0]
         _delete_locked(free, ())
     return len(free), tasks
+
+
+def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
+    """Lock these executions with all that is deleted with them; return whether each has ended, in id order.
+    Unknown ids are left out."""
+    rows = Execution.objects.select_for_update().filter(pk__in=list(execution_ids)).order_by("pk")
+    codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
+    ids = list(codes)
+    codes |= dict(run("lock_tasks", ids=ids))
+    run("lock_untold_changes", ids=ids)
+    list(Quarantine.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+    return {pk: code == FINAL_CODE for pk, code in codes.items()}
+
+
+def _why_not_ended(execution_id: int) -> str:
+    unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).count()
+    if unfinished:
+        return f"{unfinished:,} of its tasks have not ended: stop execution {execution_id} first"
+    return f"execution {execution_id} has no tasks and has not ended: stop or finish it first"
 
 
 def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:

@@ -1,5 +1,7 @@
 """Every error of ours, under one root. The docstring of a class is its message."""
 
+from collections.abc import Iterable
+
 
 class RefreshError(Exception):
     """Something in Harbor Refresh went wrong."""
@@ -55,6 +57,10 @@ class Replayed(Refused):
     """A message with this id was received before."""
 
 
+class OwnedByHarbor(Refused):
+    """Harbor owns executions and tasks here, so this is to be done in Harbor."""
+
+
 class HasTasks(Refused):
     """The execution has tasks, so its status follows from them and cannot be set by hand."""
 
@@ -64,7 +70,7 @@ class AlreadyFinal(Refused):
 
 
 class NotFinal(Refused):
-    """A task of the execution has not ended; stop the execution first."""
+    """The execution has not ended; stop it first."""
 
 
 class NoSuchAction(Refused):
@@ -72,6 +78,13 @@ class NoSuchAction(Refused):
 
     def __init__(self, action_id: int) -> None:
         super().__init__(f"there is no action {action_id}")
+
+
+class NoSuchQueue(Refused):
+    """No worker takes from a queue of that name."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        super().__init__(f"no worker takes from a queue of that name; there are {', '.join(known)}")
 
 
 class ActionEnded(Refused):
@@ -106,6 +119,10 @@ class QueueUnavailable(RefreshError):
     """Redis cannot be reached or refuses to work; nothing is lost, reconcile will find it again."""
 
 
+class QueueRefused(QueueUnavailable):
+    """Redis answers, and refuses this program: its password or its rights are wrong."""
+
+
 class JobChanged(RefreshError):
     """The job changed each time it was looked at; its message comes again."""
 
@@ -116,6 +133,18 @@ class Overtaken(RefreshError):
 
 class DatabaseAway(RefreshError):
     """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""
+
+
+class DatabaseRefused(DatabaseAway):
+    """PostgreSQL answers, and refuses this connection: the account, the password or the name is wrong."""
+
+
+class RightMissing(DatabaseRefused):
+    """PostgreSQL answers, and this role has not all the rights that it needs."""
+
+
+class PoolerRefused(DatabaseRefused):
+    """A pooler stands before PostgreSQL, and refuses the options of this connection."""
 
 
 def _named(job_id: str, task_id: int) -> str:

@@ -23,6 +23,8 @@ log = logging.getLogger("harbor_refresh")
 
 #: The most lines for one signal; one more line counts the rest.
 MAX_LINES = 5
+#: The most ids that one line names beside its text (`extra`, which JSON lines show).
+MAX_IDS = 20
 
 
 def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
@@ -32,7 +34,9 @@ def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
         len(outcome.failed),
     )
     for execution_id, reason in list(outcome.failed.items())[:MAX_LINES]:
-        log.warning("Execution %d could not be refreshed: %s", execution_id, reason)
+        log.warning(
+            "Execution %d could not be refreshed: %s", execution_id, reason, extra={"execution_id": execution_id}
+        )
 
 
 def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
@@ -42,11 +46,16 @@ def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
             execution_id,
             reason,
             execution_id,
+            extra={"execution_id": execution_id},
         )
 
 
 def on_paroled(execution_ids: Sequence[int], **_: Any) -> None:
-    log.info("Released %d executions from quarantine for another try", len(execution_ids))
+    log.info(
+        "Released %d executions from quarantine for another try",
+        len(execution_ids),
+        extra={"execution_ids": execution_ids[:MAX_IDS]},
+    )
 
 
 def on_database_away(count: int, error: str, **_: Any) -> None:
@@ -55,7 +64,12 @@ def on_database_away(count: int, error: str, **_: Any) -> None:
 
 def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
     for refusal in refusals[:MAX_LINES]:
-        log.warning("Refused report %d of a batch: %s", refusal.position, refusal.reason)
+        log.warning(
+            "Refused report %d of a batch: %s",
+            refusal.position,
+            refusal.reason,
+            extra={"task_id": refusal.report.task_id},
+        )
     if len(refusals) > MAX_LINES:
         log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
 
@@ -74,6 +88,7 @@ def on_deliveries_died(deliveries: Sequence["Ended"], **_: Any) -> None:
             name,
             first.revision,
             first.execution_id,
+            extra={"subscription": name, "execution_id": first.execution_id},
         )
     if len(by_name) > MAX_LINES:
         log.error("Gave up deliveries to %d more subscriptions", len(by_name) - MAX_LINES)
@@ -84,7 +99,13 @@ def on_deliverer_failed(error: str, **_: Any) -> None:
 
 
 def on_handler_failed(handler: str, change: "Change", error: str, **_: Any) -> None:
-    log.warning("Handler %s failed for %s, it is called again later: %s", handler, change.id, error)
+    log.warning(
+        "Handler %s failed for %s, it is called again later: %s",
+        handler,
+        change.id,
+        error,
+        extra={"change": change.id, "execution_id": change.execution_id},
+    )
 
 
 def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
@@ -93,7 +114,12 @@ def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
 
 
 def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
-    log.warning("Dropped a check-in of task %d: no function is registered for %s", task_id, vendor_type)
+    log.warning(
+        "Dropped a check-in of task %d: no function is registered for %s",
+        task_id,
+        vendor_type,
+        extra={"task_id": task_id},
+    )
 
 
 def on_swept(outcome: "Swept", **_: Any) -> None:
@@ -121,6 +147,7 @@ def on_dangling(outcome: "Swept", **_: Any) -> None:
         outcome.dangling_hours,
         outcome.left,
         ", ".join(map(str, outcome.left_ids)) or "none",
+        extra={"execution_ids": outcome.left_ids},
     )
 
 

@@ -13,13 +13,16 @@ from datetime import datetime, timedelta
 
 from django.db.models import Model
 
-from executions import received_messages, tombstones
+from executions import audit, received_messages, tombstones
 from executions.database import run
 from executions.deliveries import dead_letters
-from executions.models import Action, IdempotencyKey
+from executions.models import Action, IdempotencyKey, OldSecret
 
 #: Rows that one transaction deletes.
 BATCH = 1_000
+
+#: How long the log of actions, and the actions that it leads to, are kept.
+KEPT = timedelta(days=180)
 
 Forget = Callable[[datetime], int]
 
@@ -52,7 +55,10 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("idempotency keys", older(IdempotencyKey, "at"), timedelta(hours=24)),
     Chore("tombstones of tasks", tombstones.forget_deleted, tombstones.KEPT),
     Chore("ids of signed messages", received_messages.forget_received, received_messages.KEPT),
+    Chore("old secrets of webhooks", older(OldSecret, "signs_until"), timedelta(0)),
+    # an entry is older than the end of its action, so it goes first, and no entry loses its outcome
+    Chore("log of actions", audit.forget, KEPT),
+    Chore("ended actions", older(Action, "ended_at"), KEPT),
     # a dead letter can be sent again until then
-    Chore("ended actions", older(Action, "ended_at"), timedelta(days=30)),
     Chore("ended deliveries", dead_letters.forget, timedelta(days=30)),
 )

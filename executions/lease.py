@@ -22,7 +22,7 @@ LEASE = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class Held:
-    """The process that has the lease, and until when."""
+    """The process, or the pass, that has the lease, and until when."""
 
     holder: str
     until: datetime

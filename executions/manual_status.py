@@ -8,6 +8,7 @@ from executions.database import run
 from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from executions.models import Execution
 from executions.news import tell_changes_written_after_commit
+from executions.ownership import Deed, harbors
 from executions.status import Status, is_final
 
 
@@ -19,6 +20,7 @@ def finish_as_error(execution_id: int, message: str = "") -> None:
     finish(execution_id, Status.ERROR, message)
 
 
+@harbors(Deed.FINISH)
 def finish(execution_id: int, status: Status, message: str) -> None:
     """Set the final status under the execution's lock, so that of two concurrent calls only the first sets it."""
     with transaction.atomic():

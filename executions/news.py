@@ -20,6 +20,8 @@ from functools import partial
 from django.db import transaction
 from django.dispatch import Signal
 
+from executions.steps import carried
+
 executions_changed = Signal()
 executions_deleted = Signal()
 changes_written = Signal()
@@ -36,7 +38,7 @@ def tell_changed(members: Iterable[Member]) -> None:
 
 
 def tell_changed_after_commit(members: Iterable[Member]) -> None:
-    transaction.on_commit(partial(tell_changed, list(members)))
+    transaction.on_commit(carried(partial(tell_changed, list(members))))
 
 
 def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[str]) -> None:

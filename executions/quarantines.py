@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.db.models.functions import Now
 
-from executions import signals
+from executions import counters, signals
 from executions.models import Execution, Quarantine, Release, Task
 from executions.news import tell_changed_after_commit
 
@@ -32,6 +32,7 @@ def quarantine(execution_ids: Sequence[int], attempts: int, reasons: Mapping[int
             unique_fields=["execution"],
             update_fields=["reason", "attempts"],
         )
+        counters.add({("quarantines", ""): len(there)})
     for pk in there:
         signals.quarantined.send(sender=quarantine, execution_ids=[pk], reason=for_each[pk])
 
@@ -66,7 +67,7 @@ def _release(rows: QuerySet[Quarantine]) -> list[int]:
     if ids:
         Quarantine.objects.filter(execution_id__in=ids).delete()
         tasks = Task.objects.filter(execution_id__in=ids).order_by().values("execution_id")
-        changes = [one["last"] for one in tasks.annotate(last=Max("update_time"))]
+        changes = [one["last"] for one in tasks.annotate(last=Max("update_time")) if one["last"]]
         if changes:
             Release.objects.create(changed_at=min(changes))
         free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")

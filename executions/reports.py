@@ -2,15 +2,29 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from django.db import transaction
 
-from executions import crash_points, signals
+from executions import counters, crash_points, signals
 from executions.database import run
 from executions.news import Member, tell_changed
+from executions.ownership import Deed, harbors
 from executions.rollup import refresh_at_once
 from executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
+from executions.steps import carried, step
 from executions.text import is_whole, shown, storable
+
+
+class Door(StrEnum):
+    """The way by which reports came. They are counted by it."""
+
+    API = "api"
+    HOOK = "hook"
+    JOB = "job"
+    RETRY = "retry"
+    STOP = "stop"
+    CODE = "code"
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,8 @@ class Outcome:
         return len(self.applied_at)
 
 
-def report(reports: Iterable[Report]) -> Outcome:
+@harbors(Deed.REPORT)
+def report(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
     """Apply reports as if they came one after the other; tell which executions changed.
 
     1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.
@@ -71,17 +86,30 @@ def report(reports: Iterable[Report]) -> Outcome:
             outcome.refused.append(Refusal(position, one, reason))
         else:
             usable.append((position, one))
-    if usable:
-        with transaction.atomic():
-            _apply(usable, outcome)
-    outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
+    with step("report", door=door) as note:
+        if usable:
+            with transaction.atomic():
+                _apply(usable, outcome, door)
+        outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
+        note(
+            executions=outcome.execution_ids,
+            applied=outcome.applied,
+            unchanged=outcome.unchanged,
+            refused=len(outcome.refused),
+        )
     if outcome.refused:
         outcome.refused.sort(key=lambda refusal: refusal.position)
+        count_refused(door, len(outcome.refused))
         signals.refused.send(sender=report, refusals=outcome.refused)
     return outcome
 
 
-def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
+def count_refused(door: Door, count: int) -> None:
+    """Count refused reports a moment later: they have changed no row, and may come as a flood."""
+    counters.add_later({("reports", f"door={door},result=refused"): count})
+
+
+def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, door: Door) -> None:
     reports = [one for _, one in usable]
     rows = run(
         "apply_reports",
@@ -91,6 +119,7 @@ def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome) -> None:
         revisions=[one.revision for one in reports],
         messages=[one.message for one in reports],
         earlier_runs=[one.earlier_runs for one in reports],
+        door=str(door),
     )
     changed: list[Member] = []
     stopped: list[int] = []
@@ -119,7 +148,7 @@ def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:
         tell_changed(changed)
         refresh_at_once(stopped)
 
-    transaction.on_commit(tell)
+    transaction.on_commit(carried(tell))
 
 
 def _why_unusable(one: Report) -> str | None:

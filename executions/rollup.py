@@ -2,13 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from django.db import DatabaseError, transaction
 
-from executions import crash_points, signals
+from executions import counters, crash_points, signals
 from executions.database import absence_translated, first_line, run
 from executions.errors import DatabaseAway
 from executions.news import tell_changes_written_after_commit
+from executions.steps import step
+
+#: The buckets in which a refresh counts what it took, and how late it made each status true.
+HISTOGRAMS = {
+    "refresh_bounds": counters.bounds_as_array(counters.REFRESH_SECONDS),
+    "refresh_labels": counters.labels_as_array(counters.REFRESH_SECONDS),
+    "true_bounds": counters.bounds_as_array(counters.REPORT_TO_TRUE_SECONDS),
+    "true_labels": counters.labels_as_array(counters.REPORT_TO_TRUE_SECONDS),
+}
 
 
 @dataclass
@@ -37,20 +47,26 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
        isolated and is the only one that fails.
 
-    Raises DatabaseAway if the database is away, which is no fault of a row.
+    Raises DatabaseAway if the database is away, which is no fault of a row. The same transaction counts what it
+    did; a failure is counted after it, because that transaction is rolled back.
     """
     ids = sorted(set(execution_ids))
     if not ids:
         return Refreshed()
+    began = perf_counter()
     try:
-        with absence_translated(), transaction.atomic():
+        with absence_translated(), transaction.atomic(), step("write", execution_ids=ids) as note:
             count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
-            changed, untold = run("refresh_executions", ids=ids_text)[0]
+            waited = perf_counter() - began
+            changed, untold = run("refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS)[0]
             if untold:
                 tell_changes_written_after_commit()
+            note(changed=changed)
             crash_points.reach("deciding", ids)
     except DatabaseError as exc:
         if len(ids) == 1:
+            with absence_translated():
+                counters.add({("refreshes", "result=failed"): 1})
             return Refreshed(failed={ids[0]: first_line(exc)})
         middle = len(ids) // 2
         outcome = refresh(ids[:middle], wait=wait)
@@ -73,8 +89,12 @@ def _refreshable(ids: list[int]) -> set[int]:
 def refresh_at_once(execution_ids: Sequence[int]) -> None:
     """Refresh after a commit, for a caller whose own work is done. A database that is away is signalled and not
     raised; reconcile finds what was missed."""
+    if not execution_ids:
+        return
     try:
-        outcome = refresh(execution_ids)
+        with step("refresh_at_once", execution_ids=execution_ids) as note:
+            outcome = refresh(execution_ids)
+            note(outcome=outcome)
     except DatabaseAway as exc:
         signals.database_away.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))
     else:

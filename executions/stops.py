@@ -11,8 +11,9 @@ from executions.errors import NoSuchExecution, NoSuchTask
 from executions.manual_status import end
 from executions.models import Execution, Task
 from executions.news import tell_changed_after_commit
+from executions.ownership import Deed, harbors
 from executions.quarantines import release
-from executions.reports import Report, report
+from executions.reports import Door, Report, report
 from executions.rollup import refresh
 from executions.status import Status, is_final
 
@@ -35,6 +36,7 @@ def stop(execution_id: int) -> int:
     return stopped.tasks
 
 
+@harbors(Deed.STOP)
 def stop_many(execution_ids: Sequence[int]) -> Stopped:
     """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out.
 
@@ -63,6 +65,7 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
     return Stopped(len(ids), sum(stopped.values()), sorted({*stopped, *empty}))
 
 
+@harbors(Deed.STOP)
 def stop_task(task_id: int) -> bool:
     """Stop one task. False if it has ended already. Its execution is refreshed after the commit, as after any
     report of a stop; an execution in quarantine is released before.
@@ -80,7 +83,7 @@ def stop_task(task_id: int) -> bool:
         if is_final(task.status):
             return False
         release([execution_id])
-        return report([Report(task_id, Status.STOPPED, task.status_revision)]).applied == 1
+        return report([Report(task_id, Status.STOPPED, task.status_revision)], Door.STOP).applied == 1
 
 
 def _without_tasks(execution_ids: Sequence[int]) -> list[int]:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from executions import crash_points, dangling, history, retention, signals
+from executions import crash_points, dangling, history, orphans, retention, signals
+from executions.attachment import is_attached
 from executions.conf import intake_settings
 from executions.deletion import delete_final
 from executions.errors import Overtaken
@@ -25,7 +26,7 @@ T = TypeVar("T")
 LONGEST_REST_SECONDS = 0.2
 MAX_IDS = 10
 
-EXECUTIONS, DANGLING, HISTORY = "executions", "dangling", "history"
+EXECUTIONS, DANGLING, HISTORY, ORPHANS = "executions", "dangling", "history", "rows of deleted executions"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,9 @@ def sweep(
     3. Refresh the executions that dangle (dangling.py).
     4. Shorten long histories (history.py), and delete the old rows of other tables (housekeeping.py).
 
+    Attached to a running Harbor, steps 2 and 3 are left out, because Harbor sweeps its tables by itself; our rows
+    of executions that it has deleted are deleted instead (orphans.py).
+
     With `rules` only step 2 is done, by these rules; without, by those of the settings. With `seconds` it stops
     after the transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
 
@@ -130,9 +134,14 @@ class _Sweep:
         self.outcome, self.lease, self.progress = outcome, lease, progress
         self.size = BatchSize()
         self.took = 0.0
-        self.steps: dict[str, Callable[..., tuple[Any, ...] | None]] = {EXECUTIONS: self._executions}
+        self.steps: dict[str, Callable[..., tuple[Any, ...] | None]] = {}
+        if is_attached():
+            self.steps |= {ORPHANS: self._orphans}
+        else:
+            self.steps |= {EXECUTIONS: self._executions}
+            self.steps |= {DANGLING: self._dangling} if rules is None else {}
         if rules is None:
-            self.steps |= {DANGLING: self._dangling, HISTORY: self._history}
+            self.steps |= {HISTORY: self._history}
             self.steps |= {chore.name: self._chore(chore) for chore in HOUSEKEEPING}
 
     @property
@@ -185,6 +194,11 @@ class _Sweep:
             return None
         deleted, after = self._fenced(lambda: history.shorten(timedelta(days=days), after_id))
         self.outcome.forget(HISTORY, deleted)
+        return None if after is None else (after,)
+
+    def _orphans(self, after_id: int = 0) -> tuple[int] | None:
+        deleted, after = self._fenced(lambda: orphans.forget(after_id))
+        self.outcome.forget(ORPHANS, deleted)
         return None if after is None else (after,)
 
     def _chore(self, chore: Chore) -> Callable[[], tuple[()] | None]:

@@ -1,4 +1,4 @@
-"""Check what PostgreSQL and Redis can store as text, and as JSON."""
+"""Text: what PostgreSQL and Redis can store, also as JSON, and a count with its noun."""
 
 import json
 import re
@@ -45,6 +45,11 @@ def shown(value: Any) -> str:
         return reprlib.repr(value)[:MAX_SHOWN]
     except Exception:  # a number of 5,000 digits, a class of the caller
         return f"a value of the type {type(value).__name__}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """The count with its noun: `1 execution`, `3,000 executions`, `2 entries`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def json_text(value: Any) -> str:

@@ -1,12 +1,16 @@
 """The HTTP API of the service: the routers of both apps under one address, with one description."""
 
+import json
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import URLPattern
 from ninja import NinjaAPI
+from ninja.errors import ValidationError, ValidationErrorContext
+from ninja.openapi.docs import Swagger
 from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import BaseRenderer
 from pydantic_core import to_json
@@ -27,17 +31,51 @@ class Renderer(BaseRenderer):
         return to_json(data)
 
 
+class Page(Swagger):
+    """The page of the API, with Ninja's files from this service. Ninja itself would take them from another site,
+    because it is no installed app here (settings/base.py)."""
+
+    def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
+        told = self.settings | {"url": self.get_openapi_url(api, kwargs)}
+        return render(request, self.template, {"api": api, "swagger_settings": json.dumps(told, indent=1)})
+
+
 class Api(NinjaAPI):
+    def validation_error_from_error_contexts(
+        self, error_contexts: list[ValidationErrorContext[Any]]
+    ) -> ValidationError:
+        problems.refuse_many_errors(error_contexts)
+        return super().validation_error_from_error_contexts(error_contexts)
+
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> OpenAPISchema:
         return Description(self, self.get_root_path(path_params or {}) if path_prefix is None else path_prefix)
 
 
+#: The page of the API, /api/v1/docs: operations can be searched and tried; the schemas stand folded at its end.
+PAGE = {
+    "layout": "BaseLayout",
+    "deepLinking": True,
+    "filter": True,
+    "tryItOutEnabled": True,
+    "displayRequestDuration": True,
+    "defaultModelsExpandDepth": 0,
+    "persistAuthorization": False,
+}
+#: The groups of operations in the order of that page: what a runner needs first comes first.
+GROUPS = ("Executions", "Tasks", "Reports", "Actions on many executions", "Subscriptions", "Queue")
+
 api = Api(
     title="Harbor Refresh",
     version="1",
-    description="Create executions, report the status of their tasks, and ask how they are.",
+    description=(
+        "Create executions, report the status of their tasks, and ask how they are.\n\n"
+        "To try an operation here, press *Authorize* and paste an API token, which an administrator makes in the "
+        "[admin](/admin/harbor_executions/apitoken/). This page keeps it until it is closed."
+    ),
+    docs=Page(PAGE),
+    openapi_extra={"tags": [{"name": name} for name in GROUPS]},
     parser=BoundedParser(),
     renderer=Renderer(),
     urls_namespace="api",

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from executions.api.events import SECONDS_OF_A_STREAM
 from executions.api.idempotency import MAX_KEY
+from executions.api.parsing import MAX_VALUES
 from executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from executions.conf import DECLARED
 from executions.filters import MAX_ATTRIBUTES
@@ -136,6 +137,7 @@ def limits(_: Description) -> str:
     rows = [
         ("address with its query", "4,094 bytes (gunicorn's `--limit-request-line`)", "414, not as a problem"),
         ("body", f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
+        ("values in a body, an empty list or object counting for two", f"{MAX_VALUES:,}", "413"),
         ("nested levels of a body", f"{MAX_DEPTH}", "400"),
         ("`extra_attrs` of one row", f"{MAX_JSON:,} bytes", "400"),
         ("tasks in a request", f"{MAX_TASKS:,}", "422"),

@@ -5,5 +5,11 @@ class HarborRefreshConfig(AppConfig):
     name = "harbor_refresh"
 
     def ready(self) -> None:
-        """Import the Celery app, so that every process with Django sends its messages through it."""
-        from harbor_refresh import celery  # noqa: F401
+        """Import the Celery app, so that every process with Django sends its messages through it, and have
+        `migrate` make the ready roles."""
+        from harbor_refresh import celery, roles, tracing  # noqa: F401
+        from harbor_refresh.logs import context
+
+        context.connect()
+        roles.connect()
+        tracing.connect()

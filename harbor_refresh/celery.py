@@ -7,13 +7,19 @@ from typing import Any
 from celery import Celery, signals
 from kombu import Queue
 
+from harbor_refresh import redis_at_start
+from harbor_refresh.amqp_transport import register_amqp_transport
 from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.settings_check import exit_on_bad_settings
 from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
+# Celery would have Django check all that it knows, pages included, which no worker serves. That takes a third of a
+# worker's start, and its messages end no worker. Our own checks are made below, and they do.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 register_transport()
+register_amqp_transport()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
@@ -24,6 +30,7 @@ app.autodiscover_tasks(["tasks"], related_name="actors")
 
 signals.celeryd_init.connect(exit_on_bad_settings)
 signals.beat_init.connect(exit_on_bad_settings)
+signals.worker_ready.connect(redis_at_start.look_in_a_thread)
 
 
 @signals.setup_logging.connect

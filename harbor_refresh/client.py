@@ -165,8 +165,6 @@ class Batch:
 class Queue(Protocol):
     """Reports that wait, as lines of JSON. `acquire` takes the right to send; only its owner takes and removes."""
 
-    keeps: bool
-
     def append(self, lines: Sequence[bytes]) -> None: ...
     def end(self) -> Mark: ...
     def has_passed(self, mark: Mark) -> bool: ...
@@ -175,20 +173,18 @@ class Queue(Protocol):
     def take(self, count: int) -> Batch: ...
     def remove(self, batch: Batch) -> None: ...
     def close(self) -> None: ...
-    def begin_again_in_child(self) -> None: ...
+    def begin_anew(self) -> None: ...
 
 
 class Memory:
     """The queue of a client without a spool. It ends with its process."""
 
-    keeps = False
-
     def __init__(self, max_reports: int) -> None:
         self._max = max_reports
-        self.begin_again_in_child()
+        self.begin_anew()
 
-    def begin_again_in_child(self) -> None:
-        """The reports of the parent stay with the parent."""
+    def begin_anew(self) -> None:
+        """Begin empty: at first, and in a forked child. The reports of the parent stay with the parent."""
         self._lock = threading.Lock()
         self._lines: deque[bytes] = deque()
         self._removed = 0
@@ -257,8 +253,6 @@ class Spool:
     SpoolFull, and sending goes on, because it overwrites `sent` in place and removes segments.
     """
 
-    keeps = True
-
     def __init__(self, directory: str | os.PathLike[str], max_bytes: int, fsync: bool) -> None:
         self._directory = Path(directory)
         self._max = max_bytes
@@ -283,8 +277,8 @@ class Spool:
     def _file(self, name: str, flags: int) -> int:
         return os.open(self._directory / name, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
-    def begin_again_in_child(self) -> None:
-        """Open the files anew, because a lock belongs to all processes that share an open file."""
+    def begin_anew(self) -> None:
+        """Open the files anew in a forked child: a lock belongs to all processes that share an open file."""
         self.close()
         self._open()
 
@@ -478,10 +472,11 @@ class Service:
         self._connect: Callable[[], httpx.Client] = lambda: httpx.Client(
             headers=headers, timeout=timeout, follow_redirects=False, limits=httpx.Limits(keepalive_expiry=1.0)
         )
-        self.begin_again_in_child()
+        self.begin_anew()
 
-    def begin_again_in_child(self) -> None:
-        """Connect anew, because a connection that two processes use mixes up their answers."""
+    def begin_anew(self) -> None:
+        """Begin without a connection: at first, and in a forked child. A connection that two processes use mixes
+        up their answers."""
         self._lock = threading.Lock()
         self._http: httpx.Client | None = None
 
@@ -586,13 +581,18 @@ class Sender:
     _thread: threading.Thread | None = None
 
     def __post_init__(self) -> None:
-        self.begin_again_in_child()
+        self.begin_anew()
 
-    def begin_again_in_child(self) -> None:
+    def begin_anew(self) -> None:
+        """Begin without a thread: at first, and in a forked child."""
+        #: Guards all below, and is notified of each change.
         self._changed = threading.Condition()
         self._thread = None
-        self._fresh = self._wanted = self._flushes = 0
-        self._again = self._ended = False
+        #: Reports that were appended since the last look, and how many of them fill the batch that waits for them.
+        self._fresh = self._wanted = 0
+        #: Calls of `flush` that wait, and whether one began since the last look.
+        self._flushes, self._again = 0, False
+        self._ended = False
 
     def note_appended(self, count: int) -> None:
         with self._changed:
@@ -691,8 +691,7 @@ class Sender:
             )
             if result == "refused" and line.strip():
                 self._refuse(report, reason)
-        self.queue.remove(batch)
-        self._succeed(Counter(result for result, _ in results))
+        self._succeed(batch, Counter(result for result, _ in results))
 
     def _post(self, lines: Sequence[bytes]) -> Sequence[tuple[str, str]] | None:
         """Post these reports, and return the result of each with its reason. None: they must be sent again.
@@ -742,12 +741,21 @@ class Sender:
             self._changed.notify_all()
         self._wait(pause, lambda: self._again and not wished)
 
-    def _succeed(self, results: Counter[str]) -> None:
+    def _succeed(self, batch: Batch, results: Counter[str]) -> None:
+        """Count, and then remove: a flush that returns has counted what it has sent. The lock is free meanwhile,
+        because another process may keep the file of the spool for long."""
         if self.pauses.failures:
             log.info("The service takes reports again, after %d failed requests", self.pauses.failures)
         self.pauses.failures = 0
         with self._changed:
             self.counts += results
+        try:
+            self.queue.remove(batch)
+        except BaseException:  # it is sent again
+            with self._changed:
+                self.counts -= results
+            raise
+        with self._changed:
             self._changed.notify_all()
 
 
@@ -856,8 +864,9 @@ class Client:
         self, execution_id: int, tasks: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> Sequence[int]:
         """Add tasks to an execution that has not ended, and return their ids."""
-        path, body = f"/executions/{int(execution_id)}/tasks", {"tasks": list(tasks)}
-        ids: Sequence[int] = self._call("POST", path, body, key=_key(idempotency_key))["task_ids"]
+        body = {"tasks": list(tasks)}
+        added = self._call("POST", _path(execution_id, "/tasks"), body, key=_key(idempotency_key))
+        ids: Sequence[int] = added["task_ids"]
         return ids
 
     def report(
@@ -892,7 +901,7 @@ class Client:
         _open_clients.discard(self)
         timeout = self._close_timeout if timeout is None else timeout
         # With a spool one failed request is enough: the next process sends the rest.
-        tries = 1 if self._queue.keeps else math.inf
+        tries = 1 if isinstance(self._queue, Spool) else math.inf
         is_sent = self._sender.flush(self._queue.end(), timeout, tries)
         self._sender.end()
         has_ended = self._sender.join(timeout=1.0)
@@ -912,35 +921,41 @@ class Client:
 
     def get(self, execution_id: int) -> Json:
         """One execution, with its counts, progress and quarantine."""
-        return self._call("GET", f"/executions/{int(execution_id)}")
+        return self._call("GET", _path(execution_id))
 
     def task(self, task_id: int) -> Json:
         return self._call("GET", f"/tasks/{int(task_id)}")
 
     def tasks(self, execution_id: int, *, status: Sequence[str] = ()) -> Iterator[Json]:
         """The tasks of an execution, the oldest first."""
-        return self._pages(f"/executions/{int(execution_id)}/tasks", {"status": status})
+        return self._pages(_path(execution_id, "/tasks"), {"status": status})
 
     def history(self, execution_id: int) -> Iterator[Json]:
         """The changes of its status, the oldest first."""
-        return self._pages(f"/executions/{int(execution_id)}/history", {})
+        return self._pages(_path(execution_id, "/history"), {})
 
     def stop(self, execution_id: int) -> Json:
         """Stop an execution: its unfinished tasks become Stopped. Returns the execution."""
-        return self._call("POST", f"/executions/{int(execution_id)}/stop")
+        return self._call("POST", _path(execution_id, "/stop"))
 
     def retry(self, execution_id: int) -> int:
         """Try its failed jobs once more, and return how many.
 
         It is sent again only if the service has certainly not done it: jobs that failed again would run again.
         """
-        path = f"/executions/{int(execution_id)}/retry"
-        retried: int = self._call("POST", path, is_repeatable=False)["retried"]
-        return retried
+        return self._run_again(execution_id, "/retry", "retried")
+
+    def resume(self, execution_id: int) -> int:
+        """Run its stopped jobs once more, and return how many. It is sent again only as `retry` is."""
+        return self._run_again(execution_id, "/resume", "resumed")
+
+    def _run_again(self, execution_id: int, verb: str, counted: str) -> int:
+        count: int = self._call("POST", _path(execution_id, verb), is_repeatable=False)[counted]
+        return count
 
     def delete(self, execution_id: int) -> None:
-        """Delete an execution whose tasks have ended; ApiError 412 if one has not."""
-        self._call("DELETE", f"/executions/{int(execution_id)}", is_deletion=True)
+        """Delete an execution that has ended; ApiError 412 if it has not."""
+        self._call("DELETE", _path(execution_id))
 
     def wait(self, execution_id: int, timeout: float = math.inf) -> Json:
         """Wait until the execution has ended, and return it. A service that is away is waited for.
@@ -951,8 +966,7 @@ class Client:
         pause, seen = 0.1, None
         while True:
             with suppress(Unavailable):
-                path = f"/executions/{int(execution_id)}"
-                seen = self._call("GET", path, patience=end - time.monotonic())
+                seen = self._call("GET", _path(execution_id), patience=end - time.monotonic())
                 if seen["status"] not in UNFINISHED:
                     return seen
             left = end - time.monotonic()
@@ -1005,7 +1019,6 @@ class Client:
         params: Sequence[tuple[str, str]] = (),
         key: str | None = None,
         is_repeatable: bool = True,
-        is_deletion: bool = False,
         patience: float | None = None,
     ) -> Json:
         """Ask until there is an answer; raise ApiError for a refusal and Unavailable when the patience is over."""
@@ -1018,7 +1031,8 @@ class Client:
             if isinstance(answer, Answer):
                 if 200 <= answer.status < 300 and isinstance(answer.body, dict):
                     return answer.body
-                if answer.status == 204 or (is_deletion and may_be_done and answer.status == 404):
+                was_deleted = method == "DELETE" and may_be_done and answer.status == 404
+                if answer.status == 204 or was_deleted:
                     return {}
                 raise answer.error()
             may_be_done = may_be_done or not answer.is_undone
@@ -1027,9 +1041,13 @@ class Client:
                 raise Unavailable(f"{self._service.url}: {answer.text}")
             time.sleep(pause)
 
-    def begin_again_in_child(self) -> None:
+    def begin_anew(self) -> None:
         for part in (self._service, self._queue, self._sender):
-            part.begin_again_in_child()
+            part.begin_anew()
+
+
+def _path(execution_id: int, rest: str = "") -> str:
+    return f"/executions/{int(execution_id)}{rest}"
 
 
 def _key(given: str | None) -> str:
@@ -1043,10 +1061,10 @@ def _key(given: str | None) -> str:
 _open_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
 
 
-def _begin_again_in_child() -> None:
+def _begin_anew_in_child() -> None:
     """A forked child has no thread that sends, and must not use the connections and locks of its parent."""
     for client in list(_open_clients):
-        client.begin_again_in_child()
+        client.begin_anew()
 
 
 def _close_all() -> None:
@@ -1057,7 +1075,7 @@ def _close_all() -> None:
 
 atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_again_in_child)
+    os.register_at_fork(after_in_child=_begin_anew_in_child)
 
 
 # The shell
@@ -1068,13 +1086,12 @@ class Misuse(Exception):
 
 
 def _created(client: Client, given: argparse.Namespace) -> int:
-    tasks: list[dict[str, Any]] = [{"job_id": one} for one in given.job or ()] or [{}] * given.tasks
     found = client.create(
         given.vendor_type,
         vendor_id=given.vendor_id,
         trigger=given.trigger,
         extra_attrs=_object(given.attributes),
-        tasks=tasks,
+        tasks=_tasks(given),
         idempotency_key=given.key,
     )
     _say(given, found, " ".join(map(str, [found["id"], *found["task_ids"]])))
@@ -1082,9 +1099,13 @@ def _created(client: Client, given: argparse.Namespace) -> int:
 
 
 def _added(client: Client, given: argparse.Namespace) -> int:
-    ids = client.add_tasks(given.id, [{"job_id": one} for one in given.job or ()] or [{}] * given.tasks)
+    ids = client.add_tasks(given.id, _tasks(given))
     _say(given, {"task_ids": ids}, " ".join(map(str, ids)))
     return 0
+
+
+def _tasks(given: argparse.Namespace) -> list[dict[str, Any]]:
+    return [{"job_id": one} for one in given.job or ()] or [{}] * given.tasks
 
 
 def _reported(client: Client, given: argparse.Namespace) -> int:
@@ -1150,10 +1171,20 @@ def _retried(client: Client, given: argparse.Namespace) -> int:
     return 0
 
 
+def _resumed(client: Client, given: argparse.Namespace) -> int:
+    count = client.resume(given.id)
+    _say(given, {"resumed": count}, f"{count} resumed")
+    return 0
+
+
 def _deleted(client: Client, given: argparse.Namespace) -> int:
     client.delete(given.id)
     _say(given, {"deleted": given.id}, "deleted")
     return 0
+
+
+#: What `list` prints of an execution.
+COLUMNS = ("id", "vendor_type", "vendor_id", "status", "start_time", "end_time")
 
 
 def _listed(client: Client, given: argparse.Namespace) -> int:
@@ -1164,17 +1195,10 @@ def _listed(client: Client, given: argparse.Namespace) -> int:
         status=given.status or (),
         trigger=given.trigger,
         attributes=dict(_pair(one) for one in given.attribute or ()),
-        page=min(given.limit, 1_000),
+        page=min(given.limit, 500),
     )
     for one in islice(found, given.limit):
-        columns = (
-            one["id"],
-            one["vendor_type"],
-            one["vendor_id"],
-            one["status"],
-            one["start_time"],
-            one["end_time"],
-        )
+        columns = [one[name] for name in COLUMNS]
         _say(given, one, "\t".join("-" if value is None else str(value) for value in columns))
     return 0
 
@@ -1265,7 +1289,8 @@ def _parser() -> argparse.ArgumentParser:
     of_one("show", _shown, "show one execution")
     of_one("stop", _stopped, "stop an execution")
     of_one("retry", _retried, "try the failed jobs of an execution once more")
-    of_one("delete", _deleted, "delete an execution whose tasks have ended")
+    of_one("resume", _resumed, "run the stopped jobs of an execution once more")
+    of_one("delete", _deleted, "delete an execution that has ended")
     listing = verb("list", _listed, "list executions, the newest first: id, vendor, vendor id, status, start, end")
     listing.add_argument("--vendor-type", default="")
     listing.add_argument("--vendor-id", type=int)

@@ -5,26 +5,35 @@
    connection error, so the worker would end. The transport raises a connection error instead: the worker
    reconnects, and the messages come back after the visibility timeout.
 2. A server that does not serve (a replica, or a server that refuses writes) answers with an error that kombu
-   does
-   not treat as a connection error, so the worker would end. The transport treats it as one, and connects only
-   to a server that takes writes. Until then the worker tries again with Celery's back-off.
+   does not treat as a connection error, so the worker would end. The transport treats it as one, and connects
+   only to a server that takes writes. Until then the worker tries again with Celery's back-off.
 3. Redis removes a message from its list before the worker can record it as unacknowledged. If Redis refuses the
    record, the message would be lost. The process keeps it and puts it back over its next connection.
 4. A message whose acknowledgement is refused would count as in progress, and a worker with enough of them would
    never take another. The transport stops counting it; it comes again after the visibility timeout.
+5. Behind Sentinel, kombu's connections know neither 2 nor a limit of the time that a Sentinel may take. The
+   transport for `sentinel://` connects as the queue's clients do (tasks/queue/primaries.py).
 """
 
 import os
 from collections import deque
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.utils.url import url_to_parts
 
-from tasks.queue.connection import NotServing, WaryConnection, WarySSLConnection
+from tasks.queue.connection import NotServing, follower, sentinels, wary
+from tasks.redis_address import Place
 
 #: A list that never exists. A push to it changes nothing, and is refused when writes are refused.
 NO_LIST = "harbor_refresh.none"
+
+SENTINEL_PORT = 26379
+#: The seconds for an answer if the transport options name none.
+DEFAULT_TIMEOUT = 5.0
 
 #: Messages that the process took from a queue and could not record, with the name of their queue. They belong
 #: to that process, not to its children.
@@ -60,8 +69,8 @@ class QoS(redis.QoS):
 
 class Channel(redis.Channel):
     QoS = QoS
-    connection_class = WaryConnection
-    connection_class_ssl = WarySSLConnection
+    connection_class = wary(is_safe=False)
+    connection_class_ssl = wary(is_safe=True)
 
     def _connparams(self, asynchronous: bool = False) -> Any:
         if self.connection.client is None:
@@ -77,10 +86,27 @@ class Channel(redis.Channel):
             unrecorded.popleft()
 
 
+class SentinelChannel(Channel):
+    from_transport_options = (*Channel.from_transport_options, "master_name", "sentinel_kwargs")
+    connection_class = follower(is_safe=False)
+    connection_class_ssl = follower(is_safe=True)
+    master_name = ""
+    sentinel_kwargs: Mapping[str, Any] = MappingProxyType({})
+
+    def _connparams(self, asynchronous: bool = False) -> Any:
+        params = super()._connparams(asynchronous=asynchronous)
+        assert self.connection.client  # noqa: S101  # else the parent has raised
+        named = [url_to_parts(url) for url in self.connection.client.alt]
+        places = [Place(one.hostname or "", one.port or SENTINEL_PORT) for one in named]
+        places = places or [Place(params["host"], int(params["port"]))]
+        del params["host"], params["port"]
+        timeout = params["socket_timeout"] or DEFAULT_TIMEOUT
+        return {**params, "guides": sentinels(self.master_name, places, self.sentinel_kwargs, timeout)}
+
+
 class Transport(redis.Transport):
     Channel = Channel
-    # OperationalError, into which kombu turns an error while it connects, is one too; else a starting worker
-    # ends
+    # OperationalError, into which kombu turns an error while it connects, is one too; else a starting worker ends
     connection_errors = (*redis.Transport.connection_errors, NotServing, OperationalError)
 
     def establish_connection(self) -> Any:
@@ -100,7 +126,13 @@ class Transport(redis.Transport):
             raise (exc.__cause__ or exc) from None
 
 
+class SentinelTransport(Transport):
+    Channel = SentinelChannel
+    default_port = SENTINEL_PORT
+
+
 def register_transport() -> None:
-    """Make `redis://` and `rediss://` mean the mended transport."""
+    """Make `redis://`, `rediss://` and `sentinel://` mean the mended transport."""
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
+    TRANSPORT_ALIASES["sentinel"] = f"{__name__}:SentinelTransport"

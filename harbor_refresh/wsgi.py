@@ -9,4 +9,4 @@ from harbor_refresh.settings_check import exit_on_bad_settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 
 application = get_wsgi_application()
-exit_on_bad_settings()
+exit_on_bad_settings(tags=None)

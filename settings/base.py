@@ -1,17 +1,33 @@
 """The settings that all environments share. Each variable is read here, once, through `settings.env`."""
 
+import gc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.templatetags.static import static
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from psycopg import IsolationLevel
 
+from executions.attachment import HARBOR, SEARCH_PATH
 from executions.conf import DECLARED as OF_EXECUTIONS
 from settings import env
+from settings.badge import Badge
+from settings.packages import folder_of
+from tasks.broker.connecting import broker_of_celery
 from tasks.conf import DECLARED as OF_TASKS
+from tasks.redis_address import cluster_tag
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+# A process makes hundreds of thousands of objects while it starts, and nearly all of them stay. To look for
+# garbage after each 700 of them takes a fifth of the start.
+gc.set_threshold(50_000, 20, 10)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# Django Ninja's templates and files, for the page of the API. Ninja is no installed app, because then each worker,
+# beat and command would import it and Pydantic.
+NINJA = folder_of("ninja")
 
 SECRET_KEY = env.secret("SECRET_KEY", "")
 DEBUG = False
@@ -20,28 +36,35 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "unfold",
+    "unfold.contrib.filters",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.postgres",
     "django.contrib.staticfiles",
     "django_celery_beat",
-    "ninja",
     "harbor_refresh",
     "executions",
     "tasks",
 ]
 
 MIDDLEWARE = [
+    # first: probes and Prometheus know neither our host name nor HTTPS
+    "harbor_refresh.monitoring.views.Probes",
+    "harbor_refresh.logs.request_ids.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "harbor_refresh.compression.CompressedPages",
+    "harbor_refresh.not_found.NotFoundPages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tasks.queue.connection.WaitsOnce",
 ]
 
 ROOT_URLCONF = "harbor_refresh.urls"
@@ -49,6 +72,8 @@ WSGI_APPLICATION = "harbor_refresh.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # before the templates of the apps, of which it replaces a few
+        "DIRS": [BASE_DIR / "harbor_refresh" / "templates", NINJA / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -67,32 +92,12 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
+FORMAT_MODULE_PATH = ["settings.formats"]
 LOGIN_REDIRECT_URL = "admin:index"
 STATIC_URL = "static/"
+STATICFILES_DIRS = [NINJA / "static"]
 STATIC_ROOT = BASE_DIR / ".local" / "static"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-
-# The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
-# the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
-DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
-DATABASES["default"]["CONN_MAX_AGE"] = 600
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-DATABASES["default"]["OPTIONS"] = {
-    "connect_timeout": 5,
-    # a server that vanishes without closing its connections is noticed within half a minute
-    "tcp_user_timeout": 30_000,
-    "keepalives_idle": 20,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
-    # a transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks
-    "options": "-c lock_timeout=5s -c idle_in_transaction_session_timeout=20s",
-    **DATABASES["default"]["OPTIONS"],
-    "isolation_level": IsolationLevel.READ_COMMITTED,
-}
-
-# Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another.
-REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
-CELERY_BROKER_URL = env.redis_url("CELERY_BROKER_URL", default=REDIS_URL)
 
 # executions/conf.py and tasks/conf.py declare each setting, with its default and its range.
 declared = {one.name: env.declared(one) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())}
@@ -100,15 +105,64 @@ globals().update(declared)
 # The intervals the environment names; the others are the administrator's, in the admin.
 SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))
 
+# The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
+# the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
+DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
+DATABASES["default"]["CONN_MAX_AGE"] = 600
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# A PgBouncer in transaction mode refuses the options of a connection and gives each transaction another
+# session. Then ALTER ROLE sets what the options would set, and `manage.py doctor` says how; cursors live no
+# longer than a transaction.
+DATABASE_POOLED = env.flag("DATABASE_POOLED")
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = DATABASE_POOLED
+# a transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks
+SESSION_OPTIONS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "20s"}
+# attached to a running Harbor, its tables are found where they are, and ours are in a schema of their own
+if declared["REFRESH_ATTACH"] == HARBOR:
+    SESSION_OPTIONS["search_path"] = SEARCH_PATH
+_SESSION = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
+DATABASES["default"]["OPTIONS"] = {
+    "connect_timeout": 5,
+    # a server that vanishes without closing its connections is noticed within half a minute
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 20,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    **({} if DATABASE_POOLED else {"options": _SESSION}),
+    **DATABASES["default"]["OPTIONS"],
+    "isolation_level": IsolationLevel.READ_COMMITTED,
+}
+
+# Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
+# Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
+REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
+_broker = broker_of_celery(
+    env.broker_url("CELERY_BROKER_URL", default=REDIS_URL), declared["REFRESH_VISIBILITY_TIMEOUT_SECONDS"]
+)
+CELERY_BROKER_URL = _broker.url
+# Celery reads the variable CELERY_BROKER_URL by itself, before that setting, and knows only its own form.
+CELERY_BROKER_READ_URL = CELERY_BROKER_WRITE_URL = _broker.url
+CELERY_BROKER_USE_SSL = _broker.tls
+
+# Traces: an extra. Without it nothing of OpenTelemetry is imported.
+REFRESH_TRACES = env.flag("REFRESH_TRACES")
+if REFRESH_TRACES:
+    _NEEDED = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
+    env.refuse_missing_packages("REFRESH_TRACES", _NEEDED, "requirements-traces.txt")
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("harbor_refresh.logs.request_ids.RequestIds") + 1,
+        "harbor_refresh.tracing.requests.TraceContexts",
+    )
+
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
 # Only the counts of the API's rate limit are in the cache.
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "harbor_refresh.redis_cache.RedisCache",
         "LOCATION": REDIS_URL,
-        "KEY_PREFIX": "harbor_refresh",
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        # on a Cluster, in the slot of the queue, because its clients follow the primary of that slot
+        "KEY_PREFIX": f"{cluster_tag(REDIS_URL, declared['REFRESH_KEY_PREFIX'])}harbor_refresh",
     }
 }
 
@@ -127,46 +181,52 @@ CELERY_DB_REUSE_MAX = 1_000_000
 CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": declared["REFRESH_VISIBILITY_TIMEOUT_SECONDS"],
-    "unacked_restore_interval": 2,
-    "unacked_restore_throttle": 1,
-    # a worker that dies while it puts messages back leaves this lock behind, and a snapshot of Redis may hold it
-    "unacked_mutex_expire": 10,
-    "socket_connect_timeout": 5,
-    "socket_timeout": 5,
-    "socket_keepalive": True,
-    # a publisher gives up within a second, because its caller waits and the message is only a hint
-    "max_retries": 2,
-    "interval_start": 0,
-    "interval_step": 0.1,
-    "interval_max": 0.2,
-}
+CELERY_BROKER_TRANSPORT_OPTIONS = _broker.options
 CELERY_BEAT_SCHEDULER = "tasks.beat:PatientScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-LOGGING = {
+LOG_FORMAT = env.one_of("LOG_FORMAT", "auto", "auto", "text", "json")
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "text": {"()": "harbor_refresh.logs.formatters.TextLines"},
+        "json": {"()": "harbor_refresh.logs.formatters.JSONLines"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "json" if LOG_FORMAT == "json" else "text"}
+    },
     # it logs every request, and a job makes two
     "loggers": {"httpx": {"level": "WARNING"}},
     "root": {"handlers": ["stderr"], "level": env.one_of("LOG_LEVEL", "INFO", *LOG_LEVELS)},
 }
 
 
-def _page(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
-    """An entry of the admin's sidebar, for users who may see its page."""
+def _page(title: str, icon: str, app: str, model: str, badge: str = "") -> dict[str, Any]:
+    """An entry of the admin's sidebar, for users who may see its page. `badge` names a count of what is wrong."""
     return {
         "title": title,
         "icon": icon,
+        **({"badge": Badge(f"harbor_refresh.dashboard.badges.{badge}")} if badge else {}),
         "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
         "permission": lambda request: request.user.has_perm(f"{app}.view_{model}"),
     }
 
+
+def _is_of_tasks(request: "HttpRequest") -> bool:
+    """The page of errors lies below the list of tasks, and has an entry of its own."""
+    errors = reverse("admin:harbor_executions_task_errors")
+    return request.path.startswith(reverse("admin:harbor_executions_task_changelist")) and request.path != errors
+
+
+FLOWER = {
+    "title": "Flower",
+    "icon": "local_florist",
+    "link": declared["REFRESH_FLOWER_URL"],
+    "active": lambda request: False,  # else unfold takes its address for that of the dashboard
+}
 
 UNFOLD = {
     "SITE_TITLE": "Harbor Refresh",
@@ -176,6 +236,7 @@ UNFOLD = {
     "SITE_URL": None,
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
+    "DASHBOARD_CALLBACK": "harbor_refresh.dashboard.views.index_context",
     "SITE_FAVICONS": [
         {
             "rel": "icon",
@@ -183,6 +244,8 @@ UNFOLD = {
             "href": lambda request: static("executions/favicon.svg"),
         }
     ],
+    "STYLES": [lambda request: static("executions/admin.css")],
+    "SCRIPTS": [lambda request: static("executions/admin.js")],
     "COLORS": {
         "primary": {
             "50": "oklch(97.1% .013 236)",
@@ -191,7 +254,8 @@ UNFOLD = {
             "300": "oklch(81.7% .099 236)",
             "400": "oklch(73.4% .134 237)",
             "500": "oklch(65.2% .142 239)",
-            "600": "oklch(55.8% .139 242)",
+            # dark enough for text on every light background: 5.1:1 and more
+            "600": "oklch(51% .13 242)",
             "700": "oklch(48.1% .121 242)",
             "800": "oklch(42.3% .101 241)",
             "900": "oklch(37.6% .083 241)",
@@ -201,13 +265,24 @@ UNFOLD = {
     "SIDEBAR": {
         "navigation": [
             {
+                "items": [
+                    {"title": "Dashboard", "icon": "monitoring", "link": reverse_lazy("admin:index")},
+                    *([FLOWER] if declared["REFRESH_FLOWER_URL"] else []),
+                ],
+            },
+            {
                 "title": "Executions",
+                "separator": True,
                 "items": [
                     _page("Executions", "sync", "harbor_executions", "execution"),
-                    _page("Tasks", "task_alt", "harbor_executions", "task"),
+                    _page("Tasks", "task_alt", "harbor_executions", "task") | {"active": _is_of_tasks},
                     _page("Jobs", "work", "harbor_tasks", "job"),
+                    _page("Errors", "error", "harbor_executions", "task")
+                    | {"link": reverse_lazy("admin:harbor_executions_task_errors")},
                     _page("History", "history", "harbor_executions", "statuschange"),
-                    _page("Quarantine", "report", "harbor_executions", "quarantine"),
+                    _page("Queue", "stacks", "harbor_tasks", "pause"),
+                    _page("Quarantine", "report", "harbor_executions", "quarantine", badge="quarantined"),
+                    _page("Actions on many", "playlist_add_check", "harbor_executions", "action"),
                 ],
             },
             {
@@ -215,7 +290,7 @@ UNFOLD = {
                 "separator": True,
                 "items": [
                     _page("Subscriptions", "notifications", "harbor_executions", "subscription"),
-                    _page("Deliveries", "send", "harbor_executions", "delivery"),
+                    _page("Deliveries", "send", "harbor_executions", "delivery", badge="dead_letters"),
                 ],
             },
             {
@@ -231,6 +306,7 @@ UNFOLD = {
                 "title": "Access",
                 "separator": True,
                 "items": [
+                    _page("Log of actions", "list_alt", "harbor_executions", "auditentry"),
                     _page("API tokens", "key", "harbor_executions", "apitoken"),
                     _page("Users", "person", "auth", "user"),
                     _page("Groups", "group", "auth", "group"),

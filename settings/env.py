@@ -9,6 +9,7 @@ import base64
 import os
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -16,6 +17,11 @@ from urllib.parse import urlsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
+
+from tasks.broker.connecting import TAKES as BROKER_TAKES
+from tasks.broker.connecting import check_broker
+from tasks.redis_address import TAKES as REDIS_TAKES
+from tasks.redis_address import BadAddress, read_address
 
 T = TypeVar("T")
 
@@ -184,6 +190,20 @@ def _is_signing_secret(text: str) -> bool:
     return text.startswith("whsec_") and 24 <= len(content) <= 64
 
 
+def refuse_missing_packages(name: str, modules: tuple[str, ...], requirements: str) -> None:
+    """End the program if it lacks packages that this variable asks for."""
+    if missing := [module for module in modules if not _is_installed(module)]:
+        takes = f"the packages of {requirements}, and {', '.join(missing)} is missing"
+        raise BadSetting(f"{name}: got {text(name)!r}, takes {takes}. Install them, or remove {name}.")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
+
+
 def refuse_known_secret(name: str) -> None:
     """End the program if the secret is set and empty, is one that everyone knows, or is too short to be one."""
     value = secret(name, "")
@@ -217,29 +237,27 @@ def networks(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def redis_url(*names: str, default: str) -> str:
-    """The first of `names` that is set. Its password, if it has one, is never shown."""
+    """The first of `names` that is set. Its passwords, if it has any, are never shown."""
+    return _address(names, default, read_address, REDIS_TAKES)
+
+
+def broker_url(name: str, *, default: str) -> str:
+    """The address of a Redis or a RabbitMQ, with the same promise."""
+    return _address((name,), default, check_broker, BROKER_TAKES)
+
+
+def _address(names: tuple[str, ...], default: str, check: Callable[[str], object], takes: str) -> str:
     for name in names:
         value = secret(name, "")
         if not value:
             continue
-        if _is_redis_url(value):
-            return value
-        raise _bad(name, _without_password(value), "redis://[:password@]host:port/number")
+        try:
+            check(value)
+        except ValueError as exc:  # also for an invalid IPv6 address
+            reason = f"; this has {exc}" if isinstance(exc, BadAddress) else ""
+            raise _bad(name, _without_password(value), takes + reason) from None
+        return value
     return default
-
-
-def _is_redis_url(value: str) -> bool:
-    try:
-        parts = urlsplit(value)
-        number = parts.path.strip("/")
-        return (
-            parts.scheme in ("redis", "rediss")
-            and bool(parts.hostname)
-            and parts.port != 0
-            and (not number or number.isdecimal())
-        )
-    except ValueError:  # an invalid port or IPv6 address
-        return False
 
 
 def database(name: str, default: str) -> dict[str, Any]:
@@ -269,7 +287,8 @@ def database(name: str, default: str) -> dict[str, Any]:
 def _without_password(url: str) -> str:
     head, at, tail = url.rpartition("@")
     scheme = head.split("://", 1)[0] if "://" in head else ""
-    shown = f"{scheme}://***@{tail}" if at else url
+    # behind a ; there may be another login, which cannot be told from a host
+    shown = f"{scheme}://***@{tail.partition(';')[0]}" if at else url
     return re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^&\s]*)", r"\1***", shown)
 
 

@@ -1,17 +1,25 @@
 """For production: no secret, database or host has a default, and `check --deploy` finds nothing."""
 
+import logging
+import sys
+
 from settings import env
 from settings.base import *  # noqa: F403
+from settings.base import LOG_FORMAT, LOGGING
 
 SECRET_KEY = env.secret("SECRET_KEY")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
-for _name in ("DATABASE_URL", "REDIS_URL"):
-    if not (env.secret(_name, "") or (_name == "REDIS_URL" and env.secret("_REDIS_URL_CORE", ""))):
+for _name, *_harbors in (("DATABASE_URL",), ("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE")):
+    if not any(env.secret(_one, "") for _one in (_name, *_harbors)):
         raise env.BadSetting(f"{_name}: got nothing, takes the URL of the server. Set {_name}.")
 for _name in ("SECRET_KEY", "REFRESH_HARBOR_SECRET"):
     env.refuse_known_secret(_name)
 if not ALLOWED_HOSTS:
     raise env.BadSetting("ALLOWED_HOSTS: got nothing, takes host names with commas between them.")
+
+if LOG_FORMAT == "auto" and not sys.stderr.isatty():
+    LOGGING["handlers"]["stderr"]["formatter"] = "json"
+logging.captureWarnings(True)  # Python's warnings are lines like all others
 
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)

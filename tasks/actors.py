@@ -9,6 +9,7 @@ from tasks.recover_stale import recover_stale
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import run_cycle
 from tasks.run_handlers import run_handlers
+from tasks.sample import sample
 from tasks.sweep import sweep
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "refresh_executions",
     "run_cycle",
     "run_handlers",
+    "sample",
     "sweep",
 ]

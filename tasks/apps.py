@@ -1,6 +1,7 @@
 from django.apps import AppConfig
 from django.core.checks import register
 from django.db import router
+from django.db.models.signals import post_migrate
 
 from executions.database import WriterOnly
 
@@ -13,13 +14,20 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
-        from tasks import checks, pipeline_log
-        from tasks.jobs.overview import pass_counts
+        from executions.checks import OURS
+        from executions.filters import register_condition
+        from tasks import checks, event_counts, pipeline_log, schedule
+        from tasks.jobs.overview import pass_counts, selection
+        from tasks.overview import events
 
-        register(checks.check_settings)
+        register(checks.check_settings, OURS)
         router.routers.insert(0, WriterOnly(self.label))
         pipeline_log.connect()
+        register_condition("has_jobs", selection.has_jobs)
         pass_counts.begin()
+        post_migrate.connect(schedule.restore_rows, sender=self, dispatch_uid="tasks.schedule")
+        events.connect()
+        event_counts.connect()
         self._listen_to_news()
         self._listen_to_celery()
 
@@ -48,6 +56,7 @@ class TasksConfig(AppConfig):
         from tasks.jobs.delivery import recorder, reporter
         from tasks.jobs.runtime import celery_events
         from tasks.notifications import deliverer_thread, delivery_wakeup
+        from tasks.pauses import held_queues
         from tasks.strategies import older_strategy
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
@@ -62,5 +71,9 @@ class TasksConfig(AppConfig):
         celery_events.connect()
         heartbeat.connect()
         celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
+        # after the line above, so that the channel of the cycles is among the queues
+        celeryd_after_setup.connect(held_queues.on_setup, dispatch_uid="tasks.pauses.held_queues")
+        worker_ready.connect(held_queues.on_ready, dispatch_uid="tasks.pauses.held_queues")
+        worker_shutdown.connect(held_queues.on_shutdown, dispatch_uid="tasks.pauses.held_queues")
         if older := older_strategy():
             older.connect()

@@ -1,28 +1,53 @@
-"""Beat's scheduler: that of django-celery-beat, but it waits if the database is away when beat starts.
+"""Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, and waits if the
+database is away when beat starts.
 
 The original ends if it cannot read its rows at the start, although workers wait. Later it has the rows in
 memory.
+
+Celery's handler of SIGTERM runs statements: it writes the rows, and reads them before if they are not read yet. If
+it interrupts a statement of this process, each waits for the other, and so for ever. So the handler only ends the
+process here. Nothing is lost: each run of a row is written when it is due (CELERY_BEAT_SYNC_EVERY).
 """
 
 import logging
+import signal
 import time
+from typing import Any, NoReturn
 
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from executions.database import absence_translated
 from executions.errors import DatabaseAway
+from tasks.schedule import restore_rows
 
 log = logging.getLogger("harbor_refresh")
 
 PAUSE_SECONDS = 1.0
+HANDLERS = "celery.apps.beat"
+
+
+def _end(*_: Any) -> NoReturn:
+    raise SystemExit
+
+
+def replace_handlers() -> None:
+    """Replace the handlers that Celery's beat has installed; in a program that is no beat, do nothing."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if getattr(signal.getsignal(number), "__module__", None) == HANDLERS:
+            signal.signal(number, _end)
 
 
 class PatientScheduler(DatabaseScheduler):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        replace_handlers()
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+
     def setup_schedule(self) -> None:
         logged = False
         while True:
             try:
                 with absence_translated():
+                    restore_rows()
                     super().setup_schedule()  # type: ignore[no-untyped-call]
             except DatabaseAway as exc:
                 self._initial_read = True  # nothing has been read

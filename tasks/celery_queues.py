@@ -1,6 +1,5 @@
-"""The four queues in the broker and their lengths, and the channel that reaches every worker."""
+"""The four queues in the broker, and the channel that reaches every worker."""
 
-from celery import current_app
 from kombu import Exchange, Queue
 
 #: Refresh subtasks. The claim bounds its length, because a backlog waits in the set and not here.
@@ -13,6 +12,8 @@ TICKS = "harbor_refresh.ticks"
 #: The starts of the deliverer, and the handlers of status changes, which may take long. Separate, so that workers
 #: of their own can take them.
 DELIVERIES = "harbor_refresh.deliveries"
+#: All four, in the order of the path of a change.
+QUEUES = (TICKS, WORK, JOBS, DELIVERIES)
 #: Not a queue but a channel of Redis's PUBLISH: every worker that listens gets each message. Three choices keep
 #: it from leaving anything behind:
 #: 1. All workers use one name, because each name stays in `_kombu.binding.*` for ever if its worker is killed.
@@ -38,21 +39,6 @@ ROUTES = {
     "tasks.run_handlers": {"queue": DELIVERIES},
     "tasks.act": {"queue": TICKS},
     "tasks.sweep": {"queue": TICKS},
+    "tasks.sample": {"queue": TICKS},
     "tasks.*": {"queue": WORK},
 }
-
-
-def waiting(queue: str) -> int:
-    """Count the messages without a priority that wait in a queue of the broker.
-
-    This is one LLEN. Kombu's own way, a passive declaration of the queue, takes seven commands.
-    """
-    with current_app.pool.acquire(block=True) as connection:
-        return int(connection.default_channel.client.llen(queue))  # type: ignore[attr-defined]
-
-
-def waiting_in_all(queue: str) -> int:
-    """Count the messages of every priority that wait in a queue of the broker. Each priority has its own
-    list."""
-    with current_app.pool.acquire(block=True) as connection:
-        return int(connection.default_channel._size(queue))  # type: ignore[attr-defined]

@@ -7,7 +7,10 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
-from tasks.conf import refresh_settings
+from executions.attachment import is_attached
+from tasks.broker.amqp_address import is_amqp
+from tasks.conf import Refresh, refresh_settings
+from tasks.redis_address import cluster_tag, is_cluster
 
 
 def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
@@ -40,6 +43,16 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
                 id="harbor_tasks.E003",
             )
         )
+    if is_attached() and (conf.strategy != "claim" or conf.in_process):
+        messages.append(
+            Error(
+                f"REFRESH_ATTACH is harbor, REFRESH_STRATEGY is {conf.strategy} and "
+                f"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS is {conf.interval:g}: the marks of Harbor's cores "
+                "would stay in its set.",
+                hint="Attached, only the strategy claim and an interval above 0 take them.",
+                id="harbor_tasks.E004",
+            )
+        )
     if not conf.key_prefix.startswith(("cache:execution:refresh:", "{")):
         messages.append(
             Warning(
@@ -47,6 +60,48 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
                 "cache:execution:refresh:",
                 hint="Keep that beginning, or put it into a hash tag for Redis Cluster.",
                 id="harbor_tasks.W001",
+            )
+        )
+    return messages + _check_addresses(conf)
+
+
+def _check_addresses(conf: Refresh) -> list[CheckMessage]:
+    messages: list[CheckMessage] = []
+    on_cluster = is_cluster(conf.redis_url)
+    if on_cluster and not cluster_tag(conf.redis_url, conf.key_prefix):
+        messages.append(
+            Error(
+                f"The queue is on a Redis Cluster, and REFRESH_KEY_PREFIX is {conf.key_prefix!r}: each script "
+                "needs all its keys on one node, so the prefix needs a hash tag.",
+                hint="Set REFRESH_KEY_PREFIX to {cache:execution:refresh:}",
+                id="harbor_tasks.E005",
+            )
+        )
+    if on_cluster and conf.strategy != "claim":
+        messages.append(
+            Error(
+                f"The queue is on a Redis Cluster, and REFRESH_STRATEGY is {conf.strategy}: its keys are "
+                "Harbor's, which carry no hash tag.",
+                hint="Remove REFRESH_STRATEGY, or name a Redis that is no Cluster in REDIS_URL.",
+                id="harbor_tasks.E006",
+            )
+        )
+    broker = str(getattr(settings, "CELERY_BROKER_URL", ""))
+    if is_cluster(broker):
+        messages.append(
+            Error(
+                "The broker is a Redis Cluster, and Celery has no transport for that.",
+                hint="Name another Redis in CELERY_BROKER_URL; it may be behind Sentinel. The queue may stay.",
+                id="harbor_tasks.E007",
+            )
+        )
+    if is_amqp(broker) and conf.strategy != "claim":
+        messages.append(
+            Error(
+                f"The broker is RabbitMQ, and REFRESH_STRATEGY is {conf.strategy}: its ticks reach every worker "
+                "by a channel of Redis, and by RabbitMQ each would reach one worker.",
+                hint="Remove REFRESH_STRATEGY, or name a Redis in CELERY_BROKER_URL.",
+                id="harbor_tasks.E008",
             )
         )
     return messages

@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 from celery import current_app, shared_task
 
-from tasks.celery_queues import WORK, waiting
+from tasks.broker.lengths import waiting
+from tasks.celery_queues import WORK
+from tasks.pauses.pauses import is_refreshing_paused
 from tasks.pipeline.dispatcher import dispatch
+from tasks.queue import execution_queue
 from tasks.queue.claim import Claim
 from tasks.refresh_executions import refresh_executions
 from tasks.run_cycle import broadcast
@@ -23,7 +26,9 @@ from tasks.tick import Tick
 @shared_task(name="tasks.claim_batch", base=Tick)
 def claim_batch() -> int:
     if older_strategy():
-        broadcast()
+        execution_queue().tick_ran()
+        if not is_refreshing_paused():
+            broadcast()
         return 0
     return dispatch(publish, waiting(WORK))
 

@@ -58,6 +58,24 @@ class Refresh:
         "the prefix of all keys; may be a hash tag, `{cache:execution:refresh:}`",
         takes="text",
     )
+    scan_count: int = declared(
+        "REFRESH_SCAN_COUNT",
+        "integer",
+        1000,
+        "only with `scan` and `lock`: keys of the server that one SCAN looks at. Harbor's is 1,000 since June "
+        "2023; before it was 10, the default of Redis",
+        at_least=1,
+        at_most=10_000,
+    )
+    legacy_rate: int = declared(
+        "REFRESH_LEGACY_KEYS_PER_SECOND",
+        "integer",
+        10_000,
+        "keys of the server that ticks look at in a second, of all processes together, to take "
+        "[Harbor's own marks](migration.md#side-by-side) onto the queue. 0: none",
+        at_least=0,
+        at_most=1_000_000,
+    )
     chunk: int = declared(
         "REFRESH_CHUNK",
         "integer",
@@ -176,6 +194,13 @@ class Refresh:
         "how often old executions and other old rows are deleted",
         at_least=1,
     )
+    sample_interval: float = declared(
+        "REFRESH_SAMPLE_INTERVAL_SECONDS",
+        "seconds",
+        10,
+        "how often the state of the service is written down for the charts of the dashboard",
+        at_least=1,
+    )
     reap_delay: float = declared(
         "REFRESH_REAP_DELAY_SECONDS",
         "seconds",
@@ -187,8 +212,7 @@ class Refresh:
         "REFRESH_DELIVER_INTERVAL_SECONDS",
         "seconds",
         30,
-        "how often the deliverer of notifications is started, which covers lost wake-ups and is when retries are "
-        "due",
+        "how often the deliverer of notifications is started, which covers lost wake-ups and timers of retries",
         at_least=0.1,
     )
     job_hours: float = declared(
@@ -228,6 +252,14 @@ class Refresh:
         2,
         "how long one answer of Redis may take",
         at_least=0.05,
+    )
+    flower_url: str = declared(
+        "REFRESH_FLOWER_URL",
+        "http_url",
+        "",
+        "the address of Flower for people, for the links of the admin; unset: no links. Flower must have the host "
+        "name of the admin to know its login",
+        takes="an http or https address",
     )
     visibility_timeout: float = declared(
         "REFRESH_VISIBILITY_TIMEOUT_SECONDS",

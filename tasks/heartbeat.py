@@ -10,6 +10,7 @@ even if its node is alive.
 import logging
 import os
 import threading
+from contextlib import suppress
 from typing import Any
 
 from celery import signals
@@ -19,7 +20,7 @@ from tasks import tick
 from tasks.conf import refresh_settings
 from tasks.jobs.records.run import Run
 from tasks.jobs.runtime import current_runs
-from tasks.queue import execution_queue
+from tasks.queue import brief_queue, execution_queue
 from tasks.queue.node import this_node
 
 log = logging.getLogger("harbor_refresh")
@@ -81,7 +82,14 @@ def start(**_: Any) -> None:
 
 
 def stop(**_: Any) -> None:
+    """Stop, and note it in Redis: a node that falls silent without this note is shown as dead. If Redis is away,
+    the note is lost."""
+    if _running_in != os.getpid() or stopping.is_set():
+        return
     stopping.set()
+    with suppress(QueueUnavailable):
+        for node in {this_node.name, *current_runs.nodes()}:
+            brief_queue().leave(node)
 
 
 def request_first_passes(sender: Any, **_: Any) -> None:
@@ -97,4 +105,5 @@ def connect() -> None:
     signals.worker_process_init.connect(start, dispatch_uid="heartbeat.start")
     signals.task_prerun.connect(start, dispatch_uid="heartbeat.start_late")
     signals.worker_process_shutdown.connect(stop, dispatch_uid="heartbeat.stop")
+    signals.worker_shutdown.connect(stop, dispatch_uid="heartbeat.stop_without_processes")
     signals.worker_ready.connect(request_first_passes, dispatch_uid="heartbeat.request_first_passes")

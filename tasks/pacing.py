@@ -41,6 +41,12 @@ LOCKED_SECONDS = 0.5
 #: in executions/deliveries/deliverer.py).
 DELIVERER_WAKE_MS = 1_000
 
+#: So long after the moment of a retry the deliverer is woken for it. Processes that wait for the same moment come
+#: within this time, and the first one wakes it for all.
+DELIVERER_LATE_SECONDS = 0.1
+#: The longest that a process waits for a retry. The schedule comes much sooner.
+DELIVERER_WAIT_SECONDS = 3_600.0
+
 # The rests of hot executions
 
 #: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks
@@ -53,6 +59,40 @@ MOST_COUNTERS = 1_000
 #: Counters of marks are deleted after this time without a mark.
 MARKS_TTL_MS = 10_000
 
+# The queues of the broker
+
+#: A queue that no worker has taken from for a week is forgotten.
+FORGOTTEN_US = 7 * 86_400 * 1_000_000
+#: The most queues that are remembered.
+MOST_QUEUES = 1_000
+
+# What an overview shows
+
+#: Members whose time on the queue is noted. A long queue is claimed evenly, so the oldest of these is the oldest
+#: of all until it is nearly drained.
+MOST_NOTED = 1_000
+#: Nodes that are remembered after they stopped by themselves (until their silence is noticed), and after they
+#: died.
+MOST_LEFT = 1_000
+MOST_DEAD = 100
+
+# Harbor's own marks
+
+#: Keys of the server that one look for Harbor's marks reads, more or less; also marks in a page of an export.
+#: If each key is a mark, a look blocks Redis for one to two milliseconds.
+LOOK = 500
+#: Looks of one tick at most, so that a high rate keeps no tick from its work for long.
+LOOKS_A_TICK = 200
+#: Time without a look that later looks may make up for. So the first tick after an idle time looks at no more keys
+#: than belong to this time.
+LOOKS_BEHIND_US = 10_000_000
+#: From the end of one round over all keys to the begin of the next, at least.
+ROUND_US = 5_000_000
+#: After Redis refused a look, the process does not look for so long.
+REFUSED_SECONDS = 60.0
+#: Passes of an export over queue and claims. More than two are needed only if marks or claims come meanwhile.
+EXPORT_PASSES = 100
+
 # The clock
 
 #: A stamp further ahead than this comes from a clock that was wrong.
@@ -62,3 +102,13 @@ WRONG_CLOCK_US = 60_000_000
 
 #: So long a message of the sweep works. Ticks wait for it in a worker with one process; so does a warm shutdown.
 SWEEP_SECONDS = 2
+
+# Traces (only with REFRESH_TRACES)
+
+#: Executions that keep the contexts of their reports. Each makes three spans or four, so all of them fit in the
+#: queue of one process (OTEL_BSP_MAX_QUEUE_SIZE).
+MOST_TRACED = 500
+#: Contexts that one execution keeps: those of its latest reports.
+MOST_CONTEXTS = 4
+#: So long after the first of them all are forgotten, because an execution may be deleted or quarantined meanwhile.
+TRACES_TTL_MS = 600_000

@@ -5,12 +5,13 @@ Operators grep for these lines and docs/operations.md lists them, so their words
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from executions.execution_log import MAX_LINES, connect_each
+from executions.execution_log import MAX_IDS, MAX_LINES, connect_each
 from executions.models.action import State
 from tasks import signals
+from tasks.queue.members import execution_id
 
 if TYPE_CHECKING:
     from executions.models import Action
@@ -27,7 +28,12 @@ def on_claimed(count: int, **_: Any) -> None:
 
 
 def on_outlived(claim: "Claim", count: int, **_: Any) -> None:
-    log.info("%d of a claim of %s had been recovered meanwhile: left alone", count, claim.node)
+    log.info(
+        "%d of a claim of %s had been recovered meanwhile: left alone",
+        count,
+        claim.node,
+        extra={"claim": claim.stamp, "execution_ids": [execution_id(one) for one in claim.members[:MAX_IDS]]},
+    )
 
 
 def on_recovered(count: int, **_: Any) -> None:
@@ -41,8 +47,19 @@ def on_discarded(members: Sequence[bytes], **_: Any) -> None:
         log.warning("Dropped %d more members that cannot be read", len(members) - MAX_LINES)
 
 
+def on_keys_dropped(keys: Sequence[str], **_: Any) -> None:
+    log.warning("Dropped keys that another program has written: %s", ", ".join(keys))
+
+
 def on_marks_lost(count: int, error: str, **_: Any) -> None:
     log.warning("Could not mark %d executions, reconcile will find them: %s", count, error)
+
+
+def on_messages_lost(is_empty: bool, **_: Any) -> None:
+    if is_empty:
+        log.warning("The broker was emptied: its claims are released, and its jobs sent again")
+    else:
+        log.warning("The broker was restarted, or another server took over: claims that wait are released")
 
 
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
@@ -57,7 +74,11 @@ def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
     if outcome.postponed:
         log.info("Reconcile postponed: the queue is long, and its workers need the database")
     if outcome.marked:
-        log.warning("Reconcile found %d drifted executions and marked them", outcome.marked)
+        log.warning(
+            "Reconcile found %d drifted executions and marked them",
+            outcome.marked,
+            extra={"execution_ids": [one.execution_id for one in outcome.examples]},
+        )
 
 
 def on_lease_taken_over(holder: str, until: datetime, **_: Any) -> None:
@@ -114,14 +135,15 @@ def on_action_ended(action: "Action", **_: Any) -> None:
         action.changed,
         action.skipped,
         action.failed,
+        extra={"action_id": action.pk},
     )
     if action.state == State.FAILED:
-        log.error("Action %d has failed: %s", action.pk, action.error)
+        log.error("Action %d has failed: %s", action.pk, action.error, extra={"action_id": action.pk})
 
 
 def on_action_troubled(action: "Action", reasons: Sequence[str], **_: Any) -> None:
     for reason in reasons[:MAX_LINES]:
-        log.warning("Action %d could not %s %s", action.pk, action.verb, reason)
+        log.warning("Action %d could not %s %s", action.pk, action.verb, reason, extra={"action_id": action.pk})
     if len(reasons) > MAX_LINES:
         log.warning("Action %d could not %s %d more executions", action.pk, action.verb, len(reasons) - MAX_LINES)
 
@@ -130,8 +152,36 @@ def on_action_unsent(error: str, **_: Any) -> None:
     log.warning("Could not wake the work on actions, recovery will in a few seconds: %s", error)
 
 
+def on_queue_paused(queue: str, by: str, reason: str, **_: Any) -> None:
+    log.warning("Queue %s is paused by %s: %s", queue, by or "?", reason or "no reason was given")
+
+
+def on_queue_resumed(queue: str, by: str, lasted: timedelta, **_: Any) -> None:
+    log.warning("Queue %s is resumed by %s, after %d s", queue, by or "?", lasted.total_seconds())
+
+
+def on_queues_held(queues: Sequence[str], **_: Any) -> None:
+    log.info("This worker takes nothing from %s: paused", ", ".join(queues))
+
+
+def on_queues_taken(queues: Sequence[str], **_: Any) -> None:
+    log.info("This worker takes from %s again", ", ".join(queues))
+
+
+def on_pauses_unknown(error: str, **_: Any) -> None:
+    log.warning("Could not read which queues are paused, and tries again: %s", error)
+
+
 def on_lock_lost(**_: Any) -> None:
     log.warning("Lost the lock in the middle of a cycle: whoever has it now does the rest")
+
+
+def on_legacy_taken(count: int, **_: Any) -> None:
+    log.info("Took %d of Harbor's own marks onto the queue", count)
+
+
+def on_legacy_unread(error: str, **_: Any) -> None:
+    log.warning("Could not look for Harbor's own marks, the next look is in a minute: %s", error)
 
 
 def connect() -> None:

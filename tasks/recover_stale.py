@@ -5,10 +5,15 @@ Beat sends it every REFRESH_RECOVER_INTERVAL_SECONDS. A worker that starts, or t
 it too.
 """
 
+from functools import partial
+
 from celery import shared_task
 
 from tasks.actions import bulk
-from tasks.celery_queues import WORK, waiting
+from tasks.broker.lengths import waiting
+from tasks.broker.mark import lost_before
+from tasks.celery_queues import WORK
+from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.jobs.runtime.broker import may_wait, publish
 from tasks.pipeline.recovery import recover
@@ -17,7 +22,7 @@ from tasks.tick import Tick
 
 @shared_task(name="tasks.recover_stale", base=Tick)
 def recover_stale() -> int:
-    count = recover(idle=not waiting(WORK))
+    count = recover(idle=not waiting(WORK), lost_before=partial(lost_before, job_records().begin_epoch))
     count += recover_jobs(publish, may_wait).given_back
     bulk.wake()
     return count

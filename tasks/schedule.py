@@ -1,4 +1,5 @@
-"""Beat's rows. The migration creates them, and an administrator may edit them.
+"""Beat's rows. Each `migrate` and each start of beat creates those that are missing. An administrator may edit
+them, and disables a row that is not wanted: a deleted row comes back.
 
 Whenever beat starts, it writes each interval that is set in the environment to its row. An interval that is not
 set there stays as the administrator wrote it.
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from tasks.conf import DECLARED, refresh_settings
 
@@ -65,6 +67,12 @@ ROWS = (
         "sweep_interval",
         "Deletes old executions and other old rows, and refreshes executions that dangle.",
     ),
+    Scheduled(
+        "Sample",
+        "tasks.sample",
+        "sample_interval",
+        "Writes down the state of the service, for the charts of the dashboard.",
+    ),
 )
 
 
@@ -81,14 +89,37 @@ def _interval(model: Any, seconds: float) -> Any:
     return model.objects.filter(**values).order_by("pk").first() or model.objects.create(**values)
 
 
-def create_rows(interval_model: Any, task_model: Any) -> None:
-    """Create the missing rows. An existing row stays as it is, because an administrator may have edited it."""
-    for row in ROWS:
-        interval = _interval(interval_model, row.seconds if row.seconds > 0 else 30)
-        task_model.objects.get_or_create(
+def create_rows(interval_model: Any, task_model: Any) -> bool:
+    """Create the missing rows; return whether any was missing. An existing row stays as it is, because an
+    administrator may have edited it. If another process creates a row at this moment, that one stays."""
+    there = set(task_model.objects.values_list("name", flat=True))
+    missing = [
+        task_model(
             name=row.name,
-            defaults={"task": row.task, "interval": interval, "description": row.description},
+            task=row.task,
+            interval=_interval(interval_model, row.seconds if row.seconds > 0 else 30),
+            description=row.description,
         )
+        for row in ROWS
+        if row.name not in there
+    ]
+    task_model.objects.bulk_create(missing, ignore_conflicts=True)
+    return bool(missing)
+
+
+#: The program needs the rows of these names.
+NEEDED = frozenset(row.name for row in ROWS)
+
+
+def restore_rows(**_: Any) -> None:
+    """Create the missing rows, after a migration and before beat reads its schedule. Any number of processes may
+    do it at once, because the name of a row is unique."""
+    from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+
+    if PeriodicTask._meta.db_table not in connection.introspection.table_names():
+        return  # a migration backwards, to before beat
+    if create_rows(IntervalSchedule, PeriodicTask):
+        PeriodicTasks.update_changed()  # type: ignore[no-untyped-call]  # a beat that runs reads its rows again
 
 
 def follow_environment(**_: Any) -> None:
@@ -99,6 +130,7 @@ def follow_environment(**_: Any) -> None:
         if row.setting not in getattr(settings, "SET_IN_ENVIRONMENT", ()) or seconds <= 0:
             continue
         interval = _interval(IntervalSchedule, seconds)
-        for task in PeriodicTask.objects.filter(name=row.name).exclude(interval=interval):
+        rows: Any = PeriodicTask.objects.filter(name=row.name).exclude(interval=interval)
+        for task in rows:
             task.interval, task.crontab, task.solar, task.clocked = interval, None, None, None
             task.save()

@@ -10,7 +10,8 @@ from typing import Any
 from celery import Task, current_app
 from celery.result import AsyncResult
 
-from tasks.celery_queues import TICKS, waiting
+from tasks.broker.lengths import waiting
+from tasks.celery_queues import TICKS
 
 #: No tick is sent while so many wait in the broker.
 MAX_WAITING = 4
@@ -21,10 +22,12 @@ class Tick(Task):  # type: ignore[type-arg]
     abstract = True
     #: The queue of the broker in which it waits.
     waits_in = TICKS
+    #: It is not sent while so many ticks wait there.
+    most_waiting = MAX_WAITING
 
     def apply_async(self, *args: Any, **options: Any) -> AsyncResult[Any] | None:  # type: ignore[override]
         """Send the tick; return None if enough ticks wait already."""
-        if waiting(self.waits_in) >= MAX_WAITING:
+        if waiting(self.waits_in) >= self.most_waiting:
             return None
         options.setdefault("expires", EXPIRES_SECONDS)
         result: AsyncResult[Any] = super().apply_async(*args, **options)

@@ -11,12 +11,20 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.target = port
         self._server = socket.create_server(("127.0.0.1", 0))
-        self._sockets = [self._server]
+        self._sockets: list[socket.socket] = []
         self.port: int = self._server.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        for one in self._sockets:
+        with suppress(OSError):  # else the thread that accepts would wait on
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Close the connections that are open. New ones are passed on."""
+        while self._sockets:
+            one = self._sockets.pop()
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
@@ -62,6 +70,24 @@ class LosesAnswers(Proxy):
                 if self.to_lose:
                     self.to_lose -= 1
                     break
+                client.sendall(data)
+        for one in (server, client):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+class HoldsAnswers(Proxy):
+    """Passes no answer back while `flows` is not set. It comes late then."""
+
+    def __init__(self, port: int) -> None:
+        self.flows = threading.Event()
+        self.flows.set()
+        super().__init__(port)
+
+    def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                self.flows.wait()
                 client.sendall(data)
         for one in (server, client):
             with suppress(OSError):

@@ -2,13 +2,16 @@
 
 A pytest plugin (named in pyproject.toml) and not a conftest, because Django's settings are read before any
 conftest: the addresses must be in the environment by then. PostgreSQL starts at once, Redis before the first test
-that may reach it (tests/conftest.py). A server that cannot be had fails the run.
+that may reach it (tests/conftest.py). A server that cannot be had fails the run. With `-n`, the process that hands
+the tests to others starts none; whether it is that one is known when its session starts.
 """
 
 import os
 import shutil
 import tempfile
 from pathlib import Path
+
+import pytest
 
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
@@ -42,13 +45,18 @@ redis = EmbeddedRedis(directory / "redis")
 OURS = ("REFRESH_", "EXECUTION_STATUS_", "CELERY_", "CORE_INSTANCE_", "_REDIS_URL", "FLOWER_")
 
 
-def start() -> None:
-    postgres.start()
+def name_them() -> None:
     os.environ["DATABASE_URL"] = postgres.url
     os.environ["REDIS_URL"] = redis.url
     for name in list(os.environ):
         if name.startswith(OURS):
             del os.environ[name]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if session.config.getoption("dist", "no") == "no":
+        postgres.start()
+        assert postgres.url == os.environ["DATABASE_URL"], "another process took the port of PostgreSQL"
 
 
 def start_redis() -> None:
@@ -63,4 +71,6 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
-start()
+if "PYTEST_XDIST_WORKER" in os.environ:
+    postgres.start()
+name_them()

@@ -23,6 +23,8 @@ EXPERIMENTS = {
     "hooks": "benchmarks.experiments.hooks",
     "sweep": "benchmarks.experiments.sweep",
     "intake": "benchmarks.experiments.intake",
+    "dashboard": "benchmarks.experiments.dashboard",
+    "pages": "benchmarks.experiments.pages",
 }
 
 

@@ -9,8 +9,6 @@ import http.client
 import json
 import os
 import secrets
-import signal
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +18,17 @@ from itertools import count
 from statistics import median
 from typing import Self
 
-from benchmarks.errors import BenchError
+from django.db.models import CharField, Value
+from django.db.models.functions import Cast, Concat
+
 from benchmarks.options import with_defaults
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
-from benchmarks.servers import ROOT, Servers
+from benchmarks.servers import Servers
 from benchmarks.unfinished_executions import prepare
+from benchmarks.web import serving
 from executions.models import Task
 from harbor_refresh.local.ports import choose_port
-from harbor_refresh.local.process import kill_tree, spawn, tail
 from tasks.queue import execution_queue
 
 COLUMNS: Sequence[Column] = (
@@ -42,7 +42,8 @@ COLUMNS: Sequence[Column] = (
     ("errors", "errors"),
 )
 BARE, HOOK = "bare UPDATE", "status hook"
-START_SECONDS = 30
+#: Tasks that a pass reports, evenly spread over the table: enough for some seconds, whatever its size.
+MOST_TASKS = 1_000
 BEGUN = 1_700_000_000
 
 #: The path and the body of a request to a task, the number of which makes each change the task.
@@ -51,10 +52,11 @@ Request = Callable[[int, int], tuple[str, bytes]]
 
 def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
     options = with_defaults("hooks", options)
-    tasks = [task for _, task in prepare(options.executions, options.tasks_per_execution)]
-    for task in Task.objects.all():
-        task.job_id = f"job{task.pk}"
-        task.save(update_fields=["job_id"])
+    with screen.stage(f"Making {options.executions:,} executions", 1) as made:
+        every = [task for _, task in prepare(options.executions, options.tasks_per_execution)]
+        Task.objects.update(job_id=Concat(Value("job"), Cast("id", CharField())))
+        made(1)
+    tasks = every[:: -(-len(every) // MOST_TASKS)]
     secret = secrets.token_urlsafe(24)
     seconds: dict[str, list[float]] = {BARE: [], HOOK: []}
     errors = dict.fromkeys(seconds, 0)
@@ -152,36 +154,13 @@ class _Senders:
 
 @contextmanager
 def _web_server(servers: Servers, secret: str) -> Iterator[int]:
-    port, log = choose_port(), servers.directory / "gunicorn.log"
+    port = choose_port()
     words = f"-m gunicorn benchmarks.hook_app:application -b 127.0.0.1:{port} -w 1"
     words += " -k gthread --threads 4 --keep-alive 60"
-    environ = servers.environ | {
+    environment = {
         "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
         "REFRESH_HARBOR_SECRET": secret,
-        "ALLOWED_HOSTS": "localhost",
+        "ALLOWED_HOSTS": "localhost,127.0.0.1",
     }
-    server = spawn([sys.executable, *words.split()], log=log, death_signal=signal.SIGTERM, cwd=ROOT, env=environ)
-    try:
-        _wait_until_it_answers(port, lambda: server.poll() is not None)
+    with serving(servers, port, words.split(), **environment):
         yield port
-    except OSError as exc:
-        raise BenchError(f"The web server gave no answer ({exc}):\n{tail(log)}") from exc
-    finally:
-        kill_tree(server)
-
-
-def _wait_until_it_answers(port: int, has_ended: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            connection.request("GET", "/", headers={"Host": "localhost"})
-            connection.getresponse()
-        except OSError:
-            if has_ended() or time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return
-        finally:
-            connection.close()

@@ -40,7 +40,7 @@ TOGETHER = 10_000
 
 FILTERS = {
     "no filter": "",
-    "1,000 items": "limit=1000",
+    "500 items": "limit=500",
     "vendor_type": "vendor_type=REPLICATION",
     "vendor_id": "vendor_id=7",
     "vendor_type and vendor_id": f"vendor_type={VENDORS[7]}&vendor_id=7",

@@ -10,9 +10,12 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from executions import api_tokens
+from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
+from executions.admin.confirmation import asks_first
 from executions.admin.formatters import label, moment
 from executions.admin.unfold_api import display
+from executions.audit import Kind, Word, note, person_of
 from executions.models import ApiToken
 
 
@@ -36,6 +39,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         token = api_tokens.fill(obj, created_by=request.user.get_username())
         super().save_model(request, obj, form, change)
+        note(person_of(request), Word.CREATE, Kind.TOKEN, obj.pk, detail=f"{obj.name}: {self.scopes(obj)}")
         obj.__dict__["token"] = token
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: Any = None) -> HttpResponse:
@@ -51,10 +55,12 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         )
 
     @admin.action(description="Revoke", permissions=["revoke"])
+    @asks_first("Revoke {}", "Requests with it are answered with 401 from now on. It cannot be undone.", "Revoke")
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         for token in queryset:
-            if api_tokens.revoke(token.pk):
-                self.log_change(request, token, "Revoked.")
+            with noted(request, Word.REVOKE, Kind.TOKEN, token) as entry:
+                entry.detail, entry.skip = token.name, not api_tokens.revoke(token.pk)
+            if not entry.skip:
                 messages.success(request, f"{token.name} is revoked: requests with it are answered with 401.")
             else:
                 messages.warning(request, f"{token.name} was revoked before.")

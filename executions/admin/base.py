@@ -1,6 +1,8 @@
 """The base of the screens: read-only, newest first, and as fast over 1,000,000 rows as over ten. It gives all of
 them one answer to values that no row can have."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +14,7 @@ from django.core.paginator import Paginator
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from executions.admin.bounds import bounds
 from executions.admin.formatters import NOTHING
 from executions.admin.search import parse_id
 from executions.admin.unfold_api import ChangeList, ModelAdmin
@@ -26,6 +29,8 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
     MAX_ROWS = 10_000
     template_name = "executions/admin/pagination.html"
+    #: A filter has looked at a part of the rows only, so there may be more.
+    is_bounded = False
 
     @cached_property
     def _counted(self) -> int:
@@ -38,17 +43,29 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
     @property
     def is_capped(self) -> bool:
-        return self._counted > self.MAX_ROWS
+        return self.is_bounded or self._counted > self.MAX_ROWS
+
+
+@contextmanager
+def _bad_lookups() -> Iterator[None]:
+    """Answer a filter value that the database cannot read like an unknown filter. Django checks the names of
+    filters, but not all of their values."""
+    try:
+        yield
+    except (DataError, ValueError, OverflowError) as exc:
+        raise IncorrectLookupParameters(exc) from exc
 
 
 class CappedChangeList(ChangeList):
+    def get_queryset(self, request: HttpRequest, *args: Any, **options: Any) -> "QuerySet[Any]":
+        with _bad_lookups():
+            return super().get_queryset(request, *args, **options)
+
     def get_results(self, request: HttpRequest) -> None:
-        """Answer a filter value that the database cannot read like an unknown filter. Django checks the names of
-        filters, but not all of their values."""
-        try:
+        with _bad_lookups():
             super().get_results(request)
-        except (DataError, ValueError, OverflowError) as exc:
-            raise IncorrectLookupParameters(exc) from exc
+        self.bounds = bounds(request)
+        self.paginator.is_bounded = bool(self.bounds) and self.result_count > 0
         if not self.query and not self.has_active_filters:
             # without this, unfold offers "show all" on the page that shows all
             self.full_result_count = self.result_count
@@ -63,7 +80,7 @@ class ReadOnlyAdmin(ModelAdmin):
     list_disable_select_all = True
     list_fullwidth = True
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
-    sortable_by = ()
+    sortable_by: ClassVar[tuple[str, ...]] = ()
     empty_value_display = NOTHING
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

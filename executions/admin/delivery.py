@@ -5,13 +5,16 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import execution_link, label, moment, status_label
 from executions.admin.search import parse_id
 from executions.admin.unfold_api import display
+from executions.audit import Kind, Word, note, person_of
 from executions.deliveries import dead_letters
 from executions.models import Delivery
 from executions.models.delivery import State
+from executions.text import plural
 
 COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
 
@@ -64,16 +67,27 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Send again", permissions=["resend"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        count = dead_letters.resend(queryset.values_list("pk", flat=True))
-        level = messages.SUCCESS if count else messages.WARNING
-        self.message_user(request, f"{count:,} dead letters are sent again. Others were not dead.", level)
+        count, others = 0, 0
+        for row in queryset.select_related("subscription"):
+            with noted(request, Word.RESEND, Kind.DELIVERY, row) as entry:
+                entry.skip = not dead_letters.resend([row.pk])
+            count += not entry.skip
+            others += entry.skip
+        if count:
+            self.message_user(request, f"{_letters(count)} sent again.", messages.SUCCESS)
+        if others:
+            left = plural(others, "delivery was no dead letter", "deliveries were no dead letters")
+            self.message_user(request, f"{left}, so left alone.", messages.WARNING)
 
     @admin.action(description="Send all dead letters of these subscriptions again", permissions=["resend"])
     def send_all_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         ids = queryset.order_by().values_list("subscription_id", flat=True).distinct()
-        count = sum(dead_letters.resend_all(pk) for pk in ids)
+        count = 0
+        for pk in ids:
+            count += (sent := dead_letters.resend_all(pk))
+            note(person_of(request), Word.RESEND, Kind.DELIVERY, f"of subscription {pk}", count=sent)
         more = " There may be more." if count >= dead_letters.MOST else ""
-        self.message_user(request, f"{count:,} dead letters are sent again.{more}", messages.SUCCESS)
+        self.message_user(request, f"{_letters(count)} sent again.{more}", messages.SUCCESS)
 
     @display(description="Execution")
     def execution_number(self, row: Delivery) -> SafeString:
@@ -106,3 +120,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     @display(description="Ended")
     def ended(self, row: Delivery) -> str | SafeString:
         return moment(row.ended_at)
+
+
+def _letters(count: int) -> str:
+    return plural(count, "dead letter is", "dead letters are")

@@ -1,67 +1,78 @@
-"""The screen of executions: their status, the status of their tasks, their history."""
+"""The screen of executions: the list, and the page of one, which executions/admin/execution_page.py fills."""
 
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from executions.admin.base import ReadOnlyAdmin
+from executions.admin.execution_page import panel_context, progress_of, sections_context
+from executions.admin.filters import (
+    STARTED_PARAMETER,
+    QuarantinedFilter,
+    StartedFilter,
+    StatusFilter,
+    TriggerFilter,
+    VendorFilter,
+    VendorIdFilter,
+)
 from executions.admin.formatters import (
     elapsed,
     is_quarantined,
     label,
     moment,
+    moment_in_column,
+    name_in_column,
+    status_bar,
     status_label,
     task_labels,
-    tasks_url,
 )
-from executions.admin.search import executions_matching, vendors
+from executions.admin.fragments import fragment
+from executions.admin.search import executions_matching, parse_id
 from executions.admin.status_change import HistoryInline
 from executions.admin.status_legend import EXECUTION_MEANINGS, legend_context
 from executions.admin.task_counts import CountedChangeList, counts_of
 from executions.admin.unfold_api import display
+from executions.errors import NoSuchExecution
 from executions.models import Execution
-
-
-class VendorFilter(admin.SimpleListFilter):
-    title = "vendor"
-    parameter_name = "vendor"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(vendor, vendor) for vendor in vendors()]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-        return queryset.filter(vendor_type=self.value()) if self.value() else queryset
+from executions.ownership import page_context
+from executions.text import storable
 
 
 @admin.register(Execution)
 class ExecutionAdmin(ReadOnlyAdmin):
-    list_display = (
-        "number",
-        "shown_status",
-        "vendor_type",
-        "tasks",
-        "started",
-        "duration",
+    list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
+    list_filter = (
+        VendorFilter,
+        VendorIdFilter,
+        ("start_time", StartedFilter),
+        QuarantinedFilter,
+        StatusFilter,
+        TriggerFilter,
     )
-    list_filter = (VendorFilter, "status")
+    list_filter_submit = True
     list_select_related = ("quarantine",)
     list_before_template = "executions/admin/execution_list_head.html"
+    change_form_outer_before_template = "executions/admin/execution_panel.html"
+    change_form_outer_after_template = "executions/admin/execution_sections.html"
+    #: The index execution_started serves the order of the starts.
+    sortable_by = ("started",)
     search_fields = ("pk",)
-    search_help_text = "Execution id, vendor or job id"
+    search_help_text = (
+        "Execution id, vendor, job id, or path=value of the attributes (repository.name=library/app)"
+    )
     fieldsets = (
         (
             None,
             {
                 "fields": (
-                    ("shown_status", "revision"),
-                    "all_tasks",
                     ("vendor_type", "vendor_id"),
-                    "trigger",
+                    ("trigger", "revision"),
                     "status_message",
                     "extra_attrs",
                 )
@@ -69,18 +80,62 @@ class ExecutionAdmin(ReadOnlyAdmin):
         ),
         ("Times", {"fields": (("started", "ended"), ("duration", "updated"))}),
     )
-    readonly_fields = ("shown_status", "all_tasks", "started", "ended", "duration", "updated")
+    readonly_fields = ("started", "ended", "duration", "updated")
     inlines = (HistoryInline,)
+
+    def get_urls(self) -> list[URLPattern]:
+        panel = path(
+            "<path:object_id>/panel/", fragment(self, self.panel), name="harbor_executions_execution_panel"
+        )
+        return [panel, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CountedChangeList]:
         return CountedChangeList
 
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """Between two dates, show the latest starts first, which is the order of the index that finds them."""
+        dated = any(request.GET.get(f"{STARTED_PARAMETER}_{side}_0") for side in ("from", "to"))
+        return ("-start_time", "-pk") if dated else ("-pk",)
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {**(extra_context or {}), **legend_context(request, EXECUTION_MEANINGS)}
+        context = {**(extra_context or {}), **legend_context(request, EXECUTION_MEANINGS), **page_context()}
         return super().changelist_view(request, context)
 
-    def matching(self, rows: QuerySet[Execution], text: str) -> QuerySet[Execution]:
-        return rows.filter(executions_matching(text))
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {**(extra_context or {}), **page_context()}
+        execution = self.get_object(request, object_id) if request.method == "GET" else None
+        if execution is not None and self.has_view_permission(request, execution):
+            made = progress_of(request, execution.pk)
+            context |= panel_context(execution, made) | sections_context(request, execution, made)
+        return super().change_view(request, object_id, form_url, context)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Execution | None:
+        """Read the row once for a page, with its quarantine and the length of its history."""
+        known: dict[int, Execution | None] = request.__dict__.setdefault("executions_of_the_page", {})
+        pk = parse_id(str(object_id)) or 0
+        if pk not in known:
+            rows = self.get_queryset(request).select_related("quarantine").annotate(changes=Count("history"))
+            known[pk] = rows.filter(pk=pk).first()
+        return known[pk]
+
+    def panel(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """The part of the page that changes while the execution makes progress; 204 if it has not changed."""
+        execution = self.get_object(request, object_id)
+        if execution is None:
+            raise NoSuchExecution(parse_id(object_id) or 0)
+        context = panel_context(execution, progress_of(request, execution.pk))
+        if context["seen"] == request.GET.get("seen"):
+            return HttpResponse(status=204)
+        return render(request, "executions/admin/execution_panel.html", context)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
+    ) -> tuple[QuerySet[Execution], bool]:
+        if not storable(search_term):
+            return queryset.none(), False
+        return (queryset.filter(executions_matching(search_term, request)) if search_term else queryset), False
 
     @display(description="Execution")
     def number(self, execution: Execution) -> int:
@@ -93,28 +148,26 @@ class ExecutionAdmin(ReadOnlyAdmin):
             return status
         url = reverse("admin:harbor_executions_quarantine_changelist") + f"?q={execution.pk}"
         held = label("Quarantined", "danger", href=url, title=execution.quarantine.reason)
-        return format_html('<span class="inline-flex gap-1">{}{}</span>', status, held)
+        return format_html('<span class="inline-flex flex-wrap gap-1">{}{}</span>', status, held)
+
+    @display(description="Vendor")
+    def vendor(self, execution: Execution) -> SafeString:
+        return name_in_column(execution.vendor_type)
 
     @display(description="Tasks")
-    def tasks(self, execution: Execution) -> SafeString | str:
-        counts = counts_of(execution)
-        return task_labels(execution.pk, counts) if counts else "none"
-
-    @display(description="Tasks")
-    def all_tasks(self, execution: Execution) -> SafeString | str:
+    def progress(self, execution: Execution) -> SafeString | str:
         counts = counts_of(execution)
         if not counts:
-            return "None: its status is set by hand."
+            return "none"
         return format_html(
-            '{} <a href="{}" class="text-link ml-2">All {} tasks</a>',
+            '<div class="flex flex-col gap-1.5 py-1">{}{}</div>',
+            status_bar(counts),
             task_labels(execution.pk, counts),
-            tasks_url(execution.pk),
-            f"{sum(counts.values()):,}",
         )
 
-    @display(description="Started")
+    @display(description="Started", ordering="start_time")
     def started(self, execution: Execution) -> str | SafeString:
-        return moment(execution.start_time)
+        return moment_in_column(execution.start_time)
 
     @display(description="Ended")
     def ended(self, execution: Execution) -> str | SafeString:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from urllib.parse import urlencode
 
 from django.template.loader import render_to_string
@@ -10,6 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from executions.durations import duration
 from executions.models import Execution
 from executions.status import Status
 
@@ -21,13 +23,22 @@ COLOURS: dict[str, str] = {
     Status.ERROR: "danger",
     Status.SUCCESS: "success",
 }
+#: The parts of a progress bar, in this order, and the classes of static/executions/admin.css that colour them.
+BAR_COLOURS: dict[str, str] = {
+    Status.SUCCESS: "harbor-success",
+    Status.STOPPED: "harbor-stopped",
+    Status.ERROR: "harbor-error",
+    Status.RUNNING: "harbor-running",
+}
 NOTHING = "-"
+BREAK = SafeString("_<wbr>")
 #: The parameter that narrows the list of jobs to those of one execution.
 JOB_EXECUTION_PARAMETER = "task__execution__id__exact"
-UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
+@lru_cache(maxsize=1_024)
 def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeString:
+    """A label, rendered once for the same words: a list has hundreds of them."""
     return render_to_string(
         "unfold/helpers/label.html",
         {"text": text, "type": colour, "href": href, "label_title": title},
@@ -36,14 +47,15 @@ def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeStr
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
     """The label of a status in its colour; `count` is shown before it."""
-    text = status if count is None else f"{count:,} {status}"
-    return label(text, COLOURS[status], href=href, title=title)
+    name = status or "no status"
+    text = name if count is None else f"{count:,} {name}"
+    return label(text, COLOURS.get(status, "default"), href=href, title=title)
 
 
 def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
     """A label for each status, with the count of its tasks and a link to them."""
     return format_html(
-        '<span class="inline-flex flex-wrap gap-1" style="min-width: 17.5rem">{}</span>',
+        '<span class="inline-flex flex-wrap gap-1" style="min-width: 14rem">{}</span>',
         format_html_join(
             "",
             "{}",
@@ -92,8 +104,27 @@ def moment(at: datetime | None) -> str | SafeString:
     return format_html(
         '<time datetime="{}" class="whitespace-nowrap">{}</time>',
         at.isoformat(),
-        local.strftime("%Y-%m-%d %H:%M:%S"),
+        local.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
+
+
+def moment_in_column(at: datetime | None) -> str | SafeString:
+    """A moment whose time stands below its date if the column is narrow."""
+    if at is None:
+        return NOTHING
+    local = timezone.localtime(at)
+    return format_html(
+        '<time datetime="{}"><span class="whitespace-nowrap">{}</span> '
+        '<span class="whitespace-nowrap">{}</span></time>',
+        at.isoformat(),
+        local.strftime("%Y-%m-%d"),
+        local.strftime("%H:%M:%S %Z"),
+    )
+
+
+def name_in_column(name: str) -> SafeString:
+    """A name such as GARBAGE_COLLECTION, which a narrow column may break after an underscore."""
+    return format_html_join(BREAK, "{}", ((part,) for part in name.split("_")))
 
 
 def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
@@ -102,22 +133,17 @@ def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
         return NOTHING
     seconds = max(0, round(((end or timezone.now()) - begin).total_seconds()))
     so_far = "" if end else " so far"
-    return format_html('<span class="whitespace-nowrap">{}{}</span>', duration(seconds), so_far)
+    return format_html('<span><span class="whitespace-nowrap">{}</span>{}</span>', duration(seconds), so_far)
 
 
-def bar(share: float) -> SafeString:
-    """A progress bar for a share from 0 to 1."""
-    return format_html(
-        '<span class="bg-base-200 dark:bg-base-700 rounded-default overflow-hidden" style="width: 12rem">'
-        '<span class="block h-1.5 bg-primary-600 dark:bg-primary-500" style="width: {}%"></span></span>',
-        f"{share * 100:.1f}",
-    )
-
-
-def duration(seconds: int) -> str:
-    """The duration in its two largest units: `3 d 4 h`, `2 min 5 s`."""
-    for large, its_unit, small, next_unit in UNITS:
-        if seconds >= large:
-            first, second = seconds // large, seconds % large // small
-            return f"{first} {its_unit} {second} {next_unit}" if second else f"{first} {its_unit}"
-    return f"{seconds} s"
+def status_bar(counts: Mapping[str, int]) -> SafeString | str:
+    """A progress bar with a part for each status. The rest, which is not finished, is left empty."""
+    total = sum(counts.values())
+    if not total:
+        return ""
+    items = [
+        {"value": f"{counts[status] / total * 100:.2f}", "title": status, "progress_class": BAR_COLOURS[status]}
+        for status in BAR_COLOURS
+        if counts.get(status)
+    ]
+    return render_to_string("unfold/components/progress.html", {"items": items or [{"value": 0}]})

@@ -1,8 +1,9 @@
 """The history: one row for each revision of an execution."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -12,6 +13,9 @@ from executions.admin.formatters import execution_link, moment, status_label
 from executions.admin.search import parse_id
 from executions.admin.unfold_api import PaginationInlineFormSet, TabularInline, display
 from executions.models import StatusChange
+
+if TYPE_CHECKING:
+    from django.core.paginator import Paginator
 
 
 class StatusChangeColumns:
@@ -54,6 +58,10 @@ class PageFormSet(PaginationInlineFormSet):
 
     def get_page_num(self) -> int:
         return parse_id(self.request.GET.get(self.get_pagination_key(), "")) or 1
+
+    def get_page(self, paginator: "Paginator[Any]", page: int) -> Page[Any]:
+        paginator.count = self.instance.changes  # counted by the query that has read the execution
+        return super().get_page(paginator, page)
 
 
 class HistoryInline(StatusChangeColumns, TabularInline):

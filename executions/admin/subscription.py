@@ -8,13 +8,20 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from executions import audit
+from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
-from executions.admin.formatters import label, moment
-from executions.admin.unfold_api import display
-from executions.deliveries import subscriptions
+from executions.admin.confirmation import asks_first, confirmed_action
+from executions.admin.formatters import NOTHING, label, moment
+from executions.admin.search import parse_id
+from executions.admin.unfold_api import DialogForm, SelectWidget, display
+from executions.deliveries import addresses, rotation, subscriptions
+from executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
 from executions.deliveries.subscriptions import Wish
 from executions.errors import Refused
 from executions.models import Subscription
@@ -22,6 +29,13 @@ from executions.models.subscription import Kind
 from executions.status import Status
 
 MAX_TESTED = 5
+#: How long the old secret signs after a rotation, as the screen offers it.
+OLD_SECRET_CHOICES = (
+    (0, "no longer: it is in wrong hands"),
+    (3_600, "for an hour"),
+    (OLD_SECRET_SECONDS, "for a day"),
+    (MAX_OLD_SECRET_SECONDS, "for a week"),
+)
 
 
 class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -55,18 +69,37 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         return Wish(**{name: values[name] for name in Wish.__dataclass_fields__})
 
 
+class RotationForm(DialogForm):
+    old_secret_seconds = forms.TypedChoiceField(
+        label="The old secret signs as well",
+        choices=OLD_SECRET_CHOICES,
+        coerce=int,
+        initial=OLD_SECRET_SECONDS,
+        widget=SelectWidget,
+    )
+
+
+#: What a filter in an address would tell by whether a row is still listed.
+HIDDEN = ("url", "secret")
+
+
 @admin.register(Subscription)
 class SubscriptionAdmin(ReadOnlyAdmin):
     form = SubscriptionForm
     list_display = ("name", "kind", "target", "chooses", "state", "since")
-    fields = tuple(Wish.__dataclass_fields__)
+    fields = (*Wish.__dataclass_fields__, "secrets")
+    readonly_fields = ("target", "secrets")
     search_fields = ("name",)
     search_help_text = "Name"
     ordering = ("name",)
     actions = ("send_test", "delete_chosen")
+    actions_detail = ("rotate_this",)
 
     def matching(self, rows: QuerySet[Subscription], text: str) -> QuerySet[Subscription]:
         return rows.filter(name__icontains=text)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return not lookup.startswith(HIDDEN) and super().lookup_allowed(lookup, value, request)
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.has_perm("harbor_executions.add_subscription")
@@ -78,12 +111,21 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     def has_remove_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("harbor_executions.delete_subscription")
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show the receiver in place of the whole address to those who may not change it. Before the subscription
+        is made, there are no secrets to tell of."""
+        if obj is None:
+            return [name for name in self.fields if name != "secrets"]
+        if self.has_change_permission(request, obj):
+            return self.fields
+        return [name if name != "url" else "target" for name in self.fields]
+
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
         wish = SubscriptionForm.wish(form.cleaned_data)
-        if change:
-            subscriptions.change(obj.pk, **wish.columns())
-            return
-        made = subscriptions.create(wish)
+        verb = audit.Word.CHANGE if change else audit.Word.CREATE
+        with audit.noted(audit.person_of(request), verb, audit.Kind.SUBSCRIPTION) as entry:
+            made = subscriptions.change(obj.pk, **wish.columns()) if change else subscriptions.create(wish)
+            entry.target, entry.detail = made.pk, made.name
         obj.pk, obj.secret = made.pk, made.secret
 
     def response_add(self, request: HttpRequest, obj: Subscription, post_url_continue: Any = None) -> HttpResponse:
@@ -98,6 +140,55 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             request, "executions/admin/secret_made.html", context, headers={"Cache-Control": "no-store"}
         )
 
+    def has_rotate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+        """A handler has no secret."""
+        pk = parse_id(object_id or "") or 0
+        webhooks = Subscription.objects.filter(pk=pk, kind=Kind.WEBHOOK)
+        return request.user.has_perm("harbor_executions.change_subscription") and webhooks.exists()
+
+    @confirmed_action(
+        "Rotate the secret",
+        "Makes a new secret, which is shown once. Until its time is over, the old one signs as well, so that the "
+        "receiver refuses nothing before it has the new one.",
+        icon="key",
+        url_path="rotate-secret",
+        submit="Rotate",
+        permission="rotate",
+        form=RotationForm,
+    )
+    def rotate_this(self, request: HttpRequest, form: RotationForm, object_id: str) -> HttpResponse:
+        """Show the secret in this answer, the only one that holds it."""
+        seconds = form.cleaned_data["old_secret_seconds"]
+        try:
+            chosen = Subscription.objects.filter(pk=object_id).first()
+            with noted(request, audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, chosen, object_id) as entry:
+                row = rotation.rotate(int(object_id), seconds)
+                entry.detail = rotation.in_words(seconds)
+        except Refused as exc:
+            messages.error(request, f"The secret is not rotated: {exc}.")
+            return HttpResponse(headers={"HX-Redirect": self._page(object_id)})
+        return TemplateResponse(
+            request,
+            "executions/admin/secret_rotated.html",
+            {
+                "name": row.name,
+                "secret": row.secret,
+                "until": moment(row.old_secret_until),
+                "has_old": row.old_secret_until is not None,
+                "page": self._page(object_id),
+            },
+            headers={
+                "Cache-Control": "no-store",
+                "HX-Retarget": "#dialog",
+                "HX-Reselect": "#dialog",
+                "HX-Reswap": "outerHTML",
+            },
+        )
+
+    @staticmethod
+    def _page(object_id: str) -> str:
+        return reverse("admin:harbor_executions_subscription_change", args=[object_id])
+
     @admin.action(description="Send a test", permissions=["change"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         chosen = list(queryset.filter(kind=Kind.WEBHOOK)[: MAX_TESTED + 1])
@@ -106,25 +197,42 @@ class SubscriptionAdmin(ReadOnlyAdmin):
             return
         for row in chosen:
             answer = subscriptions.test(row.pk)
+            with noted(request, audit.Word.TEST, audit.Kind.SUBSCRIPTION, row) as entry:
+                entry.outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
             if answer.is_good:
                 messages.success(request, f"{row.name} answered {answer.status}.")
             else:
                 messages.error(request, f"{row.name}: {answer.error}")
 
     @admin.action(description="Delete with all deliveries", permissions=["remove"])
+    @asks_first(
+        "Delete {}",
+        "Its receiver is told of no more changes. Its deliveries and dead letters are deleted with it, for good.",
+        "Delete",
+    )
     def delete_chosen(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         for row in queryset:
-            subscriptions.delete(row.pk)
+            with noted(request, audit.Word.DELETE, audit.Kind.SUBSCRIPTION, row) as entry:
+                subscriptions.delete(row.pk)
+                entry.detail = row.name
             messages.success(request, f"{row.name} is deleted.")
 
     @display(description="Receiver")
     def target(self, row: Subscription) -> str:
-        return row.url or row.handler
+        return addresses.origin(row.url) or row.handler
 
     @display(description="Told of")
     def chooses(self, row: Subscription) -> str:
         words = (", ".join(words) for words in (row.vendor_types, row.statuses, row.triggers))
         return " · ".join(text for text in words if text) or "everything"
+
+    @display(description="Signed with")
+    def secrets(self, row: Subscription) -> str | SafeString:
+        if row.kind == Kind.HANDLER:
+            return NOTHING
+        until = row.old_secret_until
+        count = len(row.live_secrets)
+        return format_html("{} secrets until {}", count, moment(until)) if until else "its secret"
 
     @display(description="State")
     def state(self, row: Subscription) -> SafeString:

@@ -1,21 +1,55 @@
-"""The screen of tasks: of all executions, newest first, or of one execution."""
+"""The screen of tasks: of all executions, newest first, or of one execution; and the page of errors."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from executions.admin import error_groups
 from executions.admin.base import ReadOnlyAdmin
+from executions.admin.bounds import add_bound
+from executions.admin.filters import newest_with
 from executions.admin.formatters import elapsed, execution_link, moment, status_label
-from executions.admin.search import parse_id
-from executions.admin.status_legend import TASK_MEANINGS, legend_context
+from executions.admin.search import among, parse_id
+from executions.admin.status_legend import STATUS_PARAMETER, TASK_MEANINGS, legend_context
 from executions.admin.unfold_api import display
+from executions.attachment import is_attached
+from executions.lookups import COMPARED, MOST
 from executions.models import Task
+from executions.ownership import page_context
+from executions.status import Status
 
 TASK_EXECUTION_PARAMETER = "execution__id__exact"
+
+
+class TaskStatusFilter(admin.SimpleListFilter):
+    """The index task_by_status answers for all tasks, but for those that have succeeded: of these, the newest are
+    compared, and so are all tasks of a running Harbor. Within one execution, the index task_rollup answers."""
+
+    title = "status"
+    parameter_name = STATUS_PARAMETER
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return list(Status.choices)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Task]) -> QuerySet[Task]:
+        status = self.value()
+        if not status:
+            return queryset
+        if status not in Status.values:
+            raise IncorrectLookupParameters(f"no status is called {status!r}")
+        has_index = status != Status.SUCCESS and not is_attached()
+        if not has_index and TASK_EXECUTION_PARAMETER not in request.GET:
+            add_bound(request, f"{status}: of the newest {COMPARED:,} tasks, {MOST:,} at most.")
+            return queryset.filter(among(newest_with(queryset, "status", status)))
+        return queryset.filter(status=status)
 
 
 @admin.register(Task)
@@ -31,6 +65,7 @@ class TaskAdmin(ReadOnlyAdmin):
         "duration",
         "short_message",
     )
+    list_filter = (TaskStatusFilter,)
     fieldsets = (
         (
             None,
@@ -38,7 +73,7 @@ class TaskAdmin(ReadOnlyAdmin):
                 "fields": (
                     ("shown_status", "execution_number"),
                     ("vendor_type", "job_id"),
-                    ("status_revision", "run_count"),
+                    ("status_revision", "runs"),
                     "status_message",
                     "extra_attrs",
                 )
@@ -49,6 +84,7 @@ class TaskAdmin(ReadOnlyAdmin):
     readonly_fields = (
         "shown_status",
         "execution_number",
+        "runs",
         "created",
         "updated",
         "started",
@@ -58,21 +94,42 @@ class TaskAdmin(ReadOnlyAdmin):
     search_fields = ("job_id",)
     search_help_text = "Task id or job id"
     list_before_template = "executions/admin/task_list_head.html"
+    change_form_outer_before_template = "executions/admin/harbors_note.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        errors = path("errors/", self.admin_site.admin_view(self.errors), name="harbor_executions_task_errors")
+        return [errors, *super().get_urls()]
+
+    def errors(self, request: HttpRequest) -> HttpResponse:
+        """The page of errors: by message, by vendor and by hour."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            **error_groups.page_context(request),
+        }
+        return TemplateResponse(request, "executions/admin/errors.html", context)
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Within one execution, show unfinished tasks first, which is the order of the index task_rollup."""
-        return ("status_code", "-pk") if TASK_EXECUTION_PARAMETER in request.GET else ("-pk",)
+        """Within one execution, show unfinished tasks first, which is the order of the index task_rollup. By
+        status, show those of the newest executions first, which is the order of the index task_by_status."""
+        if TASK_EXECUTION_PARAMETER in request.GET:
+            return ("status_code", "-pk")
+        return ("-execution_id", "-pk") if request.GET.get(STATUS_PARAMETER) else ("-pk",)
 
-    def get_list_filter(self, request: HttpRequest) -> tuple[str, ...]:
-        """Filter by status within one execution only, because no index answers that for all tasks."""
-        return ("status",) if TASK_EXECUTION_PARAMETER in request.GET else ()
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup == TASK_EXECUTION_PARAMETER or super().lookup_allowed(lookup, value, request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = dict(extra_context or {})
+        context = {**(extra_context or {}), **legend_context(request, TASK_MEANINGS), **page_context()}
         if found := parse_id(request.GET.get(TASK_EXECUTION_PARAMETER, "")):
-            context |= legend_context(request, TASK_MEANINGS)
             context |= {"execution_link": execution_link(found)}
         return super().changelist_view(request, context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **page_context()})
 
     def matching(self, rows: QuerySet[Task], text: str) -> QuerySet[Task]:
         for word in text.split():
@@ -89,7 +146,7 @@ class TaskAdmin(ReadOnlyAdmin):
     def shown_status(self, task: Task) -> SafeString:
         return status_label(task.status)
 
-    @display(description="Runs")
+    @display(description="Earlier runs")
     def runs(self, task: Task) -> int:
         return task.run_count
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from django import forms
     from django.contrib import admin
     from django.contrib.admin.views.main import ChangeList
+    from django.core.paginator import Page, Paginator
     from django.forms.models import BaseInlineFormSet
     from django.http import HttpRequest
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
         list_before_template: str
         list_disable_select_all: bool
         list_fullwidth: bool
+        list_filter_submit: bool
+        change_form_outer_before_template: str
+        change_form_outer_after_template: str
 
         def get_actions_detail(self, request: Any, object_id: Any) -> list[Any]: ...
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
         request: HttpRequest
 
         def get_pagination_key(self) -> str: ...
+        def get_page(self, paginator: Paginator[Any], page: int) -> Page[Any]: ...
 
     class TabularInline(admin.TabularInline[Any, Any]):
         hide_title: bool
@@ -34,13 +40,36 @@ if TYPE_CHECKING:
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+    class RangeDateTimeFilter(admin.FieldListFilter):
+        title: str
+
+    class TextFilter(admin.SimpleListFilter): ...
+
+    class DialogForm(forms.Form): ...
+
+    class SelectWidget(forms.Select): ...
+
     def action(**options: Any) -> Decorator: ...
     def display(**options: Any) -> Decorator: ...
 
 else:
     from unfold.admin import ModelAdmin, TabularInline
+    from unfold.contrib.filters.admin import RangeDateTimeFilter, TextFilter
     from unfold.decorators import action, display
+    from unfold.forms import BaseDialogForm as DialogForm
     from unfold.forms import PaginationInlineFormSet
     from unfold.views import ChangeList
+    from unfold.widgets import UnfoldAdminSelectWidget as SelectWidget
 
-__all__ = ["ChangeList", "ModelAdmin", "PaginationInlineFormSet", "TabularInline", "action", "display"]
+__all__ = [
+    "ChangeList",
+    "DialogForm",
+    "ModelAdmin",
+    "PaginationInlineFormSet",
+    "RangeDateTimeFilter",
+    "SelectWidget",
+    "TabularInline",
+    "TextFilter",
+    "action",
+    "display",
+]

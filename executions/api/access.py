@@ -26,11 +26,13 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """The program that made a request, by a name that stays the same. `message`: what it has signed."""
+    """The program that made a request, by a name that stays the same. `message`: the message that it signed.
+    `title`: its name for people, in the log of actions."""
 
     name: str
     scopes: frozenset[Scope]
     message: SignedMessage | None = None
+    title: str = ""
 
 
 def scopes_of(token: ApiToken) -> frozenset[Scope]:
@@ -52,7 +54,7 @@ class _TokenWith(HttpBearer):
         if row is None:
             raise unauthorized("the token is unknown, revoked or expired")
         rate.count(row.pk)
-        caller = Caller(f"token {row.pk}", scopes_of(row))
+        caller = Caller(f"token {row.pk}", scopes_of(row), title=f"{row.name} (token {row.pk})")
         if self.scope not in caller.scopes:
             raise Problem(403, "Not allowed", f"the token lacks the scope `{self.scope}`")
         return caller

@@ -19,6 +19,11 @@ def answers(good: dict[int, type[BaseModel] | None], *problems: int) -> dict[int
     return {**good, **dict.fromkeys((*EVERYWHERE, *problems), ProblemDetails)}
 
 
+def require_execution(execution_id: int) -> None:
+    if not Execution.objects.filter(pk=execution_id).exists():
+        raise NoSuchExecution(execution_id)
+
+
 def detail(execution_id: int) -> ExecutionDetail:
     execution = Execution.objects.select_related("quarantine").filter(pk=execution_id).first()
     if execution is None:

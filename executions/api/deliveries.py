@@ -11,7 +11,8 @@ from executions.api import pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers
 from executions.api.problems import Problem
-from executions.api.schemas import Given, Id, Page, as_dict
+from executions.api.schemas import Given, Id, Page
+from executions.audit import Kind, Word, note, noted, person_of
 from executions.deliveries import dead_letters
 from executions.errors import NoSuchSubscription
 from executions.models import Delivery, Subscription
@@ -64,14 +65,8 @@ class ResentOut(Schema):
 )
 def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
     chosen = {"state": query.state, "subscription_id": query.subscription, "execution_id": query.execution}
-    rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value}).order_by("-pk")
-    if query.place is not None:
-        rows = rows.filter(pk__lt=query.place)
-    items = list(rows[: query.limit])
-    return {
-        "items": [as_dict(one, DeliveryOut) for one in items],
-        "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
-    }
+    rows = Delivery.objects.filter(**{name: value for name, value in chosen.items() if value})
+    return pages.newest_first(rows, query, DeliveryOut)
 
 
 @router.post(
@@ -83,7 +78,10 @@ def list_deliveries(request: HttpRequest, query: Query[DeliveriesIn]) -> Any:
 def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
     if body.subscription is not None and not Subscription.objects.filter(pk=body.subscription).exists():
         raise NoSuchSubscription(body.subscription)
-    return {"resent": dead_letters.resend_all(body.subscription)}
+    count = dead_letters.resend_all(body.subscription)
+    chosen = "" if body.subscription is None else f"of subscription {body.subscription}"
+    note(person_of(request), Word.RESEND, Kind.DELIVERY, chosen, count=count)
+    return {"resent": count}
 
 
 @router.post(
@@ -95,7 +93,10 @@ def resend_deliveries(request: HttpRequest, body: ResendIn) -> Any:
 def resend_delivery(
     request: HttpRequest, delivery_id: Annotated[Id, Path(description="The id of the delivery.")]
 ) -> Any:
-    if not dead_letters.resend([delivery_id]):
+    with noted(person_of(request), Word.RESEND, Kind.DELIVERY, delivery_id) as entry:
+        entry.count = dead_letters.resend([delivery_id])
+        entry.skip = not entry.count
+    if not entry.count:
         if not Delivery.objects.filter(pk=delivery_id).exists():
             raise Problem(404, "Not found", f"there is no delivery {delivery_id}")
         raise Problem(409, "It is not dead", f"delivery {delivery_id} is not a dead letter")

@@ -4,15 +4,15 @@ import json
 import threading
 import time
 from collections.abc import Generator, Iterator
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
-from ninja import Path, Router
+from ninja import Router
 
 from executions.api.access import Scope, may
 from executions.api.answers import answers, detail
 from executions.api.problems import RETRY_AFTER, Problem
-from executions.api.schemas import ExecutionDetail, Id
+from executions.api.schemas import ExecutionDetail, ExecutionId
 from executions.conf import intake_settings
 from executions.errors import RefreshError
 from executions.status import is_final
@@ -69,7 +69,7 @@ _streams = _Streams()
     summary="Follow the progress of an execution",
     openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT, "example": EXAMPLE}}}}},
 )
-def follow(request: HttpRequest, execution_id: Annotated[Id, Path(description="The id of the execution.")]) -> Any:
+def follow(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Server-sent events. `progress`: the execution with its counts, at once and whenever they change. `end`: the
     same, when it has ended; the stream ends then. After five minutes it ends without that: open another one."""
     first = detail(execution_id)

@@ -3,32 +3,33 @@
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Path, Query, Router, Status
+from ninja import Query, Router, Status
 from pydantic import Field
 
 from executions import creation, deletion, listing, manual_status
 from executions.api import idempotency, pages
 from executions.api.access import Scope, may
-from executions.api.answers import answers, detail
+from executions.api.answers import answers, detail, require_execution
 from executions.api.problems import Problem
 from executions.api.schemas import (
     CreatedExecution,
     ExecutionDetail,
+    ExecutionId,
     ExecutionOut,
     ExecutionPage,
     FinishIn,
     HistoryPage,
-    Id,
     Moment,
     NewExecutionIn,
     StatusChangeOut,
     StatusName,
     as_dict,
 )
+from executions.audit import Kind, Outcome, Word, noted, person_of
 from executions.creation import NewExecution, NewTask
-from executions.errors import NoSuchExecution, NotFinal, Refused
+from executions.errors import NotFinal, Refused
 from executions.filters import Filter
-from executions.models import Execution, StatusChange
+from executions.models import StatusChange
 from executions.rollup import refresh
 
 #: Described a little narrower than Filter takes it.
@@ -72,8 +73,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 router = Router(tags=["Executions"])
 
-ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
-
 
 @router.post(
     "/executions",
@@ -107,7 +106,7 @@ def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     """A page ends after 20,000 executions were compared with the filter, so it may hold few items and not be the
     last: go on until `next` is null."""
     page = listing.page(query.as_filter(), query.limit, query.place)
-    return {"items": [as_dict(one, ExecutionOut) for one in page.items], "next": pages.cursor(page.below)}
+    return pages.answer(page.items, ExecutionOut, page.below)
 
 
 @router.get(
@@ -124,14 +123,16 @@ def get_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     "/executions/{execution_id}",
     auth=may(Scope.MANAGE),
     response=answers({204: None}, 404, 412),
-    summary="Delete an execution whose tasks have ended",
+    summary="Delete an execution that has ended",
 )
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Its tasks, its history and their jobs go with it. 412: stop it first, because a task has not ended."""
+    """Its tasks, its history and their jobs go with it. 412: stop it first, because a task has not ended, or it
+    has no tasks and was not finished."""
     try:
-        deletion.delete_ended(execution_id)
+        with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
+            deletion.delete_ended(execution_id)
     except NotFinal as exc:
-        raise Problem(412, "A task has not ended", str(exc)) from exc
+        raise Problem(412, "It has not ended", str(exc)) from exc
     return Status(204, None)
 
 
@@ -143,13 +144,9 @@ def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="List the changes of its status, the oldest first",
 )
 def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
-    _require(execution_id)
-    rows = StatusChange.objects.filter(execution_id=execution_id, revision__gt=query.place or 0)
-    items = list(rows.order_by("revision")[: query.limit])
-    return {
-        "items": [as_dict(one, StatusChangeOut) for one in items],
-        "next": pages.cursor(items[-1].revision if len(items) == query.limit else None),
-    }
+    require_execution(execution_id)
+    rows = StatusChange.objects.filter(execution_id=execution_id)
+    return pages.oldest_first(rows, query, StatusChangeOut, by="revision")
 
 
 @router.post(
@@ -161,9 +158,13 @@ def list_history(request: HttpRequest, execution_id: ExecutionId, query: Query[p
 def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """The workers do this by themselves after each report. An execution in quarantine is not refreshed. 409: it
     could not be refreshed, and `detail` says why."""
-    _require(execution_id)
-    outcome = refresh([execution_id])
-    if reason := outcome.failed.get(execution_id):
+    require_execution(execution_id)
+    with noted(person_of(request), Word.REFRESH, Kind.EXECUTION, execution_id) as entry:
+        outcome = refresh([execution_id])
+        reason = outcome.failed.get(execution_id, "")
+        entry.outcome = Outcome.FAILED if reason else Outcome.DONE if outcome.changed else Outcome.UNCHANGED
+        entry.detail = reason
+    if reason:
         raise Problem(409, "It could not be refreshed", reason)
     return detail(execution_id)
 
@@ -177,10 +178,7 @@ def refresh_now(request: HttpRequest, execution_id: ExecutionId) -> Any:
 def finish(request: HttpRequest, execution_id: ExecutionId, body: FinishIn) -> Any:
     """409: it has tasks, so its status follows from them; or it has ended already."""
     set_status = {"Success": manual_status.finish_as_success, "Error": manual_status.finish_as_error}
-    set_status[body.status](execution_id, body.message)
+    with noted(person_of(request), Word.FINISH, Kind.EXECUTION, execution_id) as entry:
+        set_status[body.status](execution_id, body.message)
+        entry.detail = body.status
     return detail(execution_id)
-
-
-def _require(execution_id: int) -> None:
-    if not Execution.objects.filter(pk=execution_id).exists():
-        raise NoSuchExecution(execution_id)

@@ -8,9 +8,10 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 from ninja import NinjaAPI, Schema
-from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
 from pydantic import Field
 
+from executions.counters import add_later
 from executions.database import absence_translated
 from executions.errors import (
     ActionEnded,
@@ -22,8 +23,10 @@ from executions.errors import (
     HasTasks,
     NoSuchAction,
     NoSuchExecution,
+    NoSuchQueue,
     NoSuchSubscription,
     NoSuchTask,
+    OwnedByHarbor,
     QueueUnavailable,
     Refused,
     Replayed,
@@ -33,8 +36,15 @@ from executions.errors import (
 #: Seconds, for what passes by itself.
 RETRY_AFTER = 5
 MAX_ERRORS = 20
+#: Pydantic names all errors of a request or none, and each takes a kilobyte.
+MAX_NAMED = 50_000
 #: A row stayed locked, a deadlock, a statement that was cancelled because it took too long.
 PASSING = ("55P03", "40P01", "57014")
+
+NOT_AS_DESCRIBED = "The request is not as described"
+
+#: The refusals that are counted: the caller is at fault, or was too quick.
+COUNTED = (400, 401, 403, 409, 413, 422, 429)
 
 #: Each error of ours, with its status and title. The first that fits an error counts.
 STATUSES: Sequence[tuple[type[Exception], int, str]] = (
@@ -42,10 +52,12 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (NoSuchTask, 404, "Not found"),
     (NoSuchSubscription, 404, "Not found"),
     (NoSuchAction, 404, "Not found"),
+    (NoSuchQueue, 404, "Not found"),
     (ActionEnded, 409, "It has ended"),
     (TooManyActions, 409, "Too many actions are open"),
     (BadSignature, 401, "Not authorized"),
     (Replayed, 409, "Received before"),
+    (OwnedByHarbor, 403, "Harbor does this"),
     (HasTasks, 409, "It has tasks"),
     (AlreadyFinal, 409, "It has ended"),
     (AlreadyUnderWay, 409, "It is under way"),
@@ -54,6 +66,10 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (DatabaseAway, 503, "The database is away"),
     (QueueUnavailable, 503, "Redis is away"),
 )
+
+
+#: The errors that a program should tell from others of the same status.
+TYPES: dict[type[Exception], str] = {OwnedByHarbor: "urn:harbor-refresh:owned-by-harbor"}
 
 
 class Problem(Exception):
@@ -83,6 +99,8 @@ class ProblemDetails(Schema):
 
 
 def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
+    if problem.status in COUNTED:
+        add_later({("requests_refused", f"door={_door(request)},status={problem.status}"): 1})
     body = {"type": "about:blank", "title": problem.title, "status": problem.status, "detail": problem.detail}
     return JsonResponse(
         {**body, **problem.more},
@@ -90,6 +108,12 @@ def answer(request: HttpRequest, problem: Problem) -> JsonResponse:
         headers=problem.headers,
         content_type="application/problem+json",
     )
+
+
+def _door(request: HttpRequest) -> str:
+    if request.path.startswith("/service/"):
+        return "hook"
+    return "metrics" if request.path == "/metrics" else "api"
 
 
 def register(api: NinjaAPI) -> None:
@@ -100,12 +124,16 @@ def register(api: NinjaAPI) -> None:
 
     handle(Problem, lambda exc: exc)
     handle(HttpError, _unusable)
-    handle(RequestDataTooBig, lambda exc: Problem(413, "The request is too large", str(exc)))
+    handle(RequestDataTooBig, _too_large)
     handle(ValidationError, _invalid)
     handle(AuthenticationError, lambda exc: unauthorized())
     handle(DatabaseError, _of_the_database)
     for kind, status, title in STATUSES:
         handle(kind, partial(_ours, status, title))
+
+
+def _too_large(exc: Exception) -> Problem:
+    return Problem(413, "The request is too large", str(exc))
 
 
 def unauthorized(detail: str = "no valid token was sent; takes `Authorization: Bearer TOKEN`") -> Problem:
@@ -114,7 +142,12 @@ def unauthorized(detail: str = "no valid token was sent; takes `Authorization: B
 
 def _ours(status: int, title: str, exc: Exception) -> Problem:
     headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
-    return Problem(status, title, str(exc), headers)
+    return Problem(status, title, str(exc), headers, **type_of(exc))
+
+
+def type_of(exc: Exception) -> dict[str, str]:
+    """The field `type` of a problem, for an error that has one of its own."""
+    return {"type": TYPES[type(exc)]} if type(exc) in TYPES else {}
 
 
 def _of_the_database(exc: DatabaseError) -> Problem:
@@ -130,7 +163,16 @@ def _of_the_database(exc: DatabaseError) -> Problem:
         return _ours(503, "Try again", exc)
 
 
+def refuse_many_errors(found: Sequence[ValidationErrorContext[Any]]) -> None:
+    """Raise Problem for so many errors that to name them would take more memory than the request."""
+    count = sum(one.pydantic_validation_error.error_count() for one in found)
+    if count > MAX_NAMED:
+        raise Problem(422, NOT_AS_DESCRIBED, f"{count:,} values are not as described, too many to name one")
+
+
 def _unusable(exc: HttpError) -> Problem:
+    if isinstance(exc.__cause__, RequestDataTooBig):
+        return _too_large(exc.__cause__)
     why = f": {exc.__cause__}"[:200] if exc.__cause__ else ""
     return Problem(exc.status_code, "The request cannot be used", f"{exc}{why}")
 
@@ -141,7 +183,7 @@ def _invalid(exc: ValidationError) -> Problem:
         for one in exc.errors[:MAX_ERRORS]
     ]
     first = f"{errors[0]['where']}: {errors[0]['what']}" if errors else "it is not as described"
-    return Problem(422, "The request is not as described", first, errors=errors)
+    return Problem(422, NOT_AS_DESCRIBED, first, errors=errors)
 
 
 def _what(message: str) -> str:

@@ -10,6 +10,7 @@ from django.core.cache import cache
 from executions import signals
 from executions.api.problems import Problem
 from executions.conf import intake_settings
+from executions.text import said_by
 
 WINDOW = 60
 #: How long a cache that failed is not asked again, so that it does not delay each request.
@@ -33,7 +34,7 @@ class _Counter:
                 return 1 if cache.add(key, 1, timeout=2 * WINDOW) else cache.incr(key)
         except Exception as exc:  # the cache is the project's own, so its errors are not known here
             self.rests_until = time.monotonic() + REST
-            signals.rate_unknown.send(sender=count, error=f"{type(exc).__name__}: {exc}")
+            signals.rate_unknown.send(sender=count, error=said_by(exc))
             return 0
 
 

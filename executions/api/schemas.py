@@ -11,8 +11,10 @@ from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
+from ninja import Path
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
+from executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS
 from executions.status import MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION, MAX_VENDOR, Status
 
 MAX_TASKS = 10_000
@@ -35,13 +37,26 @@ def _a_number(value: Any) -> Any:
 
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
+ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
+TaskId = Annotated[Id, Path(description="The id of the task.")]
 Attributes = Annotated[
     dict[str, JsonValue], Field(examples=[{"repository": {"name": "library/app"}}], description="A JSON object.")
 ]
+#: What is answered. Harbor's column may hold JSON of any kind, and a page must not fail for one row.
+StoredAttributes = Annotated[
+    JsonValue,
+    Field(
+        examples=[{"repository": {"name": "library/app"}}],
+        description="A JSON object.",
+        json_schema_extra={"type": "object"},
+    ),
+]
+HARBORS = "Null in some rows of a Harbor that this service is attached to."
 #: A whole number in a body. 7.0 is one in JSON. Pydantic alone would also take `"7"` and true, or refuse 7.0.
 Whole = Annotated[int, Field(strict=False), BeforeValidator(_a_number)]
 #: The range stands before the validator, because only so Pydantic describes it.
 VendorId = Annotated[int, Field(strict=False, ge=-MAX_ID - 1, le=MAX_ID), BeforeValidator(_a_number)]
+OldSecretSeconds = Annotated[int, Field(strict=False, ge=0, le=MAX_OLD_SECRET_SECONDS), BeforeValidator(_a_number)]
 #: A date and a time with its zone. Pydantic alone would also take a number, as seconds since 1970.
 Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_not_a_number)]
 StatusName = Literal["Pending", "Scheduled", "Running", "Stopped", "Error", "Success"]
@@ -93,9 +108,9 @@ class ExecutionOut(BaseModel):
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
     status_message: str = Field(examples=[""])
     trigger: str = Field(examples=["MANUAL"])
-    extra_attrs: Attributes
-    start_time: datetime
-    update_time: datetime
+    extra_attrs: StoredAttributes
+    start_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
+    update_time: datetime | None = Field(description=f"When its status or end last changed. {HARBORS}")
     end_time: datetime | None = Field(
         examples=[None], description="When its last task ended. Null until it has ended."
     )
@@ -130,10 +145,10 @@ class TaskOut(BaseModel):
     status_revision: int = Field(examples=[1769860800], description="The number of the run, as it was reported.")
     status_message: str = Field(examples=[""])
     run_count: int = Field(examples=[1], description="How often it was run.")
-    extra_attrs: Attributes
-    creation_time: datetime
+    extra_attrs: StoredAttributes
+    creation_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     start_time: datetime | None = Field(description="When its last run began.")
-    update_time: datetime
+    update_time: datetime | None = Field(description=f"When it last changed. {HARBORS}")
     end_time: datetime | None = Field(examples=[None], description="When its last run ended. Null until then.")
 
 

@@ -1,17 +1,19 @@
-"""Subscriptions of webhooks over HTTP. A secret is in the answer that makes it, and in no other."""
+"""Subscriptions of webhooks over HTTP. A secret is in the answer that makes or rotates it, and in no other."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema, Status
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from executions import audit
 from executions.api import pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers
-from executions.api.schemas import Body, Id, Page, StatusName, as_dict
-from executions.deliveries import subscriptions
+from executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
+from executions.deliveries import addresses, rotation, subscriptions
+from executions.deliveries.rotation import OLD_SECRET_SECONDS
 from executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, Wish
 from executions.errors import NoSuchSubscription
 from executions.models import Subscription
@@ -62,7 +64,7 @@ class SubscriptionOut(Schema):
     id: int
     name: str
     kind: str = Field(description="`webhook`; or `handler`, a function in Python, which this API only shows.")
-    url: str
+    url: str = Field(description="For tokens without `manage` its scheme and host alone: `https://host/…`.")
     handler: str
     payload: str
     vendor_types: list[str]
@@ -73,10 +75,27 @@ class SubscriptionOut(Schema):
     failures: int = Field(description="Requests that failed since the last answer.")
     failing_since: datetime | None
     retry_at: datetime | None = Field(description="Nothing is sent before, because the receiver is away.")
+    old_secret_until: datetime | None = Field(
+        description="Until then requests are signed with an older secret as well. Null: there is none."
+    )
+
+
+class SubscriptionForReaders(SubscriptionOut):
+    """The address of a webhook may be its secret, so only those who may change it see its path and query."""
+
+    url: Annotated[str, AfterValidator(addresses.origin)]
 
 
 class CreatedSubscription(SubscriptionOut):
     secret: str = Field(description="It signs the requests, and is shown only here.", examples=["whsec_…"])
+
+
+class RotateIn(Body):
+    old_secret_seconds: OldSecretSeconds = Field(
+        OLD_SECRET_SECONDS,
+        examples=[OLD_SECRET_SECONDS],
+        description="How long the old secret signs as well. 0: no old secret signs any more.",
+    )
 
 
 class SubscriptionPage(Page):
@@ -99,7 +118,9 @@ SubscriptionId = Annotated[Id, Path(description="The id of the subscription.")]
     summary="Subscribe a webhook",
 )
 def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
-    row = subscriptions.create(Wish(**body.model_dump()))
+    with audit.noted(audit.person_of(request), audit.Word.CREATE, audit.Kind.SUBSCRIPTION) as entry:
+        row = subscriptions.create(Wish(**body.model_dump()))
+        entry.target, entry.detail = row.pk, row.name
     row.refresh_from_db()
     return Status(201, {**as_dict(row, SubscriptionOut), "secret": row.secret})
 
@@ -111,11 +132,7 @@ def create_subscription(request: HttpRequest, body: SubscriptionIn) -> Any:
     summary="List subscriptions",
 )
 def list_subscriptions(request: HttpRequest, query: Query[pages.PageIn]) -> Any:
-    items = list(Subscription.objects.filter(pk__gt=query.place or 0).order_by("pk")[: query.limit])
-    return {
-        "items": [as_dict(one, SubscriptionOut) for one in items],
-        "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
-    }
+    return pages.oldest_first(Subscription.objects.prefetch_related("old_secrets"), query, _seen_by(request))
 
 
 @router.get(
@@ -128,7 +145,12 @@ def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> A
     row = Subscription.objects.filter(pk=subscription_id).first()
     if row is None:
         raise NoSuchSubscription(subscription_id)
-    return as_dict(row, SubscriptionOut)
+    return _seen_by(request).model_validate(row)
+
+
+def _seen_by(request: HttpRequest) -> type[SubscriptionOut]:
+    may_change = Scope.MANAGE in request.auth.scopes  # type: ignore[attr-defined]
+    return SubscriptionOut if may_change else SubscriptionForReaders
 
 
 @router.patch(
@@ -139,7 +161,12 @@ def get_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> A
 )
 def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, body: SubscriptionChanges) -> Any:
     """A webhook that was waiting because its receiver was away is tried again at once."""
-    row = subscriptions.change(subscription_id, **body.model_dump(exclude_unset=True))
+    changes = body.model_dump(exclude_unset=True)
+    with audit.noted(
+        audit.person_of(request), audit.Word.CHANGE, audit.Kind.SUBSCRIPTION, subscription_id
+    ) as entry:
+        row = subscriptions.change(subscription_id, **changes)
+        entry.detail = ", ".join(changes)
     return as_dict(row, SubscriptionOut)
 
 
@@ -150,8 +177,27 @@ def change_subscription(request: HttpRequest, subscription_id: SubscriptionId, b
     summary="Delete a webhook and its deliveries",
 )
 def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
-    subscriptions.delete(subscriptions.webhook(subscription_id).pk)
+    with audit.noted(audit.person_of(request), audit.Word.DELETE, audit.Kind.SUBSCRIPTION, subscription_id):
+        subscriptions.delete(subscriptions.webhook(subscription_id).pk)
     return Status(204, None)
+
+
+@router.post(
+    "/subscriptions/{subscription_id}/rotate-secret",
+    auth=may(Scope.MANAGE),
+    response=answers({200: CreatedSubscription}, 400, 404),
+    summary="Give a webhook a new secret",
+)
+def rotate_secret(request: HttpRequest, subscription_id: SubscriptionId, body: RotateIn) -> Any:
+    """The old secret signs as well for a while, so that no delivery is refused until the receiver has the new one:
+    each request carries a signature by each. A rotation that was answered to no one can be repeated. 400: four old
+    secrets sign already."""
+    with audit.noted(
+        audit.person_of(request), audit.Word.ROTATE, audit.Kind.SUBSCRIPTION, subscription_id
+    ) as entry:
+        row = rotation.rotate(subscription_id, body.old_secret_seconds)
+        entry.detail = rotation.in_words(body.old_secret_seconds)
+    return {**as_dict(row, SubscriptionOut), "secret": row.secret}
 
 
 @router.post(
@@ -162,4 +208,8 @@ def delete_subscription(request: HttpRequest, subscription_id: SubscriptionId) -
 )
 def test_subscription(request: HttpRequest, subscription_id: SubscriptionId) -> Any:
     answer = subscriptions.test(subscription_id)
+    outcome = audit.Outcome.DONE if answer.is_good else audit.Outcome.FAILED
+    audit.note(
+        audit.person_of(request), audit.Word.TEST, audit.Kind.SUBSCRIPTION, subscription_id, outcome=outcome
+    )
     return {"delivered": answer.is_good, "status": answer.status, "error": answer.error}

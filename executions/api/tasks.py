@@ -1,36 +1,33 @@
 """Tasks over HTTP: those of an execution, one, and the report of one."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest
-from ninja import Path, Query, Router, Status
+from ninja import Query, Router, Status
 from pydantic import Field
 
 from executions import creation
 from executions.api import idempotency, pages
 from executions.api.access import Scope, may, may_report, taken_once
-from executions.api.answers import answers
-from executions.api.problems import Problem
+from executions.api.answers import answers, require_execution
 from executions.api.schemas import (
     CreatedTasks,
-    Id,
+    ExecutionId,
     NewTasksIn,
     OneReportIn,
     ReportResult,
     StatusName,
+    TaskId,
     TaskOut,
     TaskPage,
     as_dict,
 )
 from executions.creation import NewTask
-from executions.errors import NoSuchExecution, NoSuchTask
-from executions.models import Execution, Task
-from executions.reports import Report, report
+from executions.errors import NoSuchTask, Refused
+from executions.models import Task
+from executions.reports import Door, Report, report
 
 router = Router(tags=["Tasks"])
-
-ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
-TaskId = Annotated[Id, Path(description="The id of the task.")]
 
 
 class TasksIn(pages.PageIn):
@@ -48,16 +45,11 @@ def list_tasks(
     execution_id: ExecutionId,
     query: Query[TasksIn],
 ) -> Any:
-    if not Execution.objects.filter(pk=execution_id).exists():
-        raise NoSuchExecution(execution_id)
-    rows = Task.objects.filter(execution_id=execution_id, pk__gt=query.place or 0).order_by("pk")
+    require_execution(execution_id)
+    rows = Task.objects.filter(execution_id=execution_id)
     if query.status:
         rows = rows.filter(status__in=query.status)
-    items = list(rows[: query.limit])
-    return {
-        "items": [as_dict(one, TaskOut) for one in items],
-        "next": pages.cursor(items[-1].pk if len(items) == query.limit else None),
-    }
+    return pages.oldest_first(rows, query, TaskOut)
 
 
 @router.post(
@@ -95,9 +87,9 @@ def get_task(request: HttpRequest, task_id: TaskId) -> Any:
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
     """A report that is repeated, late or out of order changes nothing: it is `unchanged`."""
     with taken_once(request):
-        outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)])
+        outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)], Door.API)
         for refusal in outcome.refused:
             if refusal.is_unknown:
                 raise NoSuchTask(task_id)
-            raise Problem(400, "It cannot be used", refusal.reason)
+            raise Refused(refusal.reason)
     return {"position": 0, "task_id": task_id, "result": "applied" if outcome.applied else "unchanged"}

@@ -1,7 +1,8 @@
 """Being told: status changes are delivered to webhooks and to handlers in Python.
 
     outbox         writes the deliveries of status changes
-    subscriptions  make, change, delete and test subscriptions; dead_letters sends dead deliveries again
+    subscriptions  make, change, delete and test subscriptions; rotation replaces their secrets
+    dead_letters   sends dead deliveries again
     claims         claim due deliveries and record their results
     changes        read what is told of a change; payload and messages write it as a signed request
     sender         sends requests, hundreds at once, over the network that network and addresses guard

@@ -1,14 +1,21 @@
-"""Which addresses webhooks may reach: no private ones, or those of an allow-list alone."""
+"""The addresses of webhooks: which may be reached, which are no private ones, or those of an allow-list alone; and
+what is shown of them."""
 
+import re
 from collections.abc import Sequence
+from html import escape
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from executions.conf import intake_settings
 from executions.errors import Refused
 from executions.text import is_text
 
 MAX_URL = 2_000
+#: A secret is longer. A shorter path, such as /hook, may be a word of any text.
+MIN_MASKED = 8
+#: A part of a path or query of so many characters is taken for a secret by itself.
+MIN_SECRET = 16
 SCHEMES = {"http": 80, "https": 443}
 #: Addresses of IPv6 that a translator leads to the IPv4 address in their last 32 bits.
 NAT64 = ip_network("64:ff9b::/96")
@@ -81,3 +88,23 @@ def refuse_unusable(url: str) -> None:
         return
     if not is_allowed(address, networks()):
         raise Refused(f"url: the address {host} is not one that webhooks may reach")
+
+
+def origin(url: str) -> str:
+    """Return the scheme and the host of an address, for those who may not change it: a path or a query may be a
+    secret. What is left out stands as `…`, which no address may hold, so it cannot be saved as an address."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/…" if parts.path.strip("/") or parts.query else url
+
+
+def mask(text: str, url: str) -> str:
+    """Replace the path and the query of an address in a text. Receivers that do not know an address often name it
+    in their answer, and the answer is shown to more people than the address."""
+    parts = urlsplit(url)
+    target = f"{parts.path}?{parts.query}"
+    secrets = [one for one in re.split("[/?&=]", target) if len(one) >= MIN_SECRET]
+    for secret in (target, parts.path, parts.query, *secrets):
+        for written in (secret, unquote(secret), escape(secret)):
+            if len(written) >= MIN_MASKED:
+                text = text.replace(written, "…")
+    return text

@@ -10,7 +10,7 @@ from executions.text import made_storable
 
 #: Refusals that may pass. Any other 4xx is final.
 MAY_PASS = frozenset({408, 409, 425, 429})
-#: The backoff doubles from the first delay to the last, and a random part of it is waited.
+#: The longest delay doubles from the first to the last.
 FIRST_DELAY = 5.0
 MAX_DELAY = 86_400.0
 MAX_ERROR = 500
@@ -42,9 +42,10 @@ def result(claimed: Claimed, answer: Answer) -> Result:
 
 
 def backoff(attempt: int) -> float:
-    """Return the delay after this attempt, with full jitter: what failed together does not return together."""
+    """Return the delay after this attempt. It is random, so that what failed together does not return together,
+    and at least half of the longest, because a retry at once fails like the attempt before it."""
     longest = min(MAX_DELAY, FIRST_DELAY * 2.0 ** min(attempt - 1, 40))
-    return random.uniform(0.0, longest)  # noqa: S311 - a delay is no secret
+    return random.uniform(longest / 2, longest)  # noqa: S311 - a delay is no secret
 
 
 def seconds_of(retry_after: str) -> float:

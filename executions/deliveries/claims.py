@@ -1,13 +1,14 @@
 """Claim due deliveries, and record what became of them."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from django.db import transaction
 
-from executions import crash_points, signals
+from executions import counters, crash_points, signals
 from executions.conf import intake_settings
 from executions.database import absence_translated, run
 
@@ -19,11 +20,14 @@ MAX_CIRCUIT_PAUSE = 600.0
 MAX_ATTEMPTS = 30
 #: Deliveries that one statement makes dead because of their age, for each subscription.
 EXPIRED_AT_ONCE = 1_000
+#: The results that are counted, by the state of the delivery. A delivery that is still pending counts as retried.
+RESULTS = {"delivered": "delivered", "dead": "dead"}
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A delivery that this process may send until its lease ends. `attempt` is the token of the claim."""
+    """A delivery that this process may send until its lease ends. `attempt` is the token of the claim. `rotations`
+    are those of its subscription: it is signed with that secret, or with a later one."""
 
     id: int
     subscription_id: int
@@ -34,6 +38,7 @@ class Claimed:
     to_status: str
     changed_at: datetime
     attempt: int
+    rotations: int
 
     @property
     def message_id(self) -> str:
@@ -101,6 +106,14 @@ def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) 
     return claimed
 
 
+def next_due() -> float | None:
+    """Return in how many seconds a delivery that waits may be claimed, or None if none waits for a moment. Ask
+    after a claim that found nothing."""
+    with absence_translated():
+        seconds: float | None = run("next_delivery")[0][0]
+    return None if seconds is None else max(0.0, seconds)
+
+
 def record(results: Sequence[Result]) -> list[Ended]:
     """Record results in one statement. A result of a claim that was overtaken by another one records nothing.
 
@@ -112,9 +125,11 @@ def record(results: Sequence[Result]) -> list[Ended]:
     with absence_translated(), transaction.atomic():
         rows = run(
             "record_results",
+            subscriptions=sorted({one.claimed.subscription_id for one in results}),
             ids=[one.claimed.id for one in results],
             attempts=[one.claimed.attempt for one in results],
             outcomes=[str(one.outcome) for one in results],
+            rotations=[one.claimed.rotations for one in results],
             delays=[one.delay for one in results],
             errors=[one.error for one in results],
             answered=[one.answered for one in results],
@@ -123,16 +138,26 @@ def record(results: Sequence[Result]) -> list[Ended]:
             opens=CIRCUIT_OPENS,
             most_pause=MAX_CIRCUIT_PAUSE,
         )
+        ended = [Ended(*row) for row in rows]
+        _count(ended, {one.claimed.id for one in results if one.outcome == Outcome.UNSENT})
     crash_points.reach("recorded", [one.claimed.execution_id for one in results])
-    return _told_of_the_dead([Ended(*row) for row in rows])
+    return _told_of_the_dead(ended)
 
 
 def expire() -> list[Ended]:
     """Turn deliveries that were due for too long into dead letters."""
     max_age = intake_settings().deliver_max_age
-    with absence_translated():
+    with absence_translated(), transaction.atomic():
         rows = run("expire_deliveries", max_age=max_age, most=EXPIRED_AT_ONCE)
-    return _told_of_the_dead([Ended(*row) for row in rows])
+        ended = [Ended(*row) for row in rows]
+        _count(ended)
+    return _told_of_the_dead(ended)
+
+
+def _count(ended: Sequence[Ended], unsent: Collection[int] = ()) -> None:
+    """Count these results, in their transaction. A delivery that was claimed and not sent has no result."""
+    results = Counter(RESULTS.get(one.state, "retried") for one in ended if one.id not in unsent)
+    counters.add({("deliveries", f"result={result}"): count for result, count in results.items()})
 
 
 def _told_of_the_dead(ended: list[Ended]) -> list[Ended]:

@@ -6,7 +6,7 @@ A thread and not a Celery task does this, because a task that waits for receiver
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.db import connection
 
@@ -36,7 +36,7 @@ MOST_IN_FLIGHT = 1_000
 #: A lease, in timeouts of a request: a claimed delivery may wait for its turn until one is left.
 LEASE_TIMEOUTS = 3
 EXPIRE_EVERY_SECONDS = 60.0
-#: How old the address of a subscription may be that a request is sent to.
+#: How old the address of a subscription may be that a request is sent to. Its secret is as new as the claim.
 ROWS_SECONDS = 1.0
 
 
@@ -44,19 +44,33 @@ def nothing() -> None:
     """Ask no handlers."""
 
 
+def forget(seconds: float) -> None:
+    """Leave what is due in so many seconds to the schedule."""
+
+
+def never() -> bool:
+    """Return False: the deliverer is never held."""
+    return False
+
+
 class Webhooks:
-    """The rows of subscriptions, read again after a moment, because each claim needs them."""
+    """The rows of subscriptions and their old secrets, read again after a moment: each claim needs them."""
 
     def __init__(self) -> None:
         self._rows: dict[int, Subscription] = {}
         self._until = 0.0
 
-    def get(self, ids: set[int]) -> dict[int, Subscription]:
+    def get(self, claimed: Sequence[Claimed]) -> dict[int, Subscription]:
+        """Return them by id. A row is as new as each of these claims, so none is signed with an older secret."""
         now = time.monotonic()
-        if now > self._until or not ids <= self._rows.keys():
-            self._rows = Subscription.objects.in_bulk()
+        if now > self._until or any(map(self._is_older, claimed)):
+            self._rows = Subscription.objects.prefetch_related("old_secrets").in_bulk()
             self._until = now + ROWS_SECONDS
         return self._rows
+
+    def _is_older(self, one: Claimed) -> bool:
+        row = self._rows.get(one.subscription_id)
+        return row is None or row.rotations < one.rotations
 
 
 class Rooms:
@@ -89,10 +103,20 @@ class Rooms:
 
 
 class Deliverer:
-    """One in a process. `ask_handlers` is called when handlers may have something to do."""
+    """One in a process. `ask_handlers` is called when handlers may have something to do. While `is_held`, no
+    delivery is claimed; what is being sent goes on. `wake_later` is called before the thread ends, with the
+    seconds until the next delivery is due, if one waits."""
 
-    def __init__(self, ask_handlers: Callable[[], None] = nothing, resolve: Resolve | None = None) -> None:
+    def __init__(
+        self,
+        ask_handlers: Callable[[], None] = nothing,
+        resolve: Resolve | None = None,
+        is_held: Callable[[], bool] = never,
+        wake_later: Callable[[float], None] = forget,
+    ) -> None:
         self._ask_handlers = ask_handlers
+        self._wake_later = wake_later
+        self._is_held = is_held
         self._resolve = resolve
         self._webhooks = Webhooks()
         self._lock = threading.Lock()
@@ -120,6 +144,7 @@ class Deliverer:
             while self._is_wanted():
                 try:
                     self.deliver()
+                    self._look_ahead()
                 except DatabaseAway as exc:
                     signals.database_away.send(sender=Deliverer, count=0, error=str(exc))
                     self._try_later()
@@ -131,6 +156,15 @@ class Deliverer:
             with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread = None
+
+    def _look_ahead(self) -> None:
+        """Ask to be woken when the next delivery is due: a retry, or the end of a lease or of a circuit's pause.
+
+        What if the process dies before that moment: the schedule wakes a deliverer. What if deliveries are paused:
+        the moment passes, and only moments to come are asked for, so nothing looks again and again.
+        """
+        if not self._stopping.is_set() and (seconds := claims.next_due()) is not None:
+            self._wake_later(seconds)
 
     def _try_later(self) -> None:
         self._stopping.wait(AWAY_SECONDS)
@@ -187,14 +221,14 @@ class Deliverer:
                     self._stopping.wait(LOOK_SECONDS)
 
     def _claim(self, rooms: Rooms, sender: Sender) -> list[Claimed]:
-        if rooms.total >= MOST_IN_FLIGHT:
+        if rooms.total >= MOST_IN_FLIGHT or self._is_held():
             return []
         timeout = intake_settings().deliver_timeout
         until = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
         taken = claims.claim_for_webhooks(FIRST_ROOM, rooms.left(), LEASE_TIMEOUTS * timeout)
         if taken:
             rooms.enter(taken)
-            webhooks = self._webhooks.get({one.subscription_id for one in taken})
+            webhooks = self._webhooks.get(taken)
             changes = read_changes(taken)
             sender.submit(
                 [

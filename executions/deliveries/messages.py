@@ -22,16 +22,17 @@ class Message:
 
 
 def message(subscription: Subscription, change: Change) -> Message:
-    """Write the request of this attempt. Its id is that of the change; its time and signature are new."""
+    """Write the request of this attempt. Its id is that of the change; its time and its signatures, one by each
+    live secret, are new."""
     body = body_of(change, subscription.payload)
     now = datetime.now(UTC)
-    signature = Webhook(subscription.secret).sign(change.id, now, body)
+    signatures = (Webhook(secret).sign(change.id, now, body) for secret in subscription.live_secrets)
     headers = [
         ("Content-Type", "application/json"),
         ("User-Agent", "harbor-refresh"),
         ("webhook-id", change.id),
         ("webhook-timestamp", str(int(now.timestamp()))),
-        ("webhook-signature", signature),
+        ("webhook-signature", " ".join(signatures)),
     ]
     return Message(subscription.url, headers, body.encode())
 

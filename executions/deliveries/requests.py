@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import httpcore
 
+from executions.deliveries.addresses import mask
 from executions.deliveries.answers import Answer
 from executions.deliveries.messages import Message
 from executions.deliveries.network import CheckedNetwork, Forbidden, tls
@@ -91,8 +92,8 @@ async def _send(connections: Connections, message: Message) -> Answer:
         error = f"it answered {status}"
         if 300 <= status < 400:
             error += f", a redirect{_target(headers.get(b'location', ''))}, which is not followed"
-        elif text := (await _read(response))[:MAX_SHOWN].decode("utf-8", "replace").strip():
-            error += f": {text}"
+        elif text := (await _read(response)).decode("utf-8", "replace").strip():
+            error += f": {mask(text, message.url)[:MAX_SHOWN]}"
         return Answer(status, error, headers.get(b"retry-after", ""))
 
 

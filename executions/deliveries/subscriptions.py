@@ -10,12 +10,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from executions.conf import intake_settings
+from executions.database import run, violates
 from executions.deliveries import addresses, requests
 from executions.deliveries.answers import Answer
-from executions.deliveries.messages import trial
+from executions.deliveries.messages import Message, trial
 from executions.deliveries.network import CheckedNetwork, Resolver
 from executions.errors import NoSuchSubscription, Refused
-from executions.models import Delivery, Subscription
+from executions.models import Delivery, OldSecret, Subscription
 from executions.models.subscription import Kind, Payload, final_statuses
 from executions.status import MAX_VENDOR, Status
 from executions.text import is_text, shown
@@ -27,6 +28,8 @@ MAX_LISTED = 100
 MAX_TRIGGER = 16
 #: A person waits for a test.
 TEST_SECONDS = 5.0
+#: As PostgreSQL has named it.
+NAME_IS_UNIQUE = "execution_subscription_name_key"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ def create(wish: Wish) -> Subscription:
         with transaction.atomic():
             return Subscription.objects.create(kind=Kind.WEBHOOK, secret=new_secret(), **wish.columns())
     except IntegrityError as exc:
+        if not violates(exc, NAME_IS_UNIQUE):
+            raise
         raise Refused(f"there is a subscription with the name {shown(wish.name)} already") from exc
 
 
@@ -72,32 +77,38 @@ def change(subscription_id: int, **fields: Any) -> Subscription:
 
 
 def delete(subscription_id: int) -> None:
-    """Delete a subscription and its deliveries. What is being sent still arrives."""
+    """Delete a subscription, its old secrets and its deliveries. What is being sent still arrives.
+
+    The subscription is locked before its deliveries. Results that are recorded at this moment are recorded before,
+    or find no delivery any more: their transaction begins with the key of the subscription, too.
+    """
     with transaction.atomic():
         if not Subscription.objects.select_for_update().filter(pk=subscription_id).exists():
             raise NoSuchSubscription(subscription_id)
+        run("lock_deliveries", subscription=subscription_id)
+        OldSecret.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Delivery.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Subscription.objects.filter(pk=subscription_id)._raw_delete(using="default")
 
 
 def test(subscription_id: int) -> Answer:
     """Send a test to a webhook, in this process, and return the answer. It changes no row."""
-    return asyncio.run(_test(webhook(subscription_id)))
+    return asyncio.run(_sent(trial(webhook(subscription_id))))
 
 
-async def _test(row: Subscription) -> Answer:
+async def _sent(message: Message) -> Answer:
     resolver = Resolver()
     connections = requests.Connections(CheckedNetwork(resolver, addresses.networks()))
     try:
         timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
-        return await requests.send(connections, trial(row), timeout)
+        return await requests.send(connections, message, timeout)
     finally:
         await connections.aclose()
         resolver.close()
 
 
 def webhook(subscription_id: int, *, for_update: bool = False) -> Subscription:
-    rows = Subscription.objects.select_for_update() if for_update else Subscription.objects
+    rows = Subscription.objects.select_for_update(no_key=True) if for_update else Subscription.objects
     row = rows.filter(pk=subscription_id, kind=Kind.WEBHOOK).first()
     if row is None:
         raise NoSuchSubscription(subscription_id)

@@ -3,7 +3,8 @@
 from executions.database import run
 from executions.errors import NoTaskYet, TaskDeleted
 from executions.hook.status_change import StatusChange
-from executions.reports import after_commit
+from executions.reports import Door, after_commit
+from executions.steps import step
 from executions.tombstones import is_deleted
 
 #: No task has this id: the job alone finds the task.
@@ -22,23 +23,26 @@ def report_by_job(change: StatusChange, task_id: int = NO_TASK) -> bool:
     What if the process dies before the statement has ended: nothing happened, and the sender tries again. After
     it: the sender tries again, which changes nothing, and reconcile finds the execution.
     """
-    found = run(
-        "report_by_job",
-        job_id=change.job_id,
-        task_id=task_id,
-        status=change.status,
-        code=change.code,
-        revision=change.revision,
-        message=change.message,
-    )
-    if not found:
-        raise missing(change, task_id)
-    _, execution_id, vendor_type = found[0]
-    if execution_id is None:
-        return False
-    has_stopped = change.status == "Stopped"
-    after_commit([(execution_id, vendor_type)], [execution_id] if has_stopped else [])
-    return True
+    with step("report", door=Door.HOOK) as note:
+        found = run(
+            "report_by_job",
+            job_id=change.job_id,
+            task_id=task_id,
+            status=change.status,
+            code=change.code,
+            revision=change.revision,
+            message=change.message,
+        )
+        if not found:
+            raise missing(change, task_id)
+        _, execution_id, vendor_type = found[0]
+        if execution_id is None:
+            note(unchanged=1)
+            return False
+        note(applied=1, executions=[execution_id])
+        has_stopped = change.status == "Stopped"
+        after_commit([(execution_id, vendor_type)], [execution_id] if has_stopped else [])
+        return True
 
 
 def missing(change: StatusChange, task_id: int) -> NoTaskYet | TaskDeleted:

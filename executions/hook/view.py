@@ -14,14 +14,15 @@ from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
 from executions import signals
-from executions.api.problems import RETRY_AFTER, Problem, answer, unauthorized
+from executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
 from executions.database import absence_translated
-from executions.errors import BadSignature, DatabaseAway, NoTaskYet, Refused, Replayed, TaskDeleted
+from executions.errors import BadSignature, DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, Replayed, TaskDeleted
 from executions.hook import check_ins, firings, job_reports
 from executions.hook.access import may_report
 from executions.hook.status_change import MAX_BODY, StatusChange, read
+from executions.ownership import Deed, harbors
 from executions.received_messages import receive
-from executions.reports import Refusal, Report
+from executions.reports import Door, Refusal, Report, count_refused
 from executions.signatures import SignedMessage
 from executions.status import MAX_ID
 
@@ -32,6 +33,7 @@ PROBLEMS: Mapping[type[Exception], tuple[int, str, dict[str, str]]] = {
     TaskDeleted: (410, "Deleted", {}),
     NoTaskYet: (404, "Not found", LATER),
     Replayed: (409, "Received before", {}),
+    OwnedByHarbor: (403, "Harbor does this", {}),
     RequestDataTooBig: (413, TOO_LARGE, {}),
     DatabaseAway: (503, "Try again", LATER),
     OperationalError: (503, "Try again", LATER),
@@ -63,13 +65,17 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
     except tuple(PROBLEMS) as exc:
         kind = next(kind for kind in PROBLEMS if isinstance(exc, kind))
         status, title, headers = PROBLEMS[kind]
-        return answer(request, Problem(status, title, DETAILS.get(kind, str(exc)), headers))
+        if isinstance(exc, TaskDeleted | NoTaskYet | OwnedByHarbor):
+            count_refused(Door.HOOK, 1)
+        return answer(request, Problem(status, title, DETAILS.get(kind, str(exc)), headers, **type_of(exc)))
     except (Refused, UnreadablePostError) as exc:  # the second: the sender has closed the connection
+        count_refused(Door.HOOK, 1)
         signals.refused.send(sender=status_hook, refusals=[Refusal(0, Report(0, ""), str(exc))])
         return answer(request, Problem(400, "It cannot be used", str(exc)))
     return HttpResponse()
 
 
+@harbors(Deed.REPORT)
 def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> None:
     with transaction.atomic() if message else nullcontext():
         if message:

@@ -4,11 +4,14 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from executions.checks import OURS
 from executions.management.output import Answer, errors_in_one_line, print_answer
 
 
 class AnswerCommand(BaseCommand):
     """A command that prints its answer as a table, or as JSON with `--json`."""
+
+    requires_system_checks: tuple[str, ...] = (OURS,)  # all would import every page of the service
 
     def answer(self, options: dict[str, Any]) -> Answer:
         raise NotImplementedError
@@ -20,7 +23,10 @@ class AnswerCommand(BaseCommand):
 
 
 class VerbCommand(AnswerCommand):
-    """A command with verbs. Each verb is a module with HELP, arguments() and answer()."""
+    """A command with verbs. Each verb is a module with HELP, arguments() and answer().
+
+    A verb with an option --watch has watch() too, which shows its answer again and again.
+    """
 
     verbs: ClassVar[dict[str, Any]] = {}
 
@@ -30,6 +36,12 @@ class VerbCommand(AnswerCommand):
             sub = parsers.add_parser(name, help=verb.HELP, description=verb.__doc__)
             verb.arguments(sub)
             sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options.get("watch"):
+            self.verbs[options["verb"]].watch(options, self.stdout)
+        else:
+            super().handle(*args, **options)
 
     def answer(self, options: dict[str, Any]) -> Answer:
         answer: Answer = self.verbs[options["verb"]].answer(options)

@@ -4,6 +4,7 @@ Owns the exit codes: 0 success, 1 `Failed`, 2 `Misused` (argparse, too, ends wit
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,19 @@ from typing import Any, TextIO, cast
 from django.core.management.base import CommandError, OutputWrapper
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from executions.attachment import is_attached
 from executions.database import absence_translated
-from executions.errors import DatabaseAway, QueueUnavailable, RefreshError
+from executions.errors import (
+    DatabaseAway,
+    DatabaseRefused,
+    PoolerRefused,
+    QueueRefused,
+    QueueUnavailable,
+    RefreshError,
+    RightMissing,
+)
 
 WIDTH_OF_A_PIPE = 200
 
@@ -33,7 +44,7 @@ class Answer:
     """The result of a command: its data, what is shown to people, and a failure, if there was one."""
 
     data: dict[str, Any]
-    shown: Sequence[Table | str]
+    shown: Sequence[Table | Text | str]
     failure: str = ""
 
 
@@ -49,7 +60,7 @@ def print_answer(answer: Answer, stdout: OutputWrapper, *, as_json: bool) -> Non
             emoji=False,
         )
         for part in answer.shown:
-            console.print(part, soft_wrap=isinstance(part, str))
+            console.print(part, soft_wrap=isinstance(part, str | Text))
     if answer.failure:
         raise Failed(answer.failure)
 
@@ -74,12 +85,15 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 
-def plural(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def _sentence(error: Exception) -> str:
     return str(error).rstrip(".") + "."
+
+
+def _which_database() -> str:
+    """Say what to correct: without the variable, the default address was tried."""
+    if "DATABASE_URL" in os.environ or "DATABASE_URL_FILE" in os.environ:
+        return "Correct the account, the password and the name in DATABASE_URL,"
+    return "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` in this directory,"
 
 
 @contextmanager
@@ -88,10 +102,31 @@ def errors_in_one_line() -> Iterator[None]:
     try:
         with absence_translated():
             yield
+    except QueueRefused as exc:
+        raise Failed(
+            f"{_sentence(exc)} Redis answers, and refuses this program. "
+            "Correct the user name and the password in REDIS_URL, then repeat this command."
+        ) from exc
     except QueueUnavailable as exc:
         raise Failed(
             f"{_sentence(exc)} Redis is away; nothing is lost, reconcile finds what was not "
             "marked. Look at REDIS_URL and `redis-cli ping`, then repeat this command."
+        ) from exc
+    except PoolerRefused as exc:
+        raise Failed(
+            f"{_sentence(exc)} A PgBouncer stands before the database, and refuses the options of the connection. "
+            "Set DATABASE_POOLED=true; `manage.py doctor` then says what else to type."
+        ) from exc
+    except RightMissing as exc:
+        which = "attach check" if is_attached() else "doctor"
+        raise Failed(
+            f"{_sentence(exc)} The role of DATABASE_URL lacks a right. `manage.py {which}` names each, with the "
+            "statement that grants it; then repeat this command."
+        ) from exc
+    except DatabaseRefused as exc:
+        raise Failed(
+            f"{_sentence(exc)} The database answers, and refuses this program. {_which_database()} "
+            "then repeat this command."
         ) from exc
     except DatabaseAway as exc:
         raise Failed(

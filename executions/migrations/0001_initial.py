@@ -1,10 +1,12 @@
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
 import executions.models.subscription
+from executions.attachment import is_attached
 from executions.sql import text
 
 
@@ -136,6 +138,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="OldSecret",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("secret", models.CharField(max_length=200)),
+                ("signs_until", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "execution_old_secret",
+                "ordering": ("-id",),
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="ReceivedMessage",
             fields=[
                 ("id", models.CharField(max_length=255, primary_key=True, serialize=False)),
@@ -217,6 +232,7 @@ class Migration(migrations.Migration):
                 ),
                 ("url", models.CharField(blank=True, default="", max_length=2000, verbose_name="URL")),
                 ("secret", models.CharField(blank=True, default="", editable=False, max_length=200)),
+                ("rotations", models.IntegerField(db_default=0, default=0, editable=False)),
                 ("handler", models.CharField(blank=True, default="", editable=False, max_length=400)),
                 (
                     "payload",
@@ -320,6 +336,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("stop", "Stop"),
                             ("retry", "Retry"),
+                            ("resume", "Resume"),
                             ("refresh", "Refresh"),
                             ("delete", "Delete"),
                         ],
@@ -380,7 +397,7 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("verb__in", ["stop", "retry", "refresh", "delete"])),
+                        condition=models.Q(("verb__in", ["stop", "retry", "resume", "refresh", "delete"])),
                         name="action_verb_known",
                     ),
                     models.CheckConstraint(
@@ -512,6 +529,71 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="AuditEntry",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("by", models.CharField(db_default="", max_length=150)),
+                (
+                    "origin",
+                    models.CharField(
+                        choices=[("api", "Api"), ("admin", "Admin"), ("terminal", "Terminal")], max_length=8
+                    ),
+                ),
+                ("address", models.CharField(db_default="", max_length=150)),
+                ("verb", models.CharField(max_length=32)),
+                ("kind", models.CharField(max_length=32)),
+                ("target", models.CharField(db_default="", max_length=200)),
+                ("count", models.BigIntegerField(null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[("done", "Done"), ("unchanged", "Unchanged"), ("failed", "Failed")],
+                        db_default="done",
+                        max_length=16,
+                    ),
+                ),
+                ("detail", models.TextField(db_default="")),
+                (
+                    "action",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="entries",
+                        to="harbor_executions.action",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "entry of the log of actions",
+                "verbose_name_plural": "log of actions",
+                "db_table": "execution_audit",
+                "default_permissions": ("view",),
+            },
+        ),
+        migrations.CreateModel(
+            name="Counter",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "metric", "series", "shard", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("metric", models.TextField()),
+                ("series", models.TextField()),
+                ("shard", models.IntegerField()),
+                ("amount", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "execution_counter",
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("amount__gte", 1)), name="counter_only_grows")
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="DeletedTask",
             fields=[
                 ("task_id", models.BigIntegerField(primary_key=True, serialize=False)),
@@ -536,6 +618,7 @@ class Migration(migrations.Migration):
                 (
                     "execution",
                     models.OneToOneField(
+                        db_constraint=not is_attached(),
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
                         related_name="quarantine",
@@ -558,6 +641,7 @@ class Migration(migrations.Migration):
                 (
                     "execution",
                     models.OneToOneField(
+                        db_constraint=not is_attached(),
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
                         related_name="shortened_history",
@@ -574,6 +658,16 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="execution",
             index=models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),
+        ),
+        migrations.AddIndex(
+            model_name="execution",
+            index=models.Index(fields=["start_time", "id"], name="execution_started"),
+        ),
+        migrations.AddIndex(
+            model_name="execution",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["extra_attrs"], name="execution_attributes", opclasses=["jsonb_path_ops"]
+            ),
         ),
         migrations.AddConstraint(
             model_name="execution",
@@ -685,6 +779,15 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddField(
+            model_name="oldsecret",
+            name="subscription",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="old_secrets",
+                to="harbor_executions.subscription",
+            ),
+        ),
+        migrations.AddField(
             model_name="delivery",
             name="subscription",
             field=models.ForeignKey(
@@ -704,6 +807,58 @@ class Migration(migrations.Migration):
                 to="harbor_executions.execution",
             ),
         ),
+        migrations.AddIndex(
+            model_name="auditentry",
+            index=models.Index(fields=["kind", "target", "-id"], name="audit_target"),
+        ),
+        migrations.AddIndex(
+            model_name="auditentry",
+            index=models.Index(fields=["by", "-id"], name="audit_by"),
+        ),
+        migrations.AddIndex(
+            model_name="auditentry",
+            index=models.Index(fields=["verb", "-id"], name="audit_verb"),
+        ),
+        migrations.AddIndex(
+            model_name="auditentry",
+            index=models.Index(fields=["origin", "-id"], name="audit_origin"),
+        ),
+        migrations.AddIndex(
+            model_name="auditentry",
+            index=models.Index(fields=["at"], name="audit_at"),
+        ),
+        migrations.AddIndex(
+            model_name="auditentry",
+            index=models.Index(
+                condition=models.Q(("action__isnull", False)), fields=["action"], name="audit_action"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="auditentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("origin__in", ["api", "admin", "terminal"])), name="audit_origin_known"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="auditentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("outcome__in", ["done", "unchanged", "failed"])), name="audit_outcome_known"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="auditentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(models.Q(("verb", ""), _negated=True), models.Q(("kind", ""), _negated=True)),
+                name="audit_says_what",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="auditentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("count__isnull", True), ("count__gte", 0), _connector="OR"),
+                name="audit_counts",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="shortenedhistory",
             constraint=models.CheckConstraint(
@@ -718,6 +873,16 @@ class Migration(migrations.Migration):
             model_name="statuschange",
             constraint=models.UniqueConstraint(
                 fields=("execution", "revision"), name="status_change_once_a_revision"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="oldsecret",
+            index=models.Index(fields=["signs_until"], name="old_secret_age"),
+        ),
+        migrations.AddConstraint(
+            model_name="oldsecret",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("secret", ""), _negated=True), name="old_secret_is_one"
             ),
         ),
         migrations.AddIndex(
@@ -785,6 +950,14 @@ class Migration(migrations.Migration):
                 condition=models.Q(("job_id", ""), _negated=True), fields=["job_id"], name="task_job"
             ),
         ),
+        migrations.AddIndex(
+            model_name="task",
+            index=models.Index(
+                condition=models.Q(("status", "Success"), _negated=True),
+                fields=["status", "-execution", "-id"],
+                name="task_by_status",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="task",
             constraint=models.CheckConstraint(
@@ -818,6 +991,21 @@ class Migration(migrations.Migration):
                 name="task_revision_in_range",
             ),
         ),
-        migrations.RunSQL(text("executions", "execution_rollup"), "DROP VIEW execution_rollup"),
-        migrations.RunSQL(text("executions", "room_for_updates"), "ALTER TABLE execution RESET (fillfactor)"),
+        migrations.RunSQL(text("executions", "execution_rollup"), "DROP FUNCTION execution_rollup(bigint[])"),
+        *(
+            []
+            if is_attached()
+            else [
+                migrations.RunSQL(
+                    text("executions", "room_for_updates"), "ALTER TABLE execution RESET (fillfactor)"
+                )
+            ]
+        ),
+        migrations.RunSQL(text("executions", "room_for_counters"), migrations.RunSQL.noop),
+        migrations.RunSQL(
+            text("executions", "counting_function"),
+            "DROP FUNCTION add_to_execution_counters(text[], text[], bigint[])",
+        ),
+        migrations.RunSQL(text("executions", "counting_refreshes"), "DROP FUNCTION count_execution_refresh"),
+        migrations.RunSQL(text("executions", "reporting_function"), "DROP FUNCTION report_task_by_job"),
     ]

@@ -2,11 +2,14 @@
 
 from executions.models.action import Action
 from executions.models.api_token import ApiToken
+from executions.models.audit_entry import AuditEntry
+from executions.models.counter import Counter
 from executions.models.deleted_task import DeletedTask
 from executions.models.delivery import Delivery
 from executions.models.execution import Execution
 from executions.models.idempotency_key import IdempotencyKey
 from executions.models.lease import Lease
+from executions.models.old_secret import OldSecret
 from executions.models.quarantine import Quarantine, Release
 from executions.models.received_message import ReceivedMessage
 from executions.models.shortened_history import ShortenedHistory
@@ -17,11 +20,14 @@ from executions.models.task import Task
 __all__ = [
     "Action",
     "ApiToken",
+    "AuditEntry",
+    "Counter",
     "DeletedTask",
     "Delivery",
     "Execution",
     "IdempotencyKey",
     "Lease",
+    "OldSecret",
     "Quarantine",
     "ReceivedMessage",
     "Release",

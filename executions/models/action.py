@@ -9,6 +9,7 @@ MAX_ERROR = 1_000
 class Verb(models.TextChoices):
     STOP = "stop"
     RETRY = "retry"
+    RESUME = "resume"
     REFRESH = "refresh"
     DELETE = "delete"
 

@@ -1,7 +1,9 @@
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from executions.models.harbors_row import HarborsRow, zeros
 from executions.status import FINAL, MAX_VENDOR, Status
 
 
@@ -10,8 +12,10 @@ class ExecutionQuerySet(models.QuerySet["Execution"]):
         return self.filter(end_time__isnull=True)
 
 
-class Execution(models.Model):
+class Execution(HarborsRow):
     """One piece of work. Its status is rolled up from its tasks and is never edited by hand."""
+
+    nullable = zeros(vendor_id=int, status=str, status_message=str, extra_attrs=dict, revision=int)
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
@@ -34,6 +38,10 @@ class Execution(models.Model):
             # update_time) have no index, so the new row stays on its page and no index is written, which makes
             # the refresh a third faster.
             models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),
+            # the admin's list between two dates, and in the order of the starts
+            models.Index(fields=["start_time", "id"], name="execution_started"),
+            # find_by_attribute.sql: a value at a path in the attributes
+            GinIndex(fields=["extra_attrs"], opclasses=["jsonb_path_ops"], name="execution_attributes"),
         )
         constraints = (
             models.CheckConstraint(name="execution_status_known", condition=Q(status__in=Status.values)),

@@ -1,6 +1,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
+from executions.attachment import is_attached
 from executions.models.execution import Execution
 
 
@@ -8,7 +9,11 @@ class Quarantine(models.Model):
     """An execution that failed too often. It is not refreshed until it is released or its time is up."""
 
     execution = models.OneToOneField(
-        Execution, on_delete=models.CASCADE, primary_key=True, related_name="quarantine"
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="quarantine",
+        db_constraint=not is_attached(),
     )
     reason = models.TextField()
     attempts = models.IntegerField()

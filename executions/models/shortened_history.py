@@ -1,6 +1,7 @@
 from django.db import models
 from django.db.models import Q
 
+from executions.attachment import is_attached
 from executions.models.execution import Execution
 
 
@@ -9,7 +10,11 @@ class ShortenedHistory(models.Model):
     revision has its row (executions/history.py)."""
 
     execution = models.OneToOneField(
-        Execution, on_delete=models.CASCADE, primary_key=True, related_name="shortened_history"
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="shortened_history",
+        db_constraint=not is_attached(),
     )
     through = models.BigIntegerField()
 

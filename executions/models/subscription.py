@@ -1,8 +1,12 @@
+from datetime import datetime
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
+from executions.models.old_secret import OldSecret
 from executions.status import FINAL, MAX_VENDOR, Status
 
 
@@ -24,7 +28,8 @@ class Subscription(models.Model):
     """A receiver of status changes: a webhook, or a Python function (executions/handlers.py).
 
     An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
-    is. It is shown when it is made and never again.
+    is. It is shown when it is made and never again. `rotations` counts how often it was replaced; the secrets that
+    it replaced are `old_secrets`.
 
     The circuit: `failures` counts failed requests since the last answer, `failing_since` is the first of them, and
     nothing is sent before `retry_at`. For a handler, `retry_at` tells until when a worker runs it or was asked to.
@@ -35,6 +40,7 @@ class Subscription(models.Model):
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.WEBHOOK, editable=False)
     url = models.CharField("URL", max_length=2000, blank=True, default="")
     secret = models.CharField(max_length=200, blank=True, default="", editable=False)
+    rotations = models.IntegerField(default=0, db_default=0, editable=False)
     handler = models.CharField(max_length=400, blank=True, default="", editable=False)
     payload = models.CharField(max_length=16, choices=Payload, default=Payload.STANDARD)
     vendor_types = ArrayField(models.CharField(max_length=MAX_VENDOR), default=list, blank=True)
@@ -72,3 +78,18 @@ class Subscription(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def live_secrets(self) -> list[str]:
+        """The secrets that sign now, the newest first: the secret of this row, and old ones until their time."""
+        return list(dict.fromkeys([self.secret, *(one.secret for one in self._live_old_secrets)]))
+
+    @property
+    def old_secret_until(self) -> datetime | None:
+        """Until when an old secret signs as well. None: the secret of this row signs alone."""
+        return max((one.signs_until for one in self._live_old_secrets), default=None)
+
+    @property
+    def _live_old_secrets(self) -> list[OldSecret]:
+        now = timezone.now()
+        return [one for one in self.old_secrets.all() if one.signs_until > now]

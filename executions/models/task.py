@@ -3,6 +3,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from executions.models.execution import Execution
+from executions.models.harbors_row import HarborsRow, zeros
 from executions.status import CODES, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
 
 
@@ -13,8 +14,10 @@ def _status_has_its_code() -> Q:
     return condition
 
 
-class Task(models.Model):
+class Task(HarborsRow):
     """One part of an execution. Reports change it, guarded by revision and code; a stop changes it, too."""
+
+    nullable = zeros(job_id=str, status_revision=int, status_message=str, run_count=int, extra_attrs=dict)
 
     id = models.BigAutoField(primary_key=True)
     vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
@@ -44,6 +47,11 @@ class Task(models.Model):
             models.Index(fields=["update_time", "id"], name="task_changed_lately"),
             # the status hook, which knows the job and not the task
             models.Index(fields=["job_id"], name="task_job", condition=~Q(job_id="")),
+            # find_by_status.sql, group_errors.sql, find_jobs_by_status.sql, and the admin's list of tasks by
+            # status. Most tasks end as Success, and their rows have no entry.
+            models.Index(
+                fields=["status", "-execution", "-id"], name="task_by_status", condition=~Q(status=Status.SUCCESS)
+            ),
         )
         constraints = (
             models.CheckConstraint(name="task_status_has_its_code", condition=_status_has_its_code()),

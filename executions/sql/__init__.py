@@ -1,13 +1,24 @@
 """The statements, one a file. The comment at the head of each file is its contract.
 
-Values are always bound, never put into the text.
+Values are always bound, never put into the text. The folder `attached` holds those statements that are others on
+the tables of a running Harbor (executions/attachment.py), with the same names and, if they say nothing else, the
+same contracts.
 """
 
 from functools import cache
 from importlib.resources import files
 
+from executions.attachment import is_attached
+
+
+def text(package: str, name: str) -> str:
+    """The content of the file NAME.sql in the folder `sql` of a package; attached, that in `sql/attached` if it is
+    there."""
+    return _text(package, name, is_attached())
+
 
 @cache
-def text(package: str, name: str) -> str:
-    """The content of the file NAME.sql in the folder `sql` of a package."""
-    return files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+def _text(package: str, name: str, attached: bool) -> str:
+    folder = files(package).joinpath("sql")
+    other = folder.joinpath("attached", f"{name}.sql")
+    return (other if attached and other.is_file() else folder.joinpath(f"{name}.sql")).read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 --
 -- :task_ids bigint[]  :statuses text[]  :codes int[]  :revisions bigint[]  :messages text[] (NULL: none)
 -- :earlier_runs int[]  the number of runs before this one; 0 if the runner does not count them
+-- :door text  by which way they came; those that were applied and those that changed nothing are counted by it
 -- returns one row for each execution whose tasks changed: execution_id, vendor_type, stopped (a report stopped one
 --          of its tasks); and one row with execution_id NULL that lists the reports that changed something in
 --          `accepted`, by their place in the order given (from 1), and the unknown task ids in `unknown`
@@ -90,15 +91,25 @@ changed AS (
     FROM verdict v
     WHERE t.id = v.task_id
     RETURNING t.execution_id, v.status = 'Stopped' AS stopped
+),
+result AS MATERIALIZED (
+    SELECT
+        (SELECT array_agg(turn) FROM accepted) AS accepted,
+        (SELECT array_agg(DISTINCT g.task_id) FROM given g WHERE NOT EXISTS (
+            SELECT FROM held h WHERE h.id = g.task_id
+        )) AS unknown,
+        (SELECT count(*) FROM accepted) AS applied,
+        (SELECT count(*) FROM judged) AS known
 )
 SELECT e.id, e.vendor_type, bool_or(c.stopped), NULL::bigint[], NULL::bigint[]
 FROM changed c
 JOIN execution e ON e.id = c.execution_id
 GROUP BY e.id
 UNION ALL
-SELECT
-    NULL,
-    NULL,
-    FALSE,
-    (SELECT array_agg(turn) FROM accepted),
-    (SELECT array_agg(DISTINCT g.task_id) FROM given g WHERE NOT EXISTS (SELECT FROM held h WHERE h.id = g.task_id))
+SELECT NULL, NULL, FALSE, r.accepted, r.unknown
+FROM result r
+CROSS JOIN LATERAL add_to_execution_counters(
+    ARRAY['reports', 'reports'],
+    ARRAY['door=' || %(door)s || ',result=applied', 'door=' || %(door)s || ',result=unchanged'],
+    ARRAY[r.applied, r.known - r.applied]
+)

@@ -6,10 +6,16 @@
 -- :room      int       how many of every other subscription
 -- :opens     int       so many failures in a row open the circuit: nothing is sent before its retry_at, and then one
 -- :lease     float     seconds until a claimed delivery is due again
--- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts
+-- returns    id, subscription_id, execution_id, vendor_type, revision, from_status, to_status, changed_at, attempts,
+--            rotations of the subscription: the request is signed with the secret of this rotation or a later one
 --
 -- Only the earliest pending delivery of each subscription and execution is claimed, so that they arrive in order. A
 -- later one becomes due when the result of the earlier one is committed.
+--
+-- The planner cannot know how few rows `due` has, and knows nothing about a table that has just been filled. So the
+-- UPDATE takes the ids as an array, and the earliest revision is a subquery with an aggregate, which cannot become a
+-- join: each row is then found by its key, and a claim takes a millisecond whatever the statistics say.
+--
 -- Two processes at once: locked rows are skipped. A row that was claimed since this snapshot is no longer due, which
 -- is checked again after its lock. The right to the one probe is taken by moving retry_at.
 WITH probed AS (
@@ -54,13 +60,13 @@ due AS MATERIALIZED (
         FROM execution_delivery d
         WHERE
             d.subscription_id = w.id AND d.state = 'pending' AND d.next_at <= now()
-            AND NOT EXISTS (
-                SELECT FROM execution_delivery earlier
+            AND d.revision = (
+                SELECT min(earliest.revision)
+                FROM execution_delivery earliest
                 WHERE
-                    earlier.subscription_id = d.subscription_id
-                    AND earlier.execution_id = d.execution_id
-                    AND earlier.revision < d.revision
-                    AND earlier.state = 'pending'
+                    earliest.subscription_id = d.subscription_id
+                    AND earliest.execution_id = d.execution_id
+                    AND earliest.state = 'pending'
             )
         ORDER BY d.next_at, d.id
         LIMIT greatest(w.room, 0)
@@ -69,8 +75,7 @@ due AS MATERIALIZED (
 )
 UPDATE execution_delivery d
 SET attempts = d.attempts + 1, next_at = now() + make_interval(secs => %(lease)s)
-FROM due
-WHERE d.id = due.id
+WHERE d.id = ANY(ARRAY(SELECT id FROM due))
 RETURNING
     d.id, d.subscription_id, d.execution_id, d.vendor_type, d.revision, d.from_status, d.to_status, d.changed_at,
-    d.attempts
+    d.attempts, (SELECT s.rotations FROM execution_subscription s WHERE s.id = d.subscription_id)

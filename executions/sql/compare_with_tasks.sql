@@ -5,7 +5,7 @@
 --          attempts, at and reason of its quarantine, NULL if it is in none; no row if there is no such execution
 SELECT
     e.vendor_type,
-    e.status,
+    coalesce(e.status, ''),
     e.end_time,
     r.status AS true_status,
     r.end_time AS true_end_time,
@@ -13,6 +13,6 @@ SELECT
     q.at,
     q.reason
 FROM execution e
-LEFT JOIN execution_rollup r ON r.execution_id = e.id AND r.execution_id = ANY(ARRAY[%(id)s::bigint])
+LEFT JOIN execution_rollup(ARRAY[%(id)s::bigint]) r ON r.execution_id = e.id
 LEFT JOIN execution_quarantine q ON q.execution_id = e.id
 WHERE e.id = %(id)s::bigint

@@ -9,7 +9,7 @@
 SELECT
     e.id,
     e.vendor_id,
-    left(e.status_message, %(most_text)s),
+    coalesce(left(e.status_message, %(most_text)s), ''),
     e.trigger,
     CASE WHEN length(e.extra_attrs::text) <= %(most_attributes)s THEN e.extra_attrs::text END,
     e.start_time,
@@ -28,7 +28,7 @@ CROSS JOIN LATERAL (
     ) c
 ) counted
 CROSS JOIN LATERAL (
-    SELECT coalesce(json_agg(json_build_object('task_id', f.id, 'job_id', f.job_id, 'message', f.message)), '[]')
+    SELECT coalesce(json_agg(json_build_object('task_id', f.id, 'job_id', coalesce(f.job_id, ''), 'message', coalesce(f.message, ''))), '[]')
         AS failures
     FROM (
         SELECT t.id, t.job_id, left(t.status_message, %(most_text)s) AS message

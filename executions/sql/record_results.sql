@@ -1,14 +1,18 @@
 -- Records what became of claimed deliveries, and moves the circuits of their webhooks.
 --
+-- :subscriptions bigint[]  those of the deliveries
 -- :ids bigint[]  :attempts int[]  the claim that the result belongs to: an older claim records nothing
 -- :outcomes text[]  delivered, dead, again (after `delays`), or unsent (due at once, and the attempt does not count)
+-- :rotations int[]  those of the subscription when the delivery was claimed. If its secret was rotated since, a
+--          receiver may have refused the request because it was signed with older ones alone: it is tried again
 -- :delays float[]  :errors text[]
 -- :answered bool[]  the receiver answered in a way that shows that it works; NULL says nothing of it
 -- :max_attempts int  :max_age float  a delivery with so many attempts, or older than that at its next one, is dead
 -- :opens int  :most_pause float  the circuit: after so many failures in a row it waits, so many seconds at most
 -- returns  id, subscription, execution_id, revision, state, last_error of each result that was recorded
 --
--- Rows are locked in id order, deliveries before subscriptions. The pause of a circuit is half of the time since the
+-- Rows are locked in id order: first the keys of the subscriptions, so that none is deleted meanwhile, then the
+-- deliveries, then the subscriptions whose circuit moves. The pause of a circuit is half of the time since the
 -- first failure, so it grows by half with each probe that fails.
 WITH given AS (
     SELECT *
@@ -16,15 +20,24 @@ WITH given AS (
         %(ids)s::bigint[],
         %(attempts)s::int[],
         %(outcomes)s::text[],
+        %(rotations)s::int[],
         %(delays)s::float[],
         %(errors)s::text[],
         %(answered)s::bool[]
-    ) AS g (id, attempts, outcome, delay, error, answered)
+    ) AS g (id, attempts, outcome, rotations, delay, error, answered)
+),
+subscribed AS MATERIALIZED (
+    SELECT s.id
+    FROM execution_subscription s
+    WHERE s.id = ANY(%(subscriptions)s::bigint[])
+    ORDER BY s.id
+    FOR KEY SHARE
 ),
 held AS MATERIALIZED (
     SELECT d.id
     FROM execution_delivery d
-    WHERE d.id = ANY(%(ids)s::bigint[])
+    -- the count comes first, so the keys are locked before the deliveries
+    WHERE d.id = ANY(%(ids)s::bigint[]) AND (SELECT count(*) FROM subscribed) > 0
     ORDER BY d.id
     FOR NO KEY UPDATE
 ),
@@ -32,7 +45,7 @@ judged AS MATERIALIZED (
     SELECT
         g.*,
         CASE
-            WHEN g.outcome IN ('delivered', 'dead') THEN g.outcome
+            WHEN g.outcome = 'delivered' OR (g.outcome = 'dead' AND s.rotations = g.rotations) THEN g.outcome
             WHEN g.outcome = 'unsent' THEN 'pending'
             WHEN
                 d.attempts >= %(max_attempts)s
@@ -44,6 +57,7 @@ judged AS MATERIALIZED (
     FROM given g
     JOIN held h ON h.id = g.id
     JOIN execution_delivery d ON d.id = g.id
+    JOIN execution_subscription s ON s.id = d.subscription_id
 ),
 recorded AS (
     UPDATE execution_delivery d

@@ -11,7 +11,9 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from executions.admin.audit import NotedAdmin
 from executions.admin.unfold_api import ModelAdmin
+from executions.audit import Kind
 
 for model in (User, Group):
     admin.site.unregister(model)
@@ -29,12 +31,13 @@ class OnlySuperusersChange(ModelAdmin):
 
 
 @admin.register(Group)
-class GroupAdmin(OnlySuperusersChange, DjangoGroupAdmin, ModelAdmin):
-    pass
+class GroupAdmin(OnlySuperusersChange, NotedAdmin, DjangoGroupAdmin, ModelAdmin):
+    audit_kind = Kind.GROUP
 
 
 @admin.register(User)
-class UserAdmin(OnlySuperusersChange, DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+class UserAdmin(OnlySuperusersChange, NotedAdmin, DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]
+    audit_kind = Kind.USER
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm

@@ -12,6 +12,7 @@ domain: it starts `manage.py` and Celery as a user would.
 | `ports`, `process` | free ports; processes that end with their parent |
 | `checkout`, `lock`, `logs` | what `make up` keeps in `.local/` |
 | `services`, `child`, `keeper` | the processes, one running process, keeping all of them running |
+| `running` | how a command beside `make up` finds its servers |
 | `startup`, `stop_signals`, `screen` | the start-up steps, the signals to end, every word that is shown |
 | `supervisor` | `make up` from start to end |
 """

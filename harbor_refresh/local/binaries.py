@@ -49,7 +49,11 @@ def _redis_candidates() -> Iterator[Path]:
 
 
 def _postgres_candidates(account: Account | None) -> Iterator[Path]:
-    """The folders of the wheel, of PATH's `postgres`, of `pg_config`, then those of the distributions."""
+    """The folder that POSTGRES_PROGRAMS names and no other; else those of the wheel, of PATH's `postgres`, of
+    `pg_config`, then those of the distributions."""
+    if chosen := os.environ.get("POSTGRES_PROGRAMS"):
+        yield Path(chosen)
+        return
     if wheel := _postgres_wheel():
         yield wheel if can_enter(wheel, account) else _public_copy(wheel)
     if on_path := shutil.which("postgres"):
@@ -58,10 +62,10 @@ def _postgres_candidates(account: Account | None) -> Iterator[Path]:
         asked = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=False)
         if asked.returncode == 0:
             yield Path(asked.stdout.strip())
-    yield from _packaged_postgres()
+    yield from packaged_postgres()
 
 
-def _packaged_postgres() -> list[Path]:
+def packaged_postgres() -> list[Path]:
     """The versioned folders of Debian and Red Hat, newest first; they are not on PATH."""
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
     return sorted(folders, key=lambda folder: _numbers(str(folder)) or (0, 0), reverse=True)

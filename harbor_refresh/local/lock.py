@@ -3,9 +3,9 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -14,11 +14,15 @@ from harbor_refresh.local.errors import LocalError
 
 @dataclass(frozen=True)
 class Holder:
-    """What the running `make up` writes about itself into the lock's file."""
+    """What the running `make up` writes about itself into the lock's file, which only its owner can read.
+
+    `variables` are those of its environment that say where its servers are and how it uses them.
+    """
 
     pid: int = 0
     admin: str = ""
     database_url: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 class UpLock:
@@ -29,9 +33,11 @@ class UpLock:
         self._holder = Holder(pid=os.getpid())
         self._write()
 
-    def announce(self, *, admin: str, database_url: str) -> None:
-        """Write where this `make up` can be reached, for a second `make up` and for `make password`."""
-        self._holder = replace(self._holder, admin=admin, database_url=database_url)
+    def announce(self, *, admin: str, database_url: str, variables: Mapping[str, str] | None = None) -> None:
+        """Write where this `make up` can be reached, for a second `make up`, `make password` and `manage.py`."""
+        self._holder = replace(
+            self._holder, admin=admin, database_url=database_url, variables=dict(variables or {})
+        )
         self._write()
 
     def _write(self) -> None:

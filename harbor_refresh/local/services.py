@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from harbor_refresh.local.ports import LOOPBACK
 
+#: Flower's options.
+FLOWER = "harbor_refresh/flower/flowerconfig.py"
+
 
 @dataclass(frozen=True)
 class Service:
@@ -25,6 +28,7 @@ class Service:
 def services(web_port: int, flower_port: int) -> list[Service]:
     """Web, two workers, one more for the example's jobs, beat, Flower, the demo and its mirrors, in that order."""
     celery = ("-m", "celery", "-A", "harbor_refresh")
+    admin = f"http://{LOOPBACK}:{web_port}"
     jobs = ("-Q", "examples", "--include", "examples.mirror")
     return [
         Service(
@@ -34,6 +38,7 @@ def services(web_port: int, flower_port: int) -> list[Service]:
                 *("--bind", f"{LOOPBACK}:{web_port}", "--workers", "2", "--threads", "4"),
                 *("--graceful-timeout", "3", "--no-control-socket", "--access-logfile", "-"),
             ),
+            environ={"REFRESH_FLOWER_URL": f"http://{LOOPBACK}:{flower_port}/"},
         ),
         # If we are killed, the worker is killed too, and its pool follows. The broker ends at the same moment, so
         # a gentler end would wait for the broker in vain. The worker's tasks are acknowledged late, so the next
@@ -49,8 +54,8 @@ def services(web_port: int, flower_port: int) -> list[Service]:
         Service("beat", (*celery, "beat", "--pidfile=")),
         Service(
             "flower",
-            (*celery, "flower", f"--address={LOOPBACK}", f"--port={flower_port}"),
-            environ={"FLOWER_READ_ONLY": "True"},
+            (*celery, "flower", f"--conf={FLOWER}", f"--address={LOOPBACK}", f"--port={flower_port}"),
+            environ={"REFRESH_PUBLIC_URL": admin},
         ),
         Service("demo", ("manage.py", "simulate", "--demo")),
         Service("mirrors", ("-m", "examples.traffic")),

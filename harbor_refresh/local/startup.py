@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psycopg
-from redis import Redis, RedisError
+from redis import RedisError
 
 from harbor_refresh.local import logs
 from harbor_refresh.local.checkout import Checkout
@@ -19,6 +19,8 @@ from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.process import tail
 from harbor_refresh.local.services import Service
 from settings import env
+from tasks.queue.connection import connect
+from tasks.redis_address import is_cluster
 
 SETTINGS = "settings.dev"
 
@@ -40,10 +42,12 @@ def given_database() -> str:
 
 def given_redis() -> str:
     """REDIS_URL of the caller's environment, or an empty text; LocalError if no Redis answers there."""
-    url = env.redis_url("REDIS_URL", "_REDIS_URL_CORE", default="")
+    url = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="")
+    if is_cluster(url):
+        raise LocalError("REDIS_URL is a Cluster, and `make up` takes one server, or a primary behind Sentinel.")
     try:
         if url:
-            with Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5) as client:
+            with connect(url, 5, tries=1) as client:
                 client.ping()
     except RedisError as exc:
         raise _no_answer("REDIS_URL", "Redis", exc) from exc

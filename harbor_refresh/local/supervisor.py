@@ -7,6 +7,9 @@
 5. End everything in less than ten seconds, whichever step was the last.
 """
 
+import sys
+from pathlib import Path
+
 from harbor_refresh.local import logs, startup
 from harbor_refresh.local.admin_account import USERNAME
 from harbor_refresh.local.checkout import Checkout
@@ -18,6 +21,7 @@ from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.process import tail
 from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.local.running import followed
 from harbor_refresh.local.screen import Screen, without_password
 from harbor_refresh.local.server import EmbeddedServer
 from harbor_refresh.local.services import services
@@ -64,7 +68,7 @@ class Supervisor:
             password = steps.make_admin_account()
         web, flower = self._port("The web", WEB_PORT), self._port("Flower", FLOWER_PORT)
         admin = f"http://{LOOPBACK}:{web}/admin/"
-        lock.announce(admin=admin, database_url=database_url)
+        lock.announce(admin=admin, database_url=database_url, variables=followed(environ))
         try:
             with self._screen.step("Start web, workers, beat, Flower and the demo"):
                 self._start_services(web, flower, environ)
@@ -82,6 +86,8 @@ class Supervisor:
                 ("PostgreSQL", without_password(database_url)),
                 ("Redis", without_password(redis_url)),
                 ("Logs", f"{self._checkout.logs}/"),
+                ("Terminal", f"{Path(sys.executable).parent}/python manage.py doctor"),
+                ("", "in this directory, every command finds these servers by itself"),
             ]
         )
 

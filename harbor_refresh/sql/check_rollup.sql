@@ -4,9 +4,9 @@
 -- :at_most     int   NULL: all of them
 -- returns  execution_id, what (the stored pair and the count of tasks by status), in id order
 --
--- This does not repeat the view execution_rollup. The view derives a status from the codes of the tasks; this
+-- This does not repeat the function execution_rollup. The function derives a status from the codes of the tasks; this
 -- statement derives from the stored status which statuses the tasks must have, so a mistake in one is not repeated
--- in the other. It reads the view as well, and lists every execution that fails either check.
+-- in the other. It asks the function as well, and lists every execution that fails either check.
 WITH tally AS (
     SELECT
         execution_id,
@@ -26,14 +26,14 @@ stored AS (
 SELECT
     e.id,
     format(
-        'is %%s with end %%s; tasks: %%s unfinished, %%s Error, %%s Stopped, %%s Success, last end %%s; view: %%s with end %%s',
+        'is %%s with end %%s; tasks: %%s unfinished, %%s Error, %%s Stopped, %%s Success, last end %%s; rollup: %%s with end %%s',
         e.status, coalesce(e.end_time::text, 'none'),
         t.unfinished, t.errors, t.stops, t.successes, coalesce(t.last_end::text, 'none'),
         r.status, coalesce(r.end_time::text, 'none')
     )
 FROM stored e
 JOIN tally t ON t.execution_id = e.id
-LEFT JOIN execution_rollup r ON r.execution_id = e.id
+LEFT JOIN LATERAL execution_rollup(ARRAY[e.id]) r ON TRUE
 WHERE
     CASE e.status
         WHEN 'Running' THEN t.unfinished > 0 AND e.end_time IS NULL

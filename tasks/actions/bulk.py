@@ -5,17 +5,19 @@ own action until it has ended. Both run the same code.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from executions import action_lease
-from executions.bulk import LEASE, ask, find
+from executions.bulk import LEASE, ask, find, resume
 from executions.database import absence_translated
 from executions.errors import Overtaken
 from executions.filters import Filter
 from executions.models import Action
 from executions.models.action import OPEN, Origin, Verb
+from executions.text import said_by
 from tasks import signals, tick
 from tasks.actions.bulk_slice import Slice
 from tasks.queue.node import this_node
@@ -24,10 +26,18 @@ from tasks.queue.node import this_node
 SLICE_SECONDS = 2.0
 
 
-def ask_and_wake(verb: Verb, chosen: Filter, *, by: str, origin: Origin, everything: bool = False) -> Action:
-    """Ask for an action, and send a tick after the commit for a worker that begins it."""
+def ask_and_wake(verb: Verb, chosen: Filter, *, by: str, origin: Origin, **more: Any) -> Action:
+    """Ask for an action, and send a tick after the commit for a worker that begins it. `more`: see `ask`."""
     with transaction.atomic():
-        action = ask(verb, chosen, by=by, origin=origin, everything=everything)
+        action = ask(verb, chosen, by=by, origin=origin, **more)
+        transaction.on_commit(wake)
+    return action
+
+
+def resume_and_wake(action_id: int, origin: Origin) -> Action:
+    """Open an action again, as `resume` does, for a worker that goes on with it."""
+    with transaction.atomic():
+        action = resume(action_id, origin)
         transaction.on_commit(wake)
     return action
 
@@ -45,7 +55,7 @@ def wake() -> None:
     try:
         tick.send("tasks.act")
     except Exception as exc:  # a tick is only a hint: no error of the broker's client may fail the caller
-        signals.action_unsent.send(sender=wake, error=f"{type(exc).__name__}: {exc}")
+        signals.action_unsent.send(sender=wake, error=said_by(exc))
 
 
 def work(

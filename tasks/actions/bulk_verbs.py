@@ -3,7 +3,8 @@
 Each verb is idempotent, so executions whose transaction was lost are done again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db.models import Count
@@ -15,9 +16,9 @@ from executions.models import Execution, Task
 from executions.models.action import Verb
 from executions.news import tell_changed_after_commit
 from executions.rollup import refresh
-from executions.status import Status
+from executions.status import FINAL_CODE, Status
 from tasks.jobs.lifecycle.job_stops import stop_jobs_of
-from tasks.jobs.lifecycle.retries import retry_failed
+from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,19 @@ def _stop(ids: Sequence[int]) -> Done:
 
 
 def _retry(ids: Sequence[int]) -> Done:
-    changed = sum(map(_is_retried, _with_failed_jobs(ids)))
-    return Done(changed, skipped=len(ids) - changed)
+    return _run_again(retry_failed, _with_failed_jobs(ids), len(ids))
 
 
-def _is_retried(execution_id: int) -> bool:
-    try:
-        return retry_failed(execution_id) > 0
-    except NoSuchExecution:  # it was deleted meanwhile
-        return False
+def _resume(ids: Sequence[int]) -> Done:
+    return _run_again(resume_stopped, _with_stopped_jobs(ids), len(ids))
+
+
+def _run_again(use_case: Callable[[int], int], execution_ids: Iterable[int], count: int) -> Done:
+    changed = 0
+    for pk in execution_ids:
+        with suppress(NoSuchExecution):  # it was deleted meanwhile
+            changed += use_case(pk) > 0
+    return Done(changed, skipped=count - changed)
 
 
 def _refresh(ids: Sequence[int]) -> Done:
@@ -71,17 +76,27 @@ def _tasks(ids: Sequence[int]) -> Mapping[int, int]:
 
 def _with_failed_jobs(ids: Sequence[int]) -> Mapping[int, int]:
     """Weigh each execution by whether a retry has anything to do."""
-    failed = Task.objects.filter(execution_id__in=ids, status=Status.ERROR, job__isnull=False).order_by(
-        "execution_id"
-    )
-    return dict.fromkeys(failed.values_list("execution_id", flat=True).distinct(), 1)
+    return _with_jobs(ids, Status.ERROR)
+
+
+def _with_stopped_jobs(ids: Sequence[int]) -> Mapping[int, int]:
+    """Weigh each execution by whether a resumption may have anything to do."""
+    return _with_jobs(ids, Status.STOPPED)
+
+
+def _with_jobs(ids: Sequence[int], status: Status) -> Mapping[int, int]:
+    jobs = Task.objects.filter(execution_id__in=ids, status=status, status_code=FINAL_CODE, job__isnull=False)
+    found = jobs.order_by("execution_id").values_list("execution_id", flat=True).distinct()
+    return dict.fromkeys(found, 1)
 
 
 VERBS: Mapping[str, BulkVerb] = {
     Verb.STOP: BulkVerb(_stop, _tasks, page=500, heaviest=20_000),
-    # one execution with failed jobs in a transaction: a retry locks tasks of other executions that hold unique
-    # keys, so several in one transaction would not lock in the usual order
+    # one execution with failed or stopped jobs in a transaction: running them again locks tasks of other
+    # executions that hold unique keys, so several executions in one transaction would not lock in the usual
+    # order
     Verb.RETRY: BulkVerb(_retry, _with_failed_jobs, page=500, heaviest=1),
+    Verb.RESUME: BulkVerb(_resume, _with_stopped_jobs, page=500, heaviest=1),
     Verb.REFRESH: BulkVerb(_refresh, _tasks, page=1_000, heaviest=100_000),
     Verb.DELETE: BulkVerb(_delete, _tasks, page=200, heaviest=20_000),
 }

@@ -1,31 +1,24 @@
-"""The screen of executions with their jobs and the actions: refresh now, stop, try failed jobs again."""
+"""The screen of executions with their jobs and the actions, in the list and on a page."""
 
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from executions.admin.confirmation import confirmed_action, redirect_to_execution
 from executions.admin.execution import ExecutionAdmin
 from executions.models import Execution
+from tasks.admin.bulk_actions import BulkActionsMixin
 from tasks.admin.execution_jobs import ExecutionJobsMixin
-from tasks.admin.refresh_action import MAX_REFRESHED, refresh_now
+from tasks.admin.job_actions import release_now
+from tasks.admin.refresh_action import refresh_now
 
 admin.site.unregister(Execution)
 
 
 @admin.register(Execution)
-class ExecutionWithActionsAdmin(ExecutionJobsMixin, ExecutionAdmin):
-    actions = ("refresh_selected", "stop_selected", "retry_selected")
-    actions_detail = ("refresh_this", "stop_this", "retry_this")
-
-    def has_refresh_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm("harbor_executions.change_execution")
-
-    @admin.action(description="Refresh now", permissions=["refresh"])
-    def refresh_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        refresh_now(request, list(queryset.values_list("pk", "vendor_type")[: MAX_REFRESHED + 1]))
+class ExecutionWithActionsAdmin(BulkActionsMixin, ExecutionJobsMixin, ExecutionAdmin):
+    actions_detail = ("refresh_this", "release_this", "stop_this", "retry_this", "resume_this", "delete_this")
 
     @confirmed_action(
         "Refresh now",
@@ -38,3 +31,19 @@ class ExecutionWithActionsAdmin(ExecutionJobsMixin, ExecutionAdmin):
         chosen = Execution.objects.filter(pk=object_id)
         refresh_now(request, list(chosen.values_list("pk", "vendor_type")))
         return redirect_to_execution(object_id)
+
+    @confirmed_action(
+        "Release from quarantine",
+        "Its refresh failed too often, so workers leave it alone. A release puts it on the queue for another "
+        "try, as a report does.",
+        icon="lock_open",
+        url_path="release",
+        submit="Release",
+        permission="release",
+    )
+    def release_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
+        release_now(request, int(object_id))
+        return redirect_to_execution(object_id)
+
+    def has_release_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return request.user.has_perm("harbor_executions.change_quarantine")

@@ -1,26 +1,27 @@
-"""The jobs on the page of an execution: the share done, `Stop` and `Try failed jobs again`."""
+"""The jobs on the screen of executions: which have jobs, where one is, and the actions on it."""
 
 from typing import Any
 
-from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
 
+from executions.admin import execution_page
 from executions.admin.confirmation import confirmed_action, redirect_to_execution
-from executions.admin.formatters import bar, duration
+from executions.admin.formatters import is_quarantined
+from executions.admin.fragments import fragment
 from executions.admin.search import parse_id
-from executions.admin.unfold_api import ModelAdmin, display
+from executions.admin.unfold_api import ModelAdmin
 from executions.errors import NoSuchExecution
 from executions.models import Execution
-from executions.progress import Progress, progress
+from executions.progress import Progress
 from executions.status import Status, is_final
-from tasks.admin.job_actions import MAX_CHOSEN, retry_now, stop_now
+from tasks.admin.execution_place import place_of
+from tasks.admin.has_jobs_filter import HasJobsFilter
+from tasks.admin.job_actions import delete_now, resume_now, retry_now, stop_now
 from tasks.admin.job_formatters import jobs_url
+from tasks.admin.permissions import ours
 from tasks.jobs.overview.selection import executions_with_jobs
-
-JOBS = ("Jobs", {"fields": ("done",)})
 
 
 def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:
@@ -30,39 +31,52 @@ def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:
     if execution_id not in known:
         try:
             has_jobs = bool(executions_with_jobs([execution_id]))
-            known[execution_id] = progress(execution_id) if has_jobs else None
+            known[execution_id] = execution_page.progress_of(request, execution_id) if has_jobs else None
         except NoSuchExecution:
             known[execution_id] = None
     return known[execution_id]
 
 
 class ExecutionJobsMixin(ModelAdmin):
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        shown = list(super().get_fieldsets(request, obj))
-        if obj is None or (found := progress_of(request, obj.pk)) is None:
-            return shown
-        obj.__dict__["progress"] = found
-        return [shown[0], JOBS, *shown[1:]]
+    def get_urls(self) -> list[URLPattern]:
+        place = path(
+            "<path:object_id>/place/", fragment(self, self.place), name="harbor_executions_execution_place"
+        )
+        return [place, *super().get_urls()]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return (*super().get_readonly_fields(request, obj), "done")
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return (*super().get_list_filter(request), HasJobsFilter)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = dict(extra_context or {})
+        if (execution_id := parse_id(object_id)) is not None and request.method == "GET":
+            context["where_url"] = reverse("admin:harbor_executions_execution_place", args=[execution_id])
+            if progress_of(request, execution_id) is not None:
+                context["its_jobs_url"] = jobs_url(execution_id)
+        return super().change_view(request, object_id, form_url, context)
+
+    def place(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
+        page, because it asks Redis, which may hang."""
+        return render(request, "tasks/admin/execution_place.html", place_of(parse_id(object_id) or 0))
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[Any]:
-        """Leave out the actions that would do nothing."""
+        """Leave out the actions that would do nothing. A quarantined execution is released, and not refreshed."""
         found = progress_of(request, object_id)
+        row = self.get_object(request, str(object_id))
+        has_ended, is_held = row is not None and is_final(row.status), row is not None and is_quarantined(row)
         shown = {
-            "stop": found is not None and not is_final(found.status),
+            "refresh": not is_held,
+            "release": is_held,
+            "stop": row is not None and not has_ended,
             "retry": found is not None and bool(found.counts.get(Status.ERROR)),
+            "resume": found is not None and bool(found.counts.get(Status.STOPPED)),
+            "remove": has_ended,
         }
-        return [one for one in super().get_actions_detail(request, object_id) if shown.get(one.path, True)]
-
-    @admin.action(description="Stop", permissions=["refresh"])
-    def stop_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        stop_now(request, list(queryset.values_list("pk", flat=True)[: MAX_CHOSEN + 1]))
-
-    @admin.action(description="Try failed jobs again", permissions=["refresh"])
-    def retry_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
-        retry_now(request, list(queryset.values_list("pk", flat=True)[: MAX_CHOSEN + 1]))
+        actions = ours(super().get_actions_detail(request, object_id))
+        return [one for one in actions if shown.get(one.path, True)]
 
     @confirmed_action(
         "Stop",
@@ -86,16 +100,28 @@ class ExecutionJobsMixin(ModelAdmin):
         retry_now(request, [int(object_id)])
         return redirect_to_execution(object_id)
 
-    @display(description="Done")
-    def done(self, execution: Execution) -> SafeString:
-        found: Progress = execution.__dict__["progress"]
-        left = f", about {duration(round(found.eta.total_seconds()))} left" if found.eta else ""
-        return format_html(
-            '<div class="flex flex-wrap items-center gap-4">{}<span>{}% of {}{}</span>'
-            '<a href="{}" class="text-link">Its jobs</a></div>',
-            bar(found.share),
-            int(found.share * 100),
-            f"{found.total:,}",
-            left,
-            jobs_url(execution.pk),
-        )
+    @confirmed_action(
+        "Resume stopped jobs",
+        "Each job that was stopped runs once more. Jobs that were stopped because a job before them failed wait "
+        "for a retry of that job.",
+        icon="play_circle",
+        url_path="resume",
+        submit="Resume",
+    )
+    def resume_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
+        resume_now(request, [int(object_id)])
+        return redirect_to_execution(object_id)
+
+    @confirmed_action(
+        "Delete",
+        "Its tasks, jobs and history are deleted with it, for good.",
+        icon="delete",
+        url_path="remove",
+        submit="Delete",
+        permission="remove",
+    )
+    def delete_this(self, request: HttpRequest, form: Any, object_id: str) -> HttpResponse:
+        delete_now(request, [int(object_id)])
+        if Execution.objects.filter(pk=object_id).exists():
+            return redirect_to_execution(object_id)
+        return HttpResponse(headers={"HX-Redirect": reverse("admin:harbor_executions_execution_changelist")})

@@ -53,8 +53,7 @@ class JobAdmin(ReadOnlyAdmin):
     search_help_text = "Job id, task id or execution id"
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """In a narrowed list, show unfinished jobs first, so that the database need not search all jobs for a
-        page."""
+        """In a narrowed list, show unfinished jobs first."""
         return ("task__status_code", "-pk") if is_narrow(request) else ("-pk",)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:

@@ -1,64 +1,138 @@
-"""The actions `Stop` and `Try failed jobs again`, and the messages that they show."""
+"""The actions on the executions that were chosen in the list or on a page, and the messages that they show.
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+Each execution has a transaction of its own, with its entries in the logs. Work done before an error stays done.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest
 
+from executions.admin.audit import note_row, noted
+from executions.audit import Kind, Word
 from executions.database import absence_translated
-from executions.errors import Contended, DatabaseAway, QueueUnavailable
-from tasks.admin.refresh_action import MAX_LISTED, executions
+from executions.deletion import delete_many_ended
+from executions.errors import Contended, DatabaseAway, NoSuchExecution, OwnedByHarbor, QueueUnavailable
+from executions.models import Execution
+from executions.quarantines import release
+from executions.status import is_final
+from executions.text import plural
+from tasks.admin.refresh_action import MAX_LISTED
 from tasks.id_list import id_list
 from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.overview.selection import Selection, for_each, select
+from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
+from tasks.jobs.overview.selection import executions_with_jobs
 from tasks.queue.connection import absence_remembered
 
 MAX_CHOSEN = 100
 
 
+@dataclass(frozen=True)
+class Again:
+    """A verb that runs jobs once more: its use case, and what the message says of no job (`nothing`) or of
+    some."""
+
+    word: Word
+    use_case: Callable[[int], int]
+    nothing: str
+    done: str
+
+
 def stop_now(request: HttpRequest, ids: Sequence[int]) -> None:
     """Stop these executions in this request, one after another."""
-    stopped, asked = 0, 0
+    stopped, asked, ended = 0, 0, []
     with errors_shown(request):
-        chosen = _choose(request, ids)
-        if chosen.ended:
-            messages.warning(request, f"Had ended before: {id_list(chosen.ended, at_most=MAX_LISTED)}.")
-        for _, count in for_each(chosen.going, stop_jobs):
-            asked += count
-            stopped += 1
+        for execution in _rows(request, ids):
+            if is_final(execution.status):
+                ended.append(execution.pk)
+                continue
+            with _left_out_if_gone():
+                asked += stop_jobs(execution.pk, partial(note_row, request, Word.STOP, Kind.EXECUTION, execution))
+                stopped += 1
+    if ended:
+        messages.warning(request, f"Already ended, so left alone: {id_list(ended, at_most=MAX_LISTED)}.")
     if stopped:
-        running = "1 job runs and was" if asked == 1 else f"{asked:,} jobs run and were"
-        messages.success(request, f"{executions(stopped)} stopped; {running} asked to stop.")
+        running = plural(asked, "job runs and was", "jobs run and were")
+        messages.success(request, f"{plural(stopped, 'execution')} stopped; {running} asked to stop.")
 
 
 def retry_now(request: HttpRequest, ids: Sequence[int]) -> None:
     """Retry the failed jobs of these executions, one execution after another."""
-    retried: list[int] = []
+    verb = Again(Word.RETRY, retry_failed, "has failed", "will be tried again")
+    _run_again(request, ids, verb)
+
+
+def resume_now(request: HttpRequest, ids: Sequence[int]) -> None:
+    """Run the stopped jobs of these executions once more, one execution after another."""
+    verb = Again(Word.RESUME, resume_stopped, "was stopped", "will run again")
+    _run_again(request, ids, verb)
+
+
+def delete_now(request: HttpRequest, ids: Sequence[int]) -> None:
+    """Delete those of these executions that have ended, one after another."""
+    deleted, left = 0, []
     with errors_shown(request):
-        chosen = _choose(request, ids)
-        for _, count in for_each((*chosen.going, *chosen.ended), retry_failed):
-            if count:
-                retried.append(count)
-        if (chosen.going or chosen.ended) and not retried:
-            messages.warning(request, "No job of these has failed.")
-    if retried:
-        all_jobs = sum(retried)
-        jobs = "1 job" if all_jobs == 1 else f"{all_jobs:,} jobs"
-        messages.success(request, f"{jobs} of {executions(len(retried))} will be tried again.")
+        for execution in _rows(request, ids):
+            with noted(request, Word.DELETE, Kind.EXECUTION, execution) as entry:
+                entry.skip = not delete_many_ended([execution.pk])
+            if entry.skip:
+                left.append(execution.pk)
+            else:
+                deleted += 1
+    if left:
+        messages.warning(request, f"Not deleted, stop them first: {id_list(left, at_most=MAX_LISTED)}.")
+    if deleted:
+        messages.success(request, f"{plural(deleted, 'execution')} deleted.")
 
 
-def _choose(request: HttpRequest, ids: Sequence[int]) -> Selection:
-    """Sort the executions by what can be done with them. If there are too many, choose none."""
+def release_now(request: HttpRequest, execution_id: int) -> None:
+    """Release this execution from quarantine."""
+    with errors_shown(request):
+        for execution in _rows(request, [execution_id]):
+            with noted(request, Word.RELEASE, Kind.QUARANTINE, execution) as entry:
+                entry.skip = not release([execution_id])
+            if not entry.skip:
+                messages.success(request, "The execution left quarantine and will be refreshed soon.")
+
+
+def _run_again(request: HttpRequest, ids: Sequence[int], verb: Again) -> None:
+    again: list[int] = []
+    with errors_shown(request):
+        rows = _rows(request, ids)
+        with_jobs = set(executions_with_jobs([one.pk for one in rows]))
+        if without := [one.pk for one in rows if one.pk not in with_jobs]:
+            left = id_list(without, at_most=MAX_LISTED)
+            messages.warning(request, f"Without jobs, so left alone: {left}.")
+        for execution in rows:
+            if execution.pk not in with_jobs:
+                continue
+            with _left_out_if_gone(), noted(request, verb.word, Kind.EXECUTION, execution) as entry:
+                entry.count = verb.use_case(execution.pk)
+                entry.skip = not entry.count
+                again += [entry.count] if entry.count else []
+        if with_jobs and not again:
+            messages.warning(request, f"No job of these executions {verb.nothing}.")
+    if again:
+        messages.success(request, f"{plural(sum(again), 'job')} of {plural(len(again), 'execution')} {verb.done}.")
+
+
+def _rows(request: HttpRequest, ids: Sequence[int]) -> list[Execution]:
+    """Return the executions that there are, in the order of their ids. If there are too many, return none."""
     if len(ids) > MAX_CHOSEN:
         most = f"{MAX_CHOSEN:,} at once is the most"
-        messages.error(request, f"Nothing was done: {most}. `manage.py refresh_jobs` takes any number.")
-    chosen = select(ids if len(ids) <= MAX_CHOSEN else ())
-    if chosen.without_jobs:
-        left = id_list(chosen.without_jobs, at_most=MAX_LISTED)
-        messages.warning(request, f"Without jobs, so left alone: {left}.")
-    return chosen
+        messages.error(request, f"Nothing was done: {most}. Choose all that match, and workers do it.")
+        return []
+    return list(Execution.objects.filter(pk__in=ids).order_by("pk"))
+
+
+@contextmanager
+def _left_out_if_gone() -> Iterator[None]:
+    """An execution that was deleted since it was chosen is left out."""
+    with suppress(NoSuchExecution):
+        yield
 
 
 @contextmanager
@@ -72,5 +146,7 @@ def errors_shown(request: HttpRequest) -> Iterator[None]:
             yield
     except (QueueUnavailable, DatabaseAway) as exc:
         messages.error(request, f"{exc}. The rest was left as it is: try again when it is back.")
+    except OwnedByHarbor as exc:
+        messages.error(request, f"{exc}.")
     except Contended as exc:
         messages.error(request, f"{exc} The rest was left as it is: try again.")

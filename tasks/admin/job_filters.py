@@ -1,63 +1,80 @@
-"""The filters of the jobs: by name and by status.
-
-No index answers them, so they filter the newest `NEWEST` jobs only. In the list of one execution or of a search
-they filter all of its jobs.
-"""
+"""The filters of the jobs: by name and by status. In the list of one execution or of a search they filter all of
+its jobs; in the list of all jobs they take bounded time."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from executions.admin.bounds import add_bound
 from executions.admin.formatters import JOB_EXECUTION_PARAMETER
+from executions.admin.search import among
 from executions.admin.status_legend import STATUS_PARAMETER
 from executions.status import Status
+from tasks.database import run
 from tasks.models.job import Job
 
+#: How many of the newest jobs are compared with a name.
 NEWEST = 100_000
+#: Of the newest jobs, how many tell the names that there are.
+NAMED = 20_000
 MAX_NAMES = 200
+#: Of the tasks of a status, how many are looked at, and how many of their jobs are listed.
+COMPARED, MOST = 30_000, 2_000
 
 
 def is_narrow(request: HttpRequest) -> bool:
     return bool(JOB_EXECUTION_PARAMETER in request.GET or request.GET.get("q"))
 
 
-def newest(request: HttpRequest, jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """Keep the newest jobs. The id where they begin is read once in a request."""
-    known: dict[str, int] = request.__dict__
-    if "before_the_newest" not in known:
-        pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
-        known["before_the_newest"] = next(iter(pks[NEWEST : NEWEST + 1]), 0)
-    return jobs.filter(pk__gt=known["before_the_newest"])
+def newest(jobs: QuerySet[Job], count: int) -> QuerySet[Job]:
+    """Keep the newest jobs."""
+    pks = Job.objects.order_by("-pk").values_list("pk", flat=True)
+    return jobs.filter(pk__gt=next(iter(pks[count : count + 1]), 0))
 
 
-class NewestJobsFilter(admin.SimpleListFilter):
-    lookup: str
+class StatusFilter(admin.SimpleListFilter):
+    """The status is that of the task. An index finds the tasks of every status but Success."""
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        value = self.value()
-        if not value:
-            return queryset
-        if not is_narrow(request):
-            queryset = newest(request, queryset)
-        return queryset.filter(**{self.lookup: value})
-
-
-class StatusFilter(NewestJobsFilter):
     title = "status"
     parameter_name = STATUS_PARAMETER
-    lookup = "task__status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return list(Status.choices)
 
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        status = self.value()
+        if not status:
+            return queryset
+        if status not in Status.values:
+            raise IncorrectLookupParameters(f"no status is called {status!r}")
+        if is_narrow(request):
+            return queryset.filter(task__status=status)
+        if status == Status.SUCCESS:
+            rows = run("find_succeeded_jobs", compared=COMPARED, most=MOST)
+            add_bound(request, f"Success: of the newest {COMPARED:,} jobs, {MOST:,} at most.")
+        else:
+            rows = run("find_jobs_by_status", status=status, compared=COMPARED, most=MOST)
+            if len(rows) == MOST:
+                add_bound(request, f"{status}: {MOST:,} jobs of the newest executions.")
+        return queryset.filter(among([pk for (pk,) in rows]))
 
-class NameFilter(NewestJobsFilter):
+
+class NameFilter(admin.SimpleListFilter):
     title = "name"
     parameter_name = "name"
-    lookup = "name"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        names = newest(request, Job.objects.order_by()).values_list("name", flat=True).distinct()[:MAX_NAMES]
+        names = newest(Job.objects.order_by(), NAMED).values_list("name", flat=True).distinct()[:MAX_NAMES]
         return [(name, name) for name in sorted(names)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        name = self.value()
+        if not name:
+            return queryset
+        if is_narrow(request):
+            return queryset.filter(name=name)
+        add_bound(request, f"{name}: of the newest {NEWEST:,} jobs.")
+        return newest(queryset, NEWEST).filter(name=name)

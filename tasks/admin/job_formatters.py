@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.formatters import JOB_EXECUTION_PARAMETER, NOTHING, duration, label, status_label, task_link
+from executions.admin.formatters import JOB_EXECUTION_PARAMETER, NOTHING, label, status_label, task_link
+from executions.durations import duration
 from executions.status import Status, is_final
 from tasks.jobs.overview.inspection import JobInspection
 from tasks.jobs.records.attachments import RESULT
@@ -42,7 +43,7 @@ def pretty(value: Any) -> SafeString | str:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > LINE:
         text = json.dumps(value, indent=2, ensure_ascii=False)
-    return format_html('<pre class="text-sm whitespace-pre-wrap break-all">{}</pre>', text)
+    return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
 
 
 def node_label(seen: JobInspection) -> SafeString | str:

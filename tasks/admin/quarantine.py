@@ -8,11 +8,14 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from executions import quarantines
+from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import execution_link, moment, status_label
 from executions.admin.search import parse_id
 from executions.admin.unfold_api import display
+from executions.audit import Kind, Word
 from executions.models import Quarantine
+from executions.text import plural
 from tasks.conf import refresh_settings
 
 
@@ -42,13 +45,13 @@ class QuarantineAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Release", permissions=["release"])
     def release(self, request: HttpRequest, queryset: QuerySet[Quarantine]) -> None:
-        released = quarantines.release(queryset.values_list("pk", flat=True))
-        many = "execution is" if len(released) == 1 else "executions are"
-        self.message_user(
-            request,
-            f"{len(released):,} {many} free again and will be refreshed soon.",
-            messages.SUCCESS,
-        )
+        released: list[int] = []
+        for row in queryset.select_related("execution"):
+            with noted(request, Word.RELEASE, Kind.QUARANTINE, row.execution) as entry:
+                released += (now := quarantines.release([row.pk]))
+                entry.skip = not now
+        free = plural(len(released), "execution is", "executions are")
+        self.message_user(request, f"{free} free again and will be refreshed soon.", messages.SUCCESS)
 
     def matching(self, rows: QuerySet[Quarantine], text: str) -> QuerySet[Quarantine]:
         for word in text.split():

@@ -12,8 +12,9 @@ from executions.api import pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers
 from executions.api.schemas import Body, Id, Moment, Page, StatusName, VendorId, as_dict
+from executions.audit import Kind, Word, noted, person_of
 from executions.bulk import find, refuse_empty, stop_action
-from executions.filters import MAX_ATTRIBUTES, MAX_TRIGGER, Filter
+from executions.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from executions.models import Action
 from executions.models.action import Origin, State, Verb
 from executions.status import MAX_VENDOR
@@ -42,6 +43,11 @@ class ActionIn(Body):
         description="Dotted paths into extra_attrs, with the text of the value there.",
         examples=[{"repository.name": "library/app"}],
     )
+    ids: Annotated[list[Id], Field(max_length=MAX_IDS)] = Field([], description="Only these executions.")
+    quarantined: bool | None = Field(
+        None, description="True: only those in quarantine. False: only those that are not."
+    )
+    has_jobs: bool | None = Field(None, description="True: only those with a job. False: only those without.")
     all: bool = Field(False, description="Allow a filter without a condition, which chooses every execution.")
     dry_run: bool = Field(False, description="Count the executions, and do nothing.")
 
@@ -54,6 +60,9 @@ class ActionIn(Body):
             started_after=self.started_after,
             started_before=self.started_before,
             attributes=self.attributes,
+            ids=tuple(self.ids),
+            quarantined=self.quarantined,
+            has_jobs=self.has_jobs,
         )
 
 
@@ -66,7 +75,7 @@ class ActionOut(Schema):
         description="How many were chosen when it began. Null until they are counted, or if that takes too long."
     )
     done: int = Field(description="The sum of the next three.")
-    changed: int = Field(description="Executions that were stopped, retried, refreshed or deleted.")
+    changed: int = Field(description="Executions that were stopped, retried, resumed, refreshed or deleted.")
     skipped: int = Field(
         description="There was nothing to do, or it has not ended and cannot be deleted, or it is gone."
     )
@@ -112,6 +121,12 @@ def retry_executions(request: HttpRequest, body: ActionIn) -> Any:
     return _ask(request, Verb.RETRY, body)
 
 
+@router.post("/executions/resume", **ASKED, summary="Run the stopped jobs of all executions that a filter chooses")
+def resume_executions(request: HttpRequest, body: ActionIn) -> Any:
+    """As for stop. Executions without stopped jobs are skipped."""
+    return _ask(request, Verb.RESUME, body)
+
+
 @router.post("/executions/refresh", **ASKED, summary="Refresh all executions that a filter chooses")
 def refresh_executions(request: HttpRequest, body: ActionIn) -> Any:
     """As for stop. Executions whose status is what their tasks say are skipped, and so are those in quarantine."""
@@ -133,14 +148,8 @@ def delete_executions(request: HttpRequest, body: ActionIn) -> Any:
     summary="List actions, the newest first",
 )
 def list_actions(request: HttpRequest, query: Query[ActionsIn]) -> Any:
-    rows = Action.objects.order_by("-pk")
-    if query.state is not None:
-        rows = rows.filter(state=query.state)
-    if query.place is not None:
-        rows = rows.filter(pk__lt=query.place)
-    items = list(rows[: query.limit])
-    next_place = items[-1].pk if len(items) == query.limit else None
-    return {"items": [as_dict(one, ActionOut) for one in items], "next": pages.cursor(next_place)}
+    rows = Action.objects.all() if query.state is None else Action.objects.filter(state=query.state)
+    return pages.newest_first(rows, query, ActionOut)
 
 
 @router.get(
@@ -161,7 +170,9 @@ def get_action(request: HttpRequest, action_id: ActionId) -> Any:
 )
 def stop_one_action(request: HttpRequest, action_id: ActionId) -> Any:
     """It ends at once, or with the page of executions in progress. What is done stays done. 409: it has ended."""
-    return as_dict(stop_action(action_id), ActionOut)
+    with noted(person_of(request), Word.STOP, Kind.ACTION, action_id):
+        action = stop_action(action_id)
+    return as_dict(action, ActionOut)
 
 
 def _ask(request: HttpRequest, verb: Verb, body: ActionIn) -> Any:
@@ -169,6 +180,8 @@ def _ask(request: HttpRequest, verb: Verb, body: ActionIn) -> Any:
     if body.dry_run:
         refuse_empty(chosen, everything=body.all)
         return Status(200, count(chosen, seconds=COUNT_SECONDS))
-    caller = getattr(request, "auth", None)
-    action = ask_and_wake(verb, chosen, by=getattr(caller, "name", ""), origin=Origin.API, everything=body.all)
+    caller = person_of(request)
+    action = ask_and_wake(
+        verb, chosen, by=caller.name, origin=Origin.API, address=caller.address, everything=body.all
+    )
     return Status(202, as_dict(action, ActionOut))

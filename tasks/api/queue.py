@@ -1,5 +1,6 @@
-"""The state of the queue over HTTP."""
+"""The state of the queue over HTTP; pause and resume."""
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -8,11 +9,44 @@ from pydantic import Field
 
 from executions.api.access import Scope, may
 from executions.api.answers import answers
+from executions.api.schemas import NO_NUL, Body
+from executions.audit import person_of
 from executions.models import Quarantine
+from tasks.celery_queues import JOBS, WORK
+from tasks.models.pause import MAX_QUEUE, MAX_REASON
+from tasks.pauses.pauses import pause, paused, resume
 from tasks.pipeline import marks
 from tasks.queue import execution_queue
 
 router = Router(tags=["Queue"])
+
+
+class PauseOut(Schema):
+    queue: str = Field(description=f"Its name in the broker. `{WORK}` stands for refreshing.")
+    at: datetime = Field(description="Since when it is paused.")
+    by: str = Field(description="The person or the token that paused it.")
+    reason: str
+
+
+class QueueName(Body):
+    queue: str = Field(
+        WORK,
+        min_length=1,
+        max_length=MAX_QUEUE,
+        pattern=NO_NUL,
+        description=f"Its name in the broker. `{WORK}` stands for refreshing: no execution is claimed.",
+        examples=[JOBS],
+    )
+
+
+class PauseIn(QueueName):
+    reason: str = Field(
+        "", max_length=MAX_REASON, pattern=NO_NUL, description="Why; it is shown everywhere.", examples=["upgrade"]
+    )
+
+
+class Changed(Schema):
+    changed: bool = Field(description="False: it was so already.")
 
 
 class QueueOut(Schema):
@@ -21,6 +55,7 @@ class QueueOut(Schema):
     failed_before: int = Field(description="Of these two, those whose refresh failed at least once.")
     quarantined: int = Field(description="Executions that failed too often, and are left alone.")
     nodes: int = Field(description="Live worker processes.")
+    paused: list[PauseOut] = Field(description="The paused queues; their work waits.")
 
 
 @router.get("/queue", auth=may(Scope.READ), response=answers({200: QueueOut}), summary="Look at the queue")
@@ -32,4 +67,20 @@ def get_queue(request: HttpRequest) -> Any:
         "failed_before": stats.failed_before,
         "quarantined": Quarantine.objects.count(),
         "nodes": len(stats.nodes),
+        "paused": [one._asdict() for one in paused().values()],
     }
+
+
+@router.post(
+    "/queue/pause", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Pause a queue"
+)
+def pause_queue(request: HttpRequest, body: PauseIn) -> Any:
+    """Its work waits until it is resumed, also after every process has restarted. What has begun goes on."""
+    return {"changed": pause(body.queue, person_of(request), body.reason)}
+
+
+@router.post(
+    "/queue/resume", auth=may(Scope.MANAGE), response=answers({200: Changed}, 400, 404), summary="Resume a queue"
+)
+def resume_queue(request: HttpRequest, body: QueueName) -> Any:
+    return {"changed": resume(body.queue, person_of(request))}

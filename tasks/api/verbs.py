@@ -1,24 +1,28 @@
-"""Stop and retry over HTTP. They are here and not in executions/api, because they act on running jobs as well."""
+"""Stop, retry and resume over HTTP. They are here and not in executions/api, because they act on jobs as well."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Any
 
 from django.http import HttpRequest
-from ninja import Path, Router, Schema
+from ninja import Router, Schema
 from pydantic import Field
 
 from executions.api.access import Scope, may
 from executions.api.answers import answers, detail
-from executions.api.schemas import ExecutionDetail, Id
+from executions.api.schemas import ExecutionDetail, ExecutionId, TaskId
+from executions.audit import Kind, Outcome, Word, noted, person_of
 from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
-from tasks.jobs.lifecycle.retries import retry_failed
+from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed, run_job_again
 
 router = Router(tags=["Executions"])
-
-ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
 
 
 class Retried(Schema):
     retried: int = Field(description="How many jobs run once more. Tasks of other runners are left to these.")
+
+
+class Resumed(Schema):
+    resumed: int = Field(description="How many jobs run once more. Tasks of other runners are left to these.")
 
 
 class StoppedTask(Schema):
@@ -34,7 +38,8 @@ class StoppedTask(Schema):
 def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     """Its unfinished tasks become Stopped. Its jobs that wait do not begin; those that run are asked to stop. An
     execution that has ended stays as it is."""
-    stop_jobs(execution_id)
+    with noted(person_of(request), Word.STOP, Kind.EXECUTION, execution_id):
+        stop_jobs(execution_id)
     return detail(execution_id)
 
 
@@ -45,7 +50,18 @@ def stop_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="Try the failed jobs of an execution once more",
 )
 def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    return {"retried": retry_failed(execution_id)}
+    return {"retried": _run_again(request, Word.RETRY, Kind.EXECUTION, execution_id, retry_failed)}
+
+
+@router.post(
+    "/executions/{execution_id}/resume",
+    auth=may(Scope.MANAGE),
+    response=answers({200: Resumed}, 404),
+    summary="Run the stopped jobs of an execution once more",
+)
+def resume_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
+    """Jobs that were stopped because a job before them in their chain failed are left to a retry."""
+    return {"resumed": _run_again(request, Word.RESUME, Kind.EXECUTION, execution_id, resume_stopped)}
 
 
 @router.post(
@@ -55,5 +71,28 @@ def retry_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
     summary="Stop one task and its job",
     tags=["Tasks"],
 )
-def stop_one_task(request: HttpRequest, task_id: Annotated[Id, Path(description="The id of the task.")]) -> Any:
-    return {"stopped": stop_job_of(task_id)}
+def stop_one_task(request: HttpRequest, task_id: TaskId) -> Any:
+    with noted(person_of(request), Word.STOP, Kind.TASK, task_id) as entry:
+        is_stopped = stop_job_of(task_id)
+        entry.outcome = Outcome.DONE if is_stopped else Outcome.UNCHANGED
+    return {"stopped": is_stopped}
+
+
+@router.post(
+    "/tasks/{task_id}/retry",
+    auth=may(Scope.MANAGE),
+    response=answers({200: Retried}, 404),
+    summary="Run the job of one task once more",
+    tags=["Tasks"],
+)
+def retry_one_task(request: HttpRequest, task_id: TaskId) -> Any:
+    """It must have failed, or have been stopped. The jobs after it in its chain run again as well."""
+    return {"retried": _run_again(request, Word.RETRY, Kind.TASK, task_id, run_job_again)}
+
+
+def _run_again(request: HttpRequest, word: Word, kind: Kind, target: int, run_again: Callable[[int], int]) -> int:
+    """Run the jobs of this execution or task again, with an entry in the log of actions. Returns how many."""
+    with noted(person_of(request), word, kind, target) as entry:
+        entry.count = count = run_again(target)
+        entry.outcome = Outcome.DONE if count else Outcome.UNCHANGED
+    return count

@@ -58,3 +58,10 @@ class TrackedExecution(Execution):
         again = retries.retry_failed(self.pk)
         self.refresh_from_db()
         return again
+
+    def resume_stopped(self) -> int:
+        """Run stopped jobs once more, in a new revision. It is Running when this returns. Returns how many jobs; 0
+        if none was stopped, and then the execution is unchanged."""
+        again = retries.resume_stopped(self.pk)
+        self.refresh_from_db()
+        return again

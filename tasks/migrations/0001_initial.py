@@ -2,6 +2,7 @@ import uuid
 
 import django.db.models.deletion
 import django.db.models.expressions
+import django.db.models.functions.datetime
 from django.db import migrations, models
 
 from executions.sql import text
@@ -16,6 +17,23 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="Sample",
+            fields=[
+                ("at", models.DateTimeField(primary_key=True, serialize=False)),
+                ("backlog", models.BigIntegerField(null=True)),
+                ("in_flight", models.BigIntegerField(null=True)),
+                ("oldest_waiting", models.FloatField(null=True)),
+                ("nodes", models.IntegerField(null=True)),
+                ("refreshed", models.BigIntegerField()),
+                ("failed", models.BigIntegerField()),
+                ("recovered", models.BigIntegerField()),
+                ("latency", models.JSONField()),
+            ],
+            options={
+                "db_table": "service_sample",
+            },
+        ),
+        migrations.CreateModel(
             name="TrackedExecution",
             fields=[],
             options={
@@ -24,6 +42,78 @@ class Migration(migrations.Migration):
                 "constraints": [],
             },
             bases=("harbor_executions.execution",),
+        ),
+        migrations.CreateModel(
+            name="Event",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "minute", "kind", "subject", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("minute", models.DateTimeField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("node_died", "Node Died"),
+                            ("recovered", "Recovered"),
+                            ("jobs_recovered", "Jobs Recovered"),
+                            ("drift", "Drift"),
+                            ("quarantined", "Quarantined"),
+                            ("paroled", "Paroled"),
+                            ("deliveries_died", "Deliveries Died"),
+                        ],
+                        max_length=32,
+                    ),
+                ),
+                ("subject", models.CharField(db_default="", max_length=255)),
+                ("count", models.BigIntegerField()),
+                ("last_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "service_event",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "node_died",
+                                    "recovered",
+                                    "jobs_recovered",
+                                    "drift",
+                                    "quarantined",
+                                    "paroled",
+                                    "deliveries_died",
+                                ],
+                            )
+                        ),
+                        name="event_kind_known",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Pause",
+            fields=[
+                ("queue", models.CharField(max_length=255, primary_key=True, serialize=False)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("by", models.CharField(db_default="", max_length=150)),
+                ("reason", models.CharField(db_default="", max_length=500)),
+            ],
+            options={
+                "verbose_name": "pause of a queue",
+                "verbose_name_plural": "queue",
+                "db_table": "execution_pause",
+                "default_permissions": ("view", "change"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("queue", ""), _negated=True), name="pause_names_a_queue"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="RedisMemory",
@@ -48,6 +138,7 @@ class Migration(migrations.Migration):
                 ("settled_before", models.DateTimeField()),
                 ("last_pass_at", models.DateTimeField(null=True)),
                 ("timeline", models.CharField(db_default="", max_length=8)),
+                ("last_drifted", models.BigIntegerField(null=True)),
                 ("holder", models.TextField(null=True)),
                 ("held_until", models.DateTimeField(null=True)),
             ],

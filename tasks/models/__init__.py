@@ -1,10 +1,13 @@
 """The tables of the pipeline and of jobs. `TrackedExecution` has no table; it is a proxy of Execution."""
 
+from tasks.models.event import Event
 from tasks.models.job import Job
+from tasks.models.pause import Pause
 from tasks.models.redis_memory import RedisMemory
+from tasks.models.sample import Sample
 from tasks.models.watermark import Watermark
 
 # last, because its module imports the tables above
 from tasks.jobs.execution import TrackedExecution  # isort: skip
 
-__all__ = ["Job", "RedisMemory", "TrackedExecution", "Watermark"]
+__all__ = ["Event", "Job", "Pause", "RedisMemory", "Sample", "TrackedExecution", "Watermark"]

@@ -6,7 +6,8 @@ class Watermark(models.Model):
     """One row: every task change committed before this moment has been found to agree with its execution.
 
     `last_pass_at` and `timeline` are the database's time and WAL timeline when the last pass began: they name
-    the clock and the server of this moment. `holder` may reconcile until `held_until`
+    the clock and the server of this moment. `last_drifted`
+    executions of that pass had lost their mark. `holder` may reconcile until `held_until`
     (tasks/pipeline/lease.py).
     """
 
@@ -14,6 +15,7 @@ class Watermark(models.Model):
     settled_before = models.DateTimeField()
     last_pass_at = models.DateTimeField(null=True)
     timeline = models.CharField(max_length=8, db_default="")
+    last_drifted = models.BigIntegerField(null=True)
     holder = models.TextField(null=True)  # noqa: DJ001  # NULL and held_until NULL: the lease is free
     held_until = models.DateTimeField(null=True)
 

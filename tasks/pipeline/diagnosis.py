@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from executions.comparison import Comparison, compare
 from tasks.conf import refresh_settings
+from tasks.pauses.pauses import is_refreshing_paused
 from tasks.queue import execution_queue
 from tasks.queue.members import Token, member
 from tasks.queue.replies import Stats, Whereabouts
@@ -45,7 +46,7 @@ def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str
     for token in where.tokens:
         yield _of_a_claim(token, stats)
     if where.is_queued:
-        yield _of_the_queue(stats)
+        yield _PAUSED if is_refreshing_paused() else _of_the_queue(stats)
     if where.failures:
         yield f"It failed {where.failures} of {refresh_settings().max_attempts} times; the log says why."
     if not (row.is_right or row.reason or where.tokens or where.is_queued):
@@ -55,7 +56,11 @@ def _findings(row: Comparison, where: Whereabouts, stats: Stats) -> Iterator[str
 def _findings_of_older(row: Comparison, strategy: str, *, is_marked: bool) -> Iterator[str]:
     yield from _of_the_row(row)
     if is_marked:
-        yield f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
+        yield (
+            _PAUSED
+            if is_refreshing_paused()
+            else f"It is marked. The strategy is {strategy}: the next cycle refreshes it."
+        )
     elif not row.is_right and not row.reason:
         yield _LOST.format(id=row.execution_id)
 
@@ -64,6 +69,7 @@ _IN_PROCESS = (
     "The interval is 0 or less, so the process that reports refreshes at once, and the queue is not used. "
     "`reconcile` refreshes what it missed."
 )
+_PAUSED = "It waits on the queue, and refreshing is paused. `refresh_queue resume` lets the workers go on."
 _LOST = (
     "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
     "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "

@@ -7,6 +7,7 @@ from itertools import groupby
 from executions import crash_points
 from executions.database import raise_if_away
 from executions.errors import DatabaseAway, QueueUnavailable
+from executions.steps import step
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.pacing import (
@@ -18,7 +19,8 @@ from tasks.pacing import (
     SMALL,
     SPACING_SECONDS,
 )
-from tasks.pipeline import wakeup
+from tasks.pauses.pauses import is_refreshing_paused
+from tasks.pipeline import legacy_marks, wakeup
 from tasks.queue import execution_queue
 from tasks.queue.claim import Batch, Claim
 from tasks.queue.node import this_node
@@ -31,8 +33,9 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
 
     `waiting` is how many messages already wait for the workers; in total there will be at most `depth` for each
     live node (or SLOTS). `together` is how many chunks are claimed at a time. Returns how many executions were
-    claimed.
-    While the database is away no process claims anything, for REFRESH_PAUSE_SECONDS at a time.
+    claimed. While the database is away no process claims anything, for REFRESH_PAUSE_SECONDS at a time. While
+    refreshing is paused (tasks/pauses), a tick claims nothing. It leaves the wake key, which expires: so marks
+    send one tick every WAKE_TTL_MS, and not one for each mark.
 
     What if the process dies after a claim and before it is published: its heartbeats stop, and recovery releases
     the claim. What if publishing fails: the claim is released here, uncounted; a chunk that was sent all the same
@@ -53,11 +56,16 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
     queue = execution_queue()
     try:
         raise_if_away()
+        is_paused = is_refreshing_paused()
     except DatabaseAway as exc:
         queue.pause()
         queue.forget_wake()
         signals.database_away.send(sender=dispatch, count=queue.stats().backlog, error=str(exc))
         return 0
+    if is_paused:
+        queue.tick_ran()
+        return 0
+    legacy_marks.take_some()
     room = Room(conf.depth, waiting)
     if room.slots <= 0:
         room.live_nodes = len(queue.stats().nodes)
@@ -76,7 +84,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
             crash_points.reach("claimed", batch.claim)
             if is_last and batch.backlog > SMALL:
                 queue.forget_wake()
-            total += _publish(publish, batch.claim, chunks, room.slots)
+            total += _publish(publish, batch, chunks, room.slots)
             room.waiting += len(chunks)
         _check_later(batch)
     return total
@@ -95,15 +103,16 @@ class Room:
         return max(SLOTS, self.live_nodes * self.depth) - self.waiting
 
 
-def _publish(publish: Publish, claim: Claim, chunks: Sequence[Claim], slots: int) -> int:
+def _publish(publish: Publish, batch: Batch, chunks: Sequence[Claim], slots: int) -> int:
     """Publish as many chunks as there are slots; release the surplus."""
     queue = execution_queue()
     if surplus := [member for chunk in chunks[slots:] for member in chunk.members]:
-        queue.release(claim.only(surplus))
+        queue.release(batch.claim.only(surplus))
     try:
-        publish(chunks[:slots])
+        with step("claim", batch=batch, chunks=chunks[:slots]):
+            publish(chunks[:slots])
     except Exception:
-        queue.release(claim)
+        queue.release(batch.claim)
         raise
     count = sum(map(len, chunks[:slots]))
     signals.claimed.send(sender=dispatch, count=count)

@@ -6,26 +6,18 @@ frozen process or a vanished host holds it for LEASE at most, and it works throu
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import Error
 
 from executions.errors import Overtaken
+from executions.lease import Held
 from tasks import signals
 from tasks.database import run
 from tasks.queue.node import this_node
 
 LEASE = timedelta(seconds=30)
-
-
-@dataclass(frozen=True)
-class Held:
-    """The pass that has the lease, and until when."""
-
-    holder: str
-    until: datetime
 
 
 class Lease:

@@ -10,6 +10,7 @@ from typing import Any
 from executions.errors import QueueUnavailable
 from executions.news import Member
 from executions.rollup import refresh_at_once
+from executions.steps import step
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.pipeline import wakeup
@@ -53,7 +54,8 @@ def _put(members: Sequence[str]) -> bool:
     if older := older_strategy():
         older.mark(members)
         return False
-    return execution_queue().mark(members).wake
+    with step("mark", members=members):
+        return execution_queue().mark(members).wake
 
 
 def lost(members: Sequence[str]) -> list[str]:

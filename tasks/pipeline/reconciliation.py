@@ -1,23 +1,25 @@
 """Reconcile: find executions whose stored status differs from the rollup of their tasks, and mark them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from time import monotonic
 
+from executions.conf import intake_settings
 from executions.errors import Overtaken, QueueUnavailable
-from executions.models import Execution
+from executions.lease import Held
 from executions.quarantines import release_expired
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.database import run
-from tasks.pipeline.lease import Held, Lease
+from tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
+from tasks.pipeline.lease import Lease
 from tasks.pipeline.marks import backlog, lost, mark
 from tasks.queue.members import member
 
-PAGE = 5_000
 LONG_QUEUE = 10 * PAGE
 EXAMPLES = 20
-BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,14 @@ class Drift:
     vendor_type: str
     stored: str
     true: str
-    changed_at: datetime
+    changed_at: datetime | None
 
 
 @dataclass
 class Reconciled:
-    """`drifted` executions differ from their tasks. `waiting` of them are on the queue or in flight, as they
-    should be; the rest were lost and are `marked`, unless it is a dry run.
+    """`looked_at` counts changed tasks; executions, if all were compared or they are those of a running Harbor.
+    `drifted` executions differ from their tasks. `waiting` of them are on the queue or in flight, as they should
+    be; the rest were lost and are `marked`, unless it is a dry run.
 
     `held`: another pass has the lease, so this one did nothing. `overtaken`: this pass lost its lease and ended
     early. `doubt`: why the watermark could not be trusted, so that all executions were compared.
@@ -100,6 +103,26 @@ def reconcile(
     return outcome
 
 
+class _OutOfTime(Exception):
+    """The time for a look is over."""
+
+
+def look_for_drift(seconds: float) -> Reconciled:
+    """Compare what changed since the watermark, for about `seconds`; write nothing, and send no signal of a pass.
+
+    A person who asks what is wrong waits for the answer, so a long search ends early, with what it has found.
+    """
+    outcome, deadline = Reconciled(), monotonic() + seconds
+
+    def stop_in_time(looked_at: int) -> None:
+        if monotonic() > deadline:
+            raise _OutOfTime
+
+    with suppress(_OutOfTime):
+        _look(outcome, False, stop_in_time, None)
+    return outcome
+
+
 def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | None) -> None:
     """Do a pass. Without a lease it is a dry run."""
     if lease:
@@ -111,12 +134,12 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
         signals.watermark_doubted.send(sender=reconcile, doubt=outcome.doubt)
         since = BEGINNING
     ready, settled = run("settled_moment", grace=timedelta(seconds=refresh_settings().reconcile_grace))[0]
-    pages = _all_executions() if full or outcome.doubt else _changed_between(since, ready)
+    pages = all_executions() if full or outcome.doubt else changed_between(since, ready)
     for ids, looked_at in pages:
         if lease:
             lease.extend()
         outcome.looked_at += looked_at
-        _treat([Drift(*row) for row in run("find_drift", ids=ids)], outcome, lease)
+        _treat(_find_drift(ids), outcome, lease)
         progress(outcome.looked_at)
     if lease:
         settled = settled or since
@@ -125,6 +148,7 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
             settled_before=min(settled, outcome.oldest or settled),
             last_pass_at=last_pass_at,
             timeline=timeline,
+            drifted=outcome.marked,
         )
 
 
@@ -141,7 +165,12 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
     outcome.drifted += len(drifts)
     outcome.waiting += len(drifts) - len(lost)
     outcome.examples += drifts[: EXAMPLES - len(outcome.examples)]
-    outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]))
+    outcome.oldest = min(filter(None, [outcome.oldest, *(one.changed_at for one in drifts)]), default=None)
+
+
+def _find_drift(ids: Sequence[int]) -> list[Drift]:
+    dangling = timedelta(hours=intake_settings().dangling_hours)
+    return [Drift(*row) for row in run("find_drift", ids=ids, dangling=dangling)]
 
 
 def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
@@ -151,29 +180,5 @@ def _lost(drifts: Sequence[Drift], names: Sequence[str]) -> list[str]:
         return list(names)
     missing = set(lost(names))
     ids = [one.execution_id for one, name in zip(drifts, names, strict=True) if name in missing]
-    still = [Drift(*row) for row in run("find_drift", ids=ids)] if ids else []
+    still = _find_drift(ids) if ids else []
     return [member(one.execution_id, one.vendor_type) for one in still]
-
-
-def _changed_between(begin: datetime, end: datetime) -> Iterator[tuple[list[int], int]]:
-    """Yield pages of executions with a task that changed between the two moments."""
-    time, last_id = begin, 0
-    while True:
-        ids, time_of_last, id_of_last, looked_at = run(
-            "changed_since", after_time=time, after_id=last_id, before=end, page=PAGE
-        )[0]
-        if not looked_at:
-            return
-        yield ids, looked_at
-        time, last_id = time_of_last, id_of_last
-
-
-def _all_executions() -> Iterator[tuple[list[int], int]]:
-    last_id = 0
-    while True:
-        page = Execution.objects.filter(pk__gt=last_id).order_by("pk")
-        ids = list(page.values_list("pk", flat=True)[:PAGE])
-        if not ids:
-            return
-        yield ids, len(ids)
-        last_id = ids[-1]

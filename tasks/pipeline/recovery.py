@@ -1,5 +1,7 @@
 """Recover: release the claims of dead nodes."""
 
+from collections.abc import Callable
+
 from executions.quarantines import quarantine
 from tasks import signals
 from tasks.conf import refresh_settings
@@ -9,16 +11,25 @@ from tasks.queue import members as names
 from tasks.queue.stale_claims import release_stale
 
 
-def recover(*, idle: bool = False) -> int:
+def nothing_lost() -> int:
+    return 0
+
+
+def recover(*, idle: bool = False, lost_before: Callable[[], int] = nothing_lost) -> int:
     """Release the claims of dead nodes and claims that are too old; wake a tick if members wait.
 
-    `idle`: nothing waits with the broker. Then a claim that still waits for a worker has lost its message, and is
-    released as soon as the claim of a dead node would be.
+    `idle`: nothing waits with the broker. Then a claim that still waits for a worker has lost its message, and
+    is released as soon as the claim of a dead node would be. `lost_before` is asked when our keys are sound:
+    the broker may have lost messages from before the moment (us) that it returns, so claims that wait since
+    then are released at once.
 
-    Any number of processes may do it at once, because a token is released once. Returns how many were recovered,
-    including those that have now failed too often and were quarantined.
+    Any number of processes may do it at once, because a token is released once. Returns how many were
+    recovered, including those that have now failed too often and were quarantined.
     """
-    released, unreadable = release_stale(execution_queue(), idle=idle)
+    queue = execution_queue()
+    if foreign := queue.drop_foreign_keys():
+        signals.keys_dropped.send(sender=recover, keys=foreign)
+    released, unreadable = release_stale(queue, idle=idle, lost_before=lost_before())
     if unreadable:
         signals.discarded.send(sender=recover, members=unreadable)
     quarantine(names.ids(released.exhausted), refresh_settings().max_attempts)

@@ -4,6 +4,7 @@ from executions import crash_points
 from executions.errors import DatabaseAway, QueueUnavailable
 from executions.quarantines import quarantine
 from executions.rollup import Refreshed, refresh
+from executions.steps import step
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.pacing import LOCKED_SECONDS, SMALL
@@ -32,15 +33,19 @@ def refresh_claim(claim: Claim) -> Refreshed:
         _tell_outlived(claim, len(claim) - len(mine))
         if not mine.members:
             return Refreshed()
-        try:
-            outcome = refresh(mine.ids, wait=False)
-        except DatabaseAway as exc:
-            queue.pause()
-            queue.release(mine)
-            signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
-            return Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
-        crash_points.reach("committed", mine)
-        _end(mine, outcome)
+        with step("refresh", claim=claim, mine=mine) as note:
+            try:
+                outcome = refresh(mine.ids, wait=False)
+            except DatabaseAway as exc:
+                queue.pause()
+                queue.release(mine)
+                signals.database_away.send(sender=refresh_claim, count=len(mine), error=str(exc))
+                outcome = Refreshed(failed=dict.fromkeys(mine.ids, str(exc)))
+                note(outcome=outcome)
+                return outcome
+            note(outcome=outcome)
+            crash_points.reach("committed", mine)
+            _end(mine, outcome)
     except QueueUnavailable:
         this_node.renew()
         raise
@@ -61,7 +66,9 @@ def _end(mine: Claim, outcome: Refreshed) -> None:
         done = mine.without(undone)
         failed, locked = mine.among(outcome.failed), mine.among(outcome.locked)
     if done.members:
-        completed = queue.complete(done)
+        with step("complete", claim=done) as note:
+            completed = queue.complete(done)
+            note(outlived=completed.outlived)
         _tell_outlived(done, completed.outlived)
         if completed.wake:
             wakeup.send_tick()

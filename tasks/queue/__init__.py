@@ -3,13 +3,20 @@
 from functools import cache
 
 from tasks.conf import refresh_settings
-from tasks.queue.connection import patient, single
+from tasks.queue.connection import brief, patient, single
 from tasks.queue.queue import ExecutionQueue
 
-__all__ = ["ExecutionQueue", "execution_queue"]
+__all__ = ["ExecutionQueue", "brief_queue", "execution_queue"]
 
 
 @cache
 def execution_queue() -> ExecutionQueue:
     """Return the queue of this process, built from the settings. It connects on first use."""
     return ExecutionQueue(refresh_settings(), patient(), single())
+
+
+@cache
+def brief_queue() -> ExecutionQueue:
+    """Return the queue for looks and for notes that may be lost: it waits for half a second, once."""
+    client = brief()
+    return ExecutionQueue(refresh_settings(), client, client)

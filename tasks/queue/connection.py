@@ -9,26 +9,32 @@ A server that answers but does not serve counts as away (`NotServing`).
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from time import monotonic
 from typing import Any
 
 import redis
-from redis import Redis
+from django.http import HttpRequest, HttpResponse
+from redis import ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
-from executions.errors import QueueUnavailable
+from executions.errors import QueueRefused, QueueUnavailable
 from tasks.conf import refresh_settings
+from tasks.queue.keys import Keys
+from tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Follows, Guides, Sentinels
+from tasks.redis_address import Address, Kind, Place, read_address
 
-#: Another server should be asked: this one is a replica, lost its primary or its cluster, or was demoted while the
-#: client waited. (While a server loads its data, the library raises a connection error.)
-ELSEWHERE = ("READONLY", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED")
+#: Another server should be asked: this one is a replica, lost its primary or its cluster, or was demoted while
+#: the client waited. (While a server loads its data, the library raises a connection error.) A node of a Cluster
+#: says MOVED if another has our slot, and ASK or TRYAGAIN while the slot moves. Then hardly a script can run
+#: anywhere, because it names keys on both sides and keys that do not exist. So the queue is away until then.
+ELSEWHERE = ("READONLY", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "MOVED", "ASK", "TRYAGAIN")
 #: This server should be asked, and refuses: it is full, cannot save, has too few replicas, or runs a long script.
 REFUSED = ("OOM", "MISCONF", "NOREPLICAS", "BUSY")
 #: The answer starts with the code. EXEC puts words of its own before it, and so does Redis before 7 in a script.
@@ -36,8 +42,19 @@ _CODE = re.compile(
     rf"(?:(?:EXECABORT|ERR Error running script).*: -?)?({'|'.join(ELSEWHERE + REFUSED)}) ", re.DOTALL
 )
 
-#: An operation starts no further attempt after this many times the timeout of one answer.
+#: What a server says if it refuses a command inside a script, where the answer has no class of its own.
+NOT_ADMITTED_IN_A_SCRIPT = re.compile(
+    r"ACL failure in script|user executing the script can't (run|access)|NOPERM", re.IGNORECASE
+)
+
+#: An operation takes at most this many times the timeout of one answer, however many attempts it makes.
 PATIENCE = 1.5
+#: The last attempt of an operation gets at least this long, so that a server that is merely slow can answer.
+LEAST_SECONDS = 0.05
+#: How long a look may wait for a connection, and for an answer.
+BRIEF_SECONDS = 0.5
+#: The part of the timeout of one answer that a Sentinel, or a node of a Cluster, has to name the primary.
+GUIDE_SHARE = 0.5
 
 
 class NotServing(ResponseError):
@@ -46,30 +63,6 @@ class NotServing(ResponseError):
 
 class WrongServer(NotServing):
     """Another server serves in its place; a new connection may reach that one."""
-
-
-class _Wary:
-    """A connection that reconnects after an answer of the wrong server."""
-
-    def read_response(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().read_response(*args, **kwargs)  # type: ignore[misc]
-        except ResponseError as exc:
-            answer = f"{exc.status_code} {exc}" if exc.status_code else str(exc)
-            if (found := _CODE.match(answer)) is None:
-                raise
-            if found[1] in REFUSED:
-                raise NotServing(answer) from exc
-            self.mark_for_reconnect()  # type: ignore[attr-defined]
-            raise WrongServer(answer) from exc
-
-
-class WaryConnection(_Wary, redis.Connection):
-    pass
-
-
-class WarySSLConnection(_Wary, redis.SSLConnection):
-    pass
 
 
 class _Verb(threading.local):
@@ -82,6 +75,60 @@ class _Verb(threading.local):
 
 
 _verb = _Verb()
+
+
+def _at_most(timeout: float | None) -> float | None:
+    """Shorten a timeout to what is left of the time of the operation."""
+    if timeout is None or _verb.began is None:
+        return timeout
+    return min(timeout, max(LEAST_SECONDS, _verb.began + PATIENCE * timeout - monotonic()))
+
+
+class _Wary:
+    """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation."""
+
+    _socket_connect_timeout: float | None
+
+    @property
+    def socket_connect_timeout(self) -> float | None:
+        return _at_most(self._socket_connect_timeout)
+
+    @socket_connect_timeout.setter
+    def socket_connect_timeout(self, seconds: float | None) -> None:
+        self._socket_connect_timeout = seconds
+
+    def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        whole: float | None = self.socket_timeout  # type: ignore[attr-defined]
+        if "timeout" not in kwargs and (left := _at_most(whole)) != whole:
+            kwargs["timeout"] = left
+        try:
+            return super().read_response(*args, **kwargs)  # type: ignore[misc]
+        except ResponseError as exc:
+            answer = f"{exc.status_code} {exc}" if exc.status_code else str(exc)
+            if (found := _CODE.match(answer)) is None:
+                raise
+            if found[1] in REFUSED:
+                raise NotServing(answer) from exc
+            self.mark_for_reconnect()  # type: ignore[attr-defined]
+            if isinstance(self, Follows):
+                self.is_not_here()
+            raise WrongServer(answer) from exc
+
+
+class WaryConnection(_Wary, redis.Connection):
+    pass
+
+
+class WarySSLConnection(_Wary, redis.SSLConnection):
+    pass
+
+
+class Follower(Follows, WaryConnection):
+    pass
+
+
+class SSLFollower(Follows, WarySSLConnection):
+    pass
 
 
 class Patience(Retry):
@@ -105,21 +152,22 @@ class Patience(Retry):
     ) -> Any:
         if _verb.is_trying:
             return do()
-        began = monotonic() if _verb.began is None else _verb.began
+        before = _verb.began
+        began = _verb.began = monotonic() if before is None else before
 
         def failed(error: Exception, failures: int) -> None:
             if with_failure_count:
                 fail(error, failures)
             else:
                 fail(error)
-            if monotonic() - began > self._seconds:
+            if monotonic() - began > self._seconds - LEAST_SECONDS:
                 raise error
 
         _verb.is_trying = True
         try:
             return super().call_with_retry(do, failed, is_retryable, with_failure_count=True)
         finally:
-            _verb.is_trying = False
+            _verb.is_trying, _verb.began = False, before
 
 
 @contextmanager
@@ -134,7 +182,8 @@ def redis_errors_translated() -> Iterator[None]:
         absence = f"Redis: {type(exc).__name__}: {exc}"
         if _verb.remembers_absence:
             _verb.absence = absence
-        raise QueueUnavailable(absence) from exc
+        is_refused = isinstance(exc, NOT_ADMITTED) or NOT_ADMITTED_IN_A_SCRIPT.search(absence)
+        raise (QueueRefused if is_refused else QueueUnavailable)(absence) from exc
     finally:
         _verb.began = before
 
@@ -142,9 +191,13 @@ def redis_errors_translated() -> Iterator[None]:
 @contextmanager
 def absence_remembered() -> Iterator[None]:
     """For the operations of one page: after one found Redis away, the next ones of this thread fail at once.
+    Inside another such block it does nothing.
 
     Not for workers: to skip a completion or a heartbeat would make an outage worse than it is.
     """
+    if _verb.remembers_absence:
+        yield
+        return
     _verb.remembers_absence, _verb.absence = True, None
     try:
         yield
@@ -152,16 +205,62 @@ def absence_remembered() -> Iterator[None]:
         _verb.remembers_absence, _verb.absence = False, None
 
 
-def connect(url: str, timeout: float, *, tries: int) -> Redis:
-    return Redis.from_url(
-        url,
-        connection_class=WarySSLConnection if url.startswith("rediss:") else WaryConnection,
-        socket_timeout=timeout,
-        socket_connect_timeout=timeout,
+class WaitsOnce:
+    """Middleware: a request waits for an absent Redis once, however many operations it makes."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with absence_remembered():
+            return self._get_response(request)
+
+
+def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
+    """Make a client for an address of any kind (tasks/redis_address.py)."""
+    address = read_address(address) if isinstance(address, str) else address
+    options: dict[str, Any] = {**address.login, **(address.tls or {}), **_timeouts(timeout)}
+    is_safe = address.tls is not None
+    if address.kind is Kind.SERVER:
+        host, port = address.places[0]
+        options |= {"connection_class": wary(is_safe), "host": host, "port": port}
+    else:
+        options |= {"connection_class": follower(is_safe), "guides": _guides(address, options, timeout)}
+    pool = ConnectionPool(
+        **options,
+        db=address.number,
         socket_keepalive=True,
         health_check_interval=30,
         retry=Patience(timeout, tries),
     )
+    return Redis.from_pool(pool)
+
+
+def wary(is_safe: bool) -> type[redis.Connection]:
+    return WarySSLConnection if is_safe else WaryConnection
+
+
+def follower(is_safe: bool) -> type[redis.Connection]:
+    return SSLFollower if is_safe else Follower
+
+
+def _guides(address: Address, options: dict[str, Any], timeout: float) -> Guides:
+    if address.kind is Kind.SENTINEL:
+        return sentinels(address.primary, address.places, address.of_sentinels, timeout)
+    key = Keys(refresh_settings().key_prefix).queue
+    connection_class = wary(address.tls is not None)
+    return ClusterNodes(key, address.places, connection_class, {**options, **_timeouts(timeout * GUIDE_SHARE)})
+
+
+def sentinels(name: str, places: Sequence[Place], options: Mapping[str, Any], timeout: float) -> Sentinels:
+    """`options` as redis-py's Sentinel takes them: `ssl` says whether to use TLS."""
+    own = {option: value for option, value in options.items() if option != "ssl"}
+    timeouts = _timeouts(timeout * GUIDE_SHARE)
+    return Sentinels(name, places, wary(bool(options.get("ssl"))), {**own, **timeouts})
+
+
+def _timeouts(seconds: float) -> dict[str, float]:
+    return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
 
 
 @cache
@@ -174,3 +273,17 @@ def patient() -> Redis:
 def single() -> Redis:
     conf = refresh_settings()
     return connect(conf.redis_url, conf.redis_timeout, tries=1)
+
+
+@cache
+def brief() -> Redis:
+    """The client for looks that many pages share: it gives up soon and never tries again."""
+    return brief_to(refresh_settings().redis_url)
+
+
+def brief_to(address: Address | str) -> Redis:
+    return connect(address, brief_seconds(), tries=1)
+
+
+def brief_seconds() -> float:
+    return min(BRIEF_SECONDS, refresh_settings().redis_timeout)

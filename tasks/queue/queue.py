@@ -16,12 +16,25 @@ from tasks.queue import members as names
 from tasks.queue import sets
 from tasks.queue.claim import Batch, Claim
 from tasks.queue.connection import redis_errors_translated
+from tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
 from tasks.queue.members import WAITING, Token
-from tasks.queue.replies import Completed, FirstPage, Heartbeat, Marked, NextPage, Released, Stats, Whereabouts
+from tasks.queue.replies import (
+    Completed,
+    FirstPage,
+    Heartbeat,
+    Look,
+    Marked,
+    NextPage,
+    Released,
+    Stats,
+    Whereabouts,
+)
 from tasks.queue.scripts import SCRIPTS
 from tasks.queue.sets import PAGE, pages
 from tasks.queue.verbs import Verbs
 
+#: What PTTL says of a key without an expiry.
+NO_EXPIRY = -1
 #: Tokens in one page of processing. Larger than a page of writes, because reading is cheaper.
 TOKENS_PAGE = 4_000
 
@@ -160,6 +173,11 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             return bool(self._redis.set(self.keys.deliverer, 1, nx=True, px=pacing.DELIVERER_WAKE_MS))
 
+    def deliverer_wake_lasts(self) -> float:
+        """Return for how many seconds the last wake-up of the deliverer still stands; 0 if it does no more."""
+        with redis_errors_translated():
+            return max(0, int(self._redis.pttl(self.keys.deliverer))) / 1_000
+
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
         milliseconds = round(self.conf.pause * 1000)
@@ -169,6 +187,66 @@ class ExecutionQueue(Verbs):
 
     def heartbeat(self, node: str) -> Heartbeat:
         return Heartbeat(*self._run("heartbeat", node=node, ttl=self._ttl_us))
+
+    def take_queues(self, queues: Iterable[str]) -> None:
+        """Note that a live worker takes from these queues of the broker."""
+        if page := list(queues):
+            self._run("take_queues", *page)
+
+    def taken_queues(self) -> dict[str, int]:
+        """Return the queues of the broker that workers take from, and when each was noted last."""
+        with redis_errors_translated():
+            found = cast("list[tuple[bytes, float]]", self._redis.zrange(self.keys.queues, 0, -1, withscores=True))
+        return {name.decode(errors="replace"): int(noted) for name, noted in found}
+
+    def leave(self, node: str) -> None:
+        """Note that this node stops by itself, so that its silence is no death."""
+        self._run("leave", node=node)
+
+    def tick_ran(self) -> None:
+        """Note that a tick looked for work. A claim notes that by itself."""
+        with redis_errors_translated():
+            seconds, microseconds = self._redis.time()
+            self._redis.set(self.keys.ticked, seconds * 1_000_000 + microseconds)
+
+    def broker_marked(self) -> int:
+        """Return when the broker got the mark that is known here (us); 0 if none is known."""
+        with redis_errors_translated():
+            noted = cast("bytes | None", self._redis.get(self.keys.broker)) or b""
+        return int(noted) if noted.isdigit() else 0
+
+    def note_broker_mark(self, moment: int) -> None:
+        with redis_errors_translated():
+            self._redis.set(self.keys.broker, moment)
+
+    def look(self) -> Look:
+        """Return what an overview shows. The cost does not grow with the backlog."""
+        numbers, nodes, dead = self._run("look", ttl=self._ttl_us)
+        now, backlog, in_flight, failed, pause_ms, waiting_since, ticked, stamp, jobs, heard = map(int, numbers)
+        return Look(
+            now,
+            backlog,
+            in_flight,
+            failed,
+            pause_ms,
+            _pairs(nodes),
+            _pairs(dead),
+            waiting_since,
+            ticked,
+            stamp,
+            jobs,
+            heard,
+        )
+
+    def oldest_waiting(self, most: int) -> list[tuple[str, int]]:
+        """Return members on the queue whose time is noted, and when they were put on it; the oldest first."""
+        with redis_errors_translated():
+            noted = cast(
+                "list[tuple[bytes, float]]", self._redis.zrange(self.keys.waiting, 0, most - 1, withscores=True)
+            )
+        found = [(text, int(moment)) for raw, moment in noted if (text := names.readable(raw))]
+        gone = set(sets.missing(self._redis, self.keys.queue, [text for text, _ in found]))
+        return [one for one in found if one[0] not in gone]
 
     def stats(self) -> Stats:
         now, backlog, in_flight, failed, pause_ms, nodes, since, is_settled = self._run("stats", ttl=self._ttl_us)
@@ -180,7 +258,9 @@ class ExecutionQueue(Verbs):
         with redis_errors_translated():
             is_queued = bool(self._redis.sismember(self.keys.queue, member))
             failures = int(cast("bytes | None", self._redis.hget(self.keys.attempts, member)) or 0)
-        tokens = {token for token in self.tokens() if isinstance(token, Token) and token.member == member}
+        begins = f"{member}:".encode()
+        found = {raw for page in self.pages_of_tokens() for raw in page if raw.startswith(begins)}
+        tokens = {token for token in map(Token.read, found) if token is not None and token.member == member}
         return Whereabouts(is_queued, failures, tuple(sorted(tokens, key=lambda token: token.stamp)))
 
     def tokens(self) -> Iterator[Token | bytes]:
@@ -191,6 +271,31 @@ class ExecutionQueue(Verbs):
 
     def pages_of_tokens(self) -> Iterator[Sequence[bytes]]:
         return sets.scan(self._redis, self.keys.processing, TOKENS_PAGE)
+
+    def pages_of_members(self) -> Iterator[Sequence[bytes]]:
+        """Yield the members on the queue, in pages."""
+        return sets.scan(self._redis, self.keys.queue, PAGE)
+
+    def drop_foreign_keys(self) -> list[str]:
+        """Drop the keys with our names that are not ours: of another type, or without the expiry that ours have.
+        Each would stop a verb for as long as it exists. Returns their names. The set of a running Harbor is its
+        own, whatever it is."""
+        keys = {getattr(self.keys, name): name for name in KINDS}
+        keys.pop(HARBORS_SET, None)
+        with redis_errors_translated(), self._redis.pipeline(transaction=False) as pipe:
+            for key in keys:
+                pipe.type(key)
+                pipe.pttl(key)
+            told = pipe.execute()
+        foreign = [
+            key
+            for (key, name), kind, left in zip(keys.items(), told[::2], told[1::2], strict=True)
+            if kind != b"none" and (kind.decode() != KINDS[name] or (name in EXPIRING and left == NO_EXPIRY))
+        ]
+        if foreign:
+            with redis_errors_translated():
+                self._redis.unlink(*foreign)
+        return foreign
 
     def drop(self, unreadable: Sequence[bytes]) -> None:
         """Remove unreadable tokens from processing."""
@@ -203,3 +308,10 @@ def _failed_before(page: FirstPage | NextPage) -> dict[bytes, int]:
     """Return the members that failed before, and how often."""
     pairs = zip(page.members, page.failures, strict=False)  # no failures at all if no member failed ever
     return {member: int(times) for member, times in pairs if int(times)}
+
+
+def _pairs(flat: Sequence[bytes]) -> tuple[tuple[str, int], ...]:
+    """Return the members of a sorted set with their scores, the highest score first."""
+    entries = zip(flat[::2], flat[1::2], strict=True)
+    pairs = [(name.decode(errors="replace"), int(float(score))) for name, score in entries]
+    return tuple(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))

@@ -58,6 +58,30 @@ class Stats:
 
 
 @dataclass(frozen=True)
+class Look:
+    """What look-12.lua replies. Moments are in microseconds of Redis's clock, 0 if there was none; `nodes` and
+    `dead` are pairs of a node and its last heartbeat. `jobs` are in progress. `heard`: the last heartbeat of any
+    node."""
+
+    now: int
+    backlog: int
+    in_flight: int
+    failed_before: int
+    pause_ms: int
+    nodes: tuple[tuple[str, int], ...]
+    dead: tuple[tuple[str, int], ...]
+    waiting_since: int
+    ticked: int
+    stamp: int
+    jobs: int
+    heard: int
+
+    def ago(self, moment: int) -> float:
+        """Return the seconds since that moment."""
+        return max(self.now - moment, 0) / 1_000_000
+
+
+@dataclass(frozen=True)
 class Whereabouts:
     """Where one member is: it may be on the queue and in several claims at once. `failures`: how often it
     failed."""
@@ -68,7 +92,7 @@ class Whereabouts:
 
 
 class FirstPage(NamedTuple):
-    """What claim-10.lua replies."""
+    """What claim-12.lua replies."""
 
     stamp: bytes
     cursor: bytes
@@ -81,7 +105,7 @@ class FirstPage(NamedTuple):
 
 
 class NextPage(NamedTuple):
-    """What claim_more-4.lua replies."""
+    """What claim_more-5.lua replies."""
 
     cursor: bytes
     room: int

@@ -72,19 +72,33 @@ def _text(package: str, file: str) -> str:
 SCRIPTS = Scripts(
     __package__,
     {
-        "mark": Script(("queue", "wake", "marks", "processing")),
+        "mark": Script(("queue", "wake", "marks", "processing", "waiting")),
         "wake": Script(("queue", "wake", "pause"), ("ignore_pending_wake",)),
         "claim": Script(
-            ("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
+            (
+                *("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),
+                *("waiting", "ticked"),
+            ),
             ("node", "holder", "most", "worth", "share", "ttl", "longest_rest"),
         ),
-        "claim_more": Script(("queue", "processing", "attempts", "cursor"), ("suffix", "most", "limit", "cursor")),
+        "claim_more": Script(
+            ("queue", "processing", "attempts", "cursor", "waiting"), ("suffix", "most", "limit", "cursor")
+        ),
         "take_over": Script(("processing", "nodes", "stamp"), ("suffix", "node", "new_stamp")),
         "complete": Script(
             ("queue", "processing", "attempts", "nodes", "wake", "pause"), ("suffix", "share", "ttl", "is_last")
         ),
-        "release": Script(("queue", "processing", "attempts"), ("suffix", "limit")),
-        "heartbeat": Script(("nodes", "presence"), ("node", "ttl")),
+        "release": Script(("queue", "processing", "attempts", "waiting"), ("suffix", "limit")),
+        "heartbeat": Script(("nodes", "presence", "left", "dead"), ("node", "ttl")),
+        "leave": Script(("left",), ("node",)),
+        "take_queues": Script(("queues",)),
         "stats": Script(("queue", "processing", "attempts", "nodes", "pause", "presence"), ("ttl",)),
+        "look": Script(
+            (
+                *("queue", "processing", "attempts", "nodes", "pause", "waiting", "ticked", "stamp"),
+                *("left", "dead", "jobs", "presence"),
+            ),
+            ("ttl",),
+        ),
     },
 )

@@ -10,7 +10,9 @@ from tasks.queue.queue import ExecutionQueue
 from tasks.queue.replies import Released, Stats
 
 
-def release_stale(queue: ExecutionQueue, *, idle: bool = False) -> tuple[Released, tuple[bytes, ...]]:
+def release_stale(
+    queue: ExecutionQueue, *, idle: bool = False, lost_before: int = 0
+) -> tuple[Released, tuple[bytes, ...]]:
     """Release the claims of dead nodes and claims that are too old, in bounded pages.
 
     1. Read processing in pages. A claim is judged once, by the first of its tokens.
@@ -18,7 +20,8 @@ def release_stale(queue: ExecutionQueue, *, idle: bool = False) -> tuple[Release
        gone back). Read the live nodes again before a node counts as silent: a node sends a heartbeat with
        every claim it takes over, so each live node with a token on the page is seen. If nothing waits with the
        broker (`idle`), also suspect a claim of any node that has waited for longer than a node may be silent:
-       the worker that had its message is dead, and the message is lost with it.
+       the worker that had its message is dead, and the message is lost with it. The same if it waits since
+       before the moment `lost_before`: the broker has lost its messages then.
     3. Release each suspect by its token. If its owner completes it meanwhile, or another recovery was quicker,
        the token is gone and nothing happens. It counts as a failure only if a process had begun to work on it.
 
@@ -26,11 +29,11 @@ def release_stale(queue: ExecutionQueue, *, idle: bool = False) -> tuple[Release
     """
     total, unreadable = Released(), list[bytes]()
     sound = set[bytes]()
-    rule = Rule(queue.conf, queue.stats(), idle)
+    rule = Rule(queue.conf, queue.stats(), idle, lost_before)
     for page in queue.pages_of_tokens():
         tokens = {raw: Token.read(raw) for raw in page if _suffix_of(raw) not in sound}
         if any(token and token.node not in rule.stats.nodes for token in tokens.values()):
-            rule = Rule(queue.conf, queue.stats(), idle)
+            rule = Rule(queue.conf, queue.stats(), idle, lost_before)
         stale = defaultdict(list)
         for raw, token in tokens.items():
             if token is None:
@@ -48,11 +51,13 @@ def release_stale(queue: ExecutionQueue, *, idle: bool = False) -> tuple[Release
 
 @dataclass(frozen=True)
 class Rule:
-    """Tells which tokens are stale, by the state of the queue. `idle`: nothing waits with the broker."""
+    """Tells which tokens are stale, by the state of the queue. `idle`: nothing waits with the broker, and messages
+    from before `lost_before` (us) may be lost."""
 
     conf: Refresh
     stats: Stats
     idle: bool
+    lost_before: int
 
     def is_sound(self, token: Token) -> bool:
         """Whether a claim stays. To release too early is harmless: its completion is fenced, and its message finds
@@ -60,7 +65,8 @@ class Rule:
         its node has completed it."""
         limit = self.conf.node_ttl if self.idle and token.is_waiting else self.conf.stale
         is_from_before_a_gap = self.stats.is_settled and token.stamp < self.stats.since
-        return token.node in self.stats.nodes and not is_from_before_a_gap and not self._is_older(token, limit)
+        is_lost = is_from_before_a_gap or (token.is_waiting and token.stamp < self.lost_before)
+        return token.node in self.stats.nodes and not is_lost and not self._is_older(token, limit)
 
     def is_failure(self, token: Token) -> bool:
         """Whether a process had begun to work on it, and is dead or too slow. Waiting is no failure."""

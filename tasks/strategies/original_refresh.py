@@ -67,7 +67,7 @@ def _refresh_one(execution_id: int) -> Refreshed:
 
 
 def roll_up(counts: Mapping[str, int]) -> Status:
-    """Apply the rule of the view execution_rollup, in Python, because the original has it in its code."""
+    """Apply the rule of execution_rollup.sql, in Python, because the original has it in its code."""
     if any(not is_final(status) for status in counts):
         return Status.RUNNING
     return next((status for status in (Status.ERROR, Status.STOPPED) if status in counts), Status.SUCCESS)

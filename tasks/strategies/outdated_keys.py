@@ -1,30 +1,20 @@
-"""The legacy keys, one for each execution: `execution:id:ID:vendor:VENDOR:status_outdate`.
+"""Marks as Harbor 2.8 to 2.15 keeps them: a key for each execution, of tasks/queue/legacy_keys.py.
 
-The original design keeps its marks in them. They do not have our prefix, because an older release wrote them.
-There is no index, so to list or count them one must SCAN all keys of the server.
+The keys do not have our prefix, because Harbor writes them too. There is no index, so to list or count them one
+must SCAN all keys of the server. A mark is written as Harbor writes it; the key of the seeds, without `cache:`, is
+read and removed as well.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from tasks.queue import members as names
 from tasks.queue.connection import patient, redis_errors_translated
+from tasks.queue.legacy_keys import PATTERN, keys_of
 from tasks.queue.sets import pages
-
-PATTERN = "execution:id:*:vendor:*:status_outdate"
-_KEY = re.compile(rb"execution:id:([^:]+):vendor:([^:]+):status_outdate", re.DOTALL)
 
 
 def key(member: str) -> str:
-    number, _, vendor = member.partition(":")
-    return f"execution:id:{number}:vendor:{vendor}:status_outdate"
-
-
-def readable(raw: bytes) -> str | None:
-    """Read the member `ID:VENDOR` from a key; None if it cannot be read."""
-    match = _KEY.fullmatch(raw)
-    return names.readable(match[1] + b":" + match[2]) if match else None
+    return keys_of(member)[0]
 
 
 def add(members: Iterable[str]) -> None:
@@ -38,7 +28,7 @@ def add(members: Iterable[str]) -> None:
 
 def remove(member: str) -> None:
     with redis_errors_translated():
-        patient().delete(key(member))
+        patient().delete(*keys_of(member))
 
 
 def missing(members: Iterable[str]) -> Iterator[str]:
@@ -46,7 +36,7 @@ def missing(members: Iterable[str]) -> Iterator[str]:
     for page in pages(members):
         with redis_errors_translated(), patient().pipeline(transaction=False) as pipe:
             for member in page:
-                pipe.exists(key(member))
+                pipe.exists(*keys_of(member))
             there = pipe.execute()
         yield from (member for member, is_there in zip(page, there, strict=True) if not is_there)
 

@@ -5,18 +5,14 @@ from collections.abc import Sequence
 
 from executions.rollup import Refreshed
 from tasks import signals
+from tasks.conf import refresh_settings
+from tasks.queue import legacy_keys
 from tasks.strategies import outdated_keys, worker_mutex
 from tasks.strategies.cycles import refresh_each, run_and_signal
 
 
 class Scan:
     name = "scan"
-
-    #: How many keys Redis looks at in one step of a cycle: the default of Redis, which the original uses. A
-    #: million keys take 100,000 round trips.
-    PAGE = 10
-    #: The same when keys are only counted, which the original does not do.
-    COUNTING_PAGE = 1_000
 
     def connect(self) -> None:
         worker_mutex.connect()
@@ -37,12 +33,12 @@ class Scan:
         Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
         five instances do the same work up to five times.
         """
-        keys = list(dict.fromkeys(outdated_keys.scan(self.PAGE)))
-        read = [outdated_keys.readable(key) for key in keys]
+        keys = list(dict.fromkeys(outdated_keys.scan(refresh_settings().scan_count)))
+        read = [legacy_keys.readable(key) for key in keys]
         unreadable = [key for key, member in zip(keys, read, strict=True) if member is None]
         if unreadable:
             signals.discarded.send(sender=Scan, members=unreadable)
-        members = [member for member in read if member is not None]
+        members = list(dict.fromkeys(member for member in read if member is not None))
         random.shuffle(members)
         return members
 
@@ -51,5 +47,5 @@ class Scan:
 
     def backlog(self) -> int:
         """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
-        keys = set(outdated_keys.scan(self.COUNTING_PAGE))
-        return sum(outdated_keys.readable(key) is not None for key in keys)
+        found = {legacy_keys.readable(key) for key in outdated_keys.scan(refresh_settings().scan_count)}
+        return len(found - {None})

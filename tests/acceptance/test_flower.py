@@ -1,39 +1,143 @@
-"""What a person sees in Flower: the subtask names the execution it refreshes."""
+"""What a person sees in Flower: after the login of the admin, the executions of each subtask, and every queue."""
 
 import json
+import re
 import sys
+import urllib.error
 import urllib.request
 
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from redis import Redis
+
+from executions.audit import Origin, Person
 from executions.creation import NewExecution, NewTask, create
 from executions.reports import Report, report
 from harbor_refresh.local.ports import choose_port
+from harbor_refresh.local.services import FLOWER
+from tasks.celery_queues import JOBS, QUEUES
+from tasks.pauses.pauses import pause
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
+ADMIN = "http://127.0.0.1:9"
 
-def test_the_subtask_of_a_backlog_of_one_names_its_execution(cluster: Cluster) -> None:
+
+class Browser:
+    """A browser that follows no redirect: its answers are the status, the place that it leads to, and the text."""
+
+    def __init__(self, address: str, **headers: str) -> None:
+        self.address = address
+        self.headers = headers
+
+    def send(self, method: str, path: str) -> tuple[int, str, str]:
+        request = urllib.request.Request(  # noqa: S310  # an address of this test
+            f"{self.address}{path}", method=method, headers=self.headers
+        )
+        try:
+            with _opener.open(request, timeout=30) as answer:
+                return answer.status, "", answer.read().decode()
+        except urllib.error.HTTPError as exc:
+            return exc.code, exc.headers.get("Location", ""), exc.read().decode()
+
+    def get(self, path: str) -> str:
+        status, _, text = self.send("GET", path)
+        assert status == 200, (status, text)
+        return text
+
+
+class _StaysHere(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_StaysHere)
+
+
+def session_of(user: User) -> str:
+    client = Client()
+    client.force_login(user)
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+@pytest.fixture
+def flower(cluster: Cluster) -> str:
+    """Its address."""
     port = choose_port()
-    flower = cluster.start(
+    member = cluster.start(
         "flower",
         [
             *[sys.executable, "-m", "celery", "-A", "harbor_refresh", "flower"],
-            *["--address=127.0.0.1", f"--port={port}"],
+            *[f"--conf={FLOWER}", "--address=127.0.0.1", f"--port={port}"],
         ],
-        FLOWER_UNAUTHENTICATED_API="1",
-        FLOWER_READ_ONLY="True",
+        REFRESH_PUBLIC_URL=ADMIN,
     )
-    cluster.worker()
-    wait_for(lambda: "Connected to redis" in flower.text(), "Flower to listen", log=flower.log)
+    wait_for(lambda: "Connected to redis" in member.text(), "Flower to listen", log=member.log)
+    return f"http://127.0.0.1:{port}"
+
+
+def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue(
+    cluster: Cluster, flower: str, redis: Redis
+) -> None:
+    staff = User.objects.create(username="operator", is_staff=True)
+    cookie = f"{settings.SESSION_COOKIE_NAME}={session_of(staff)}"
+    browser = Browser(flower, Cookie=cookie)
+    pause(JOBS, Person("alice", Origin.TERMINAL))
+    worker = cluster.worker(queues=[*QUEUES, "examples"])
     execution = create(NewExecution("REPLICATION", tasks=[NewTask()]))
     report([Report(execution.tasks.get().pk, "Success", 1)])
     seen: dict[str, str] = {}
 
     def flower_knows_it() -> bool:
-        address = f"http://127.0.0.1:{port}/api/tasks?taskname=tasks.refresh_executions"
-        with urllib.request.urlopen(address, timeout=5) as answer:
-            tasks = json.load(answer)
+        tasks = json.loads(browser.get("/api/tasks?taskname=tasks.refresh_executions"))
         seen.update({task["args"]: task["state"] for task in tasks.values()})
         return bool(seen)
 
-    wait_for(flower_knows_it, "the subtask to be in Flower", log=flower.log)
+    wait_for(flower_knows_it, "the subtask to be in Flower", log=worker.log)
     assert list(seen) == [f"(execution {execution.pk} REPLICATION)"]
+    listed = browser.get("/tasks")
+    assert re.findall(r'data-column="(\w+)"', listed)[:3] == ["name", "args", "state"]
+    assert f'href="{ADMIN}/admin/">Admin</a>' in listed
+    wait_for(lambda: "examples" in browser.get("/broker"), "the queue that only a worker names", log=worker.log)
+    shown = browser.get("/broker")
+    assert [name for name in QUEUES if name not in shown] == [], "also the paused one, which no worker takes from"
+
+    # a browser without the login of the staff is led to the admin; no browser may change anything
+    other = session_of(User.objects.create(username="other"))
+    for headers in ({}, {"Cookie": f"{settings.SESSION_COOKIE_NAME}={other}"}, {"Cookie": "sessionid=nonsense"}):
+        stranger = Browser(flower, **headers)
+        for path in ("/", "/tasks", "/broker", "/metrics", "/api/workers"):
+            status, place, _ = stranger.send("GET", path)
+            assert (status, place.partition("?")[0]) == (302, "/login"), path
+        assert stranger.send("GET", "/login")[:2] == (302, f"{ADMIN}/admin/flower/")
+        assert stranger.send("GET", "/healthcheck")[0] == 200
+    assert browser.send("POST", "/api/task/revoke/1")[0] == 403
+    staff.is_staff = False
+    staff.save()
+    wait_for(lambda: browser.send("GET", "/tasks")[0] == 302, "the login to end", seconds=60)
+
+
+def test_basic_auth_takes_the_place_of_the_admins_login(cluster: Cluster) -> None:
+    port = choose_port()
+    member = cluster.start(
+        "flower",
+        [
+            *[sys.executable, "-m", "celery", "-A", "harbor_refresh", "flower"],
+            *[f"--conf={FLOWER}", "--address=127.0.0.1", f"--port={port}"],
+        ],
+        FLOWER_BASIC_AUTH="op:secret",
+    )
+    address = f"http://127.0.0.1:{port}"
+    wait_for(lambda: "Connected to redis" in member.text(), "Flower to listen", log=member.log)
+    staff = User.objects.create(username="operator", is_staff=True)
+    cookie = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session_of(staff)}"}
+    found = {
+        "right": Browser(address, Authorization="Basic b3A6c2VjcmV0").send("GET", "/tasks")[0],
+        "wrong": Browser(address, Authorization="Basic b3A6d3Jvbmc=").send("GET", "/tasks")[0],
+        "none": Browser(address).send("GET", "/metrics")[0],
+        "of the admin": Browser(address, **cookie).send("GET", "/tasks")[0],
+    }
+    assert found == {"right": 200, "wrong": 401, "none": 401, "of the admin": 401}
+    assert Browser(address, Authorization="Basic b3A6c2VjcmV0").send("POST", "/api/task/revoke/1")[0] == 403

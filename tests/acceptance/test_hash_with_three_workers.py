@@ -10,12 +10,15 @@ from pytest_django import Settings
 from redis import Redis
 
 from executions.models import Execution
+from tasks.broker.mark import MARK
 from tasks.claim_batch import claim_batch
 from tasks.run_cycle import broadcast
 from tasks.strategies.hash import announcements
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
 
 SHORT = {"REFRESH_HEARTBEAT_SECONDS": "0.2", "REFRESH_NODE_TTL_SECONDS": "1.5"}
 CELERY = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1", "--without-gossip"]
@@ -60,7 +63,7 @@ def hears_cycles(worker: Member) -> bool:
 
 def leftovers(redis: Redis) -> list[bytes]:
     """Return the keys that are no marks, no announcements and no bindings of workers."""
-    known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode())
+    known = (b"_kombu.binding", b"cache:execution:refresh:", b"unacked_mutex", TICK.encode(), MARK.encode())
     return [key for key in redis.keys("*") if not key.startswith(known)]
 
 

@@ -131,12 +131,13 @@ def shop(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
 
 def run(cluster: Cluster, *words: str, **env: str) -> str:
     done = subprocess.run(
-        [sys.executable, *words], env=cluster.env | env, capture_output=True, text=True, timeout=90, check=False
+        [sys.executable, *words], env=cluster.env | env, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
+@pytest.mark.slow
 def test_executions_end_in_a_project_that_follows_the_page(shop: Path, cluster: Cluster, redis: Redis) -> None:
     migrate, *commands = blocks(READY, "sh")[0].splitlines()
     manage, program = str(shop / "manage.py"), shop / "program.py"

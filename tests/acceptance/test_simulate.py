@@ -16,10 +16,11 @@ from redis import Redis
 
 from harbor_refresh.local.process import kill_tree
 from tests import servers
-from tests.waiting import wait_for
+from tests.integration.command_output import misuse
+from tests.waiting import slowness, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120
+PATIENCE = 300
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def rows(environment: dict[str, str], query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("worker")
 def test_runners_with_every_fault_leave_every_status_right(environment: dict[str, str]) -> None:
     words = ("--executions", "200", "--seed", "7", "--errors", "0.2", "--retries", "0.2")
@@ -80,6 +82,7 @@ def test_runners_with_every_fault_leave_every_status_right(environment: dict[str
     assert set(stored) == {"Success", "Error", "Stopped"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("worker")
 def test_the_output_names_the_seed_and_each_invariant(environment: dict[str, str]) -> None:
     done = simulate(environment, "--executions", "20", "--seed", "3", "--rate", "400")
@@ -91,6 +94,7 @@ def test_the_output_names_the_seed_and_each_invariant(environment: dict[str, str
     assert all(line.rstrip().endswith("holds") for line in lines)
 
 
+@pytest.mark.slow
 def test_without_a_worker_it_fails_and_says_which_command_to_run(environment: dict[str, str]) -> None:
     done = simulate(environment, "--executions", "5", "--timeout", "1")
     assert done.returncode == 1
@@ -99,6 +103,7 @@ def test_without_a_worker_it_fails_and_says_which_command_to_run(environment: di
     assert "5 in the queue, 0 in processing" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_redis_it_fails_and_says_so(environment: dict[str, str]) -> None:
     done = simulate(environment | {"REDIS_URL": "redis://127.0.0.1:1/0"}, "--executions", "2", "--timeout", "1")
     assert done.returncode == 1
@@ -129,11 +134,9 @@ def test_without_a_database_it_fails_and_says_so(environment: dict[str, str]) ->
     ],
 )
 def test_bad_options_are_refused_before_anything_is_written(
-    environment: dict[str, str], words: tuple[str, ...], complaint: str
+    environment: dict[str, str], words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = simulate(environment, *words)
-    assert done.returncode == 2
-    assert complaint in done.stderr
+    assert complaint in misuse(capsys, "simulate", *words)
     assert rows(environment, "SELECT count(*) FROM execution") == [(0,)]
 
 
@@ -156,26 +159,21 @@ def running(environment: dict[str, str]) -> bool:
     return rows(environment, "SELECT count(*) > 0 FROM task WHERE status = 'Running'") == [(True,)]
 
 
-def seconds_to_start_python() -> float:
-    began = time.monotonic()
-    subprocess.run([sys.executable, "-c", "import django.db"], check=True)
-    return time.monotonic() - began
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_demo_makes_traffic_and_ends_within_a_second(
+def test_the_demo_makes_traffic_and_ends_at_once(
     environment: dict[str, str], demo: "subprocess.Popen[str]", number: signal.Signals
 ) -> None:
     wait_for(lambda: running(environment), "a task that runs")
-    slow = seconds_to_start_python() / 0.2  # that takes 0.2 s on a machine that has nothing else to do
+    seconds = 3 * slowness()
     asked = time.monotonic()
     demo.send_signal(number)
     out, err = demo.communicate(timeout=60)
-    assert time.monotonic() - asked < 1.5 * max(1.0, slow)
+    assert time.monotonic() - asked < seconds
     assert demo.returncode == 0, out + err
     assert "Demo traffic ended" in out
 
 
+@pytest.mark.slow
 def test_the_demo_goes_on_after_both_servers_have_restarted(
     environment: dict[str, str], demo: "subprocess.Popen[str]"
 ) -> None:

@@ -47,15 +47,18 @@ class Member:
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
 
     def died(self) -> bool:
         return self.process.poll() is not None
 
 
 class Cluster:
-    def __init__(self, database: str, directory: Path) -> None:
+    """`root` is the checkout whose programs run."""
+
+    def __init__(self, database: str, directory: Path, root: Path = ROOT) -> None:
         self.directory = directory
+        self.root = root
         self.members: list[Member] = []
         self.env = {
             **os.environ,
@@ -80,7 +83,18 @@ class Cluster:
         if sabotage:
             env["SABOTAGE"] = json.dumps(sabotage)
         member = self._spawn(
-            ["worker", "-n", f"{name}@%h", "-c", str(concurrency), "-P", pool, "--without-gossip", "-E"]
+            [
+                "worker",
+                "-n",
+                f"{name}@%h",
+                "-c",
+                str(concurrency),
+                "-P",
+                pool,
+                "--without-gossip",
+                "--without-mingle",
+                "-E",
+            ]
             + [f"--include={module}" for module in include]
             + [f"--queues={','.join(queues)}"] * bool(queues),
             app,
@@ -99,7 +113,7 @@ class Cluster:
     def start(self, name: str, command: list[str], **env: str) -> Member:
         """Start a program of the cluster."""
         log = self.directory / f"{name}-{len(self.members)}.log"
-        process = spawn(command, log=log, death_signal=signal.SIGKILL, cwd=ROOT, env={**self.env, **env})
+        process = spawn(command, log=log, death_signal=signal.SIGKILL, cwd=self.root, env={**self.env, **env})
         member = Member(process, log)
         self.members.append(member)
         return member
@@ -107,9 +121,13 @@ class Cluster:
     def logs(self) -> str:
         return "\n".join(member.text() for member in self.members)
 
+    def says(self, words: str) -> None:
+        """Wait for a line of the log. A worker writes it after the commit that the database already shows."""
+        wait_for(lambda: words in self.logs(), f"a worker or beat to say {words!r}")
+
     def end(self) -> None:
         for member in self.members:
             member.signal(signal.SIGCONT)
             member.signal(signal.SIGKILL)
         for member in self.members:
-            member.process.wait(10)
+            member.process.wait(60)

@@ -12,13 +12,15 @@ from executions.models import Execution, Task
 from executions.reports import Report, report
 from harbor_refresh.invariants import set_aside, violations
 from tasks.celery_queues import JOBS, WORK
+from tasks.conf import refresh_settings
 from tasks.jobs.records.records import MEMORY
+from tasks.queue.keys import Keys
+from tests.elsewhere import forget_connections_to_the_broker
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
 #: Replies of Celery's remote control to a program that was killed before it read them. Celery leaves them.
 REPLIES = b".reply.celery.pidbox"
-RECORDS = "cache:execution:refresh:jobs"
 
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
@@ -31,21 +33,30 @@ EXPECTED = (
     b"cache:execution:refresh:presence",
     b"cache:execution:refresh:jobs",
     b"cache:execution:refresh:counts",
+    b"cache:execution:refresh:queues",
+    b"cache:execution:refresh:ticked",
+    b"cache:execution:refresh:left",
+    b"cache:execution:refresh:dead",
+    b"cache:execution:refresh:legacy",
     b"_kombu.binding",
     b"unacked_mutex",
     b"harbor_refresh.ticks",
     b"harbor_refresh.deliveries",
     b"cache:execution:refresh:deliverer",
+    b"cache:execution:refresh:broker",
+    b"harbor_refresh.broker",
 )
 
 
 def records(redis: Redis) -> list[bytes]:
     """The jobs in progress according to Redis."""
-    return [job for job in redis.hkeys(RECORDS) if job != MEMORY]
+    name = Keys(refresh_settings().key_prefix).jobs
+    return [job for job in redis.hkeys(name) if job != MEMORY]
 
 
 @pytest.fixture
 def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
+    forget_connections_to_the_broker()
     cluster = Cluster(database, tmp_path)
     yield cluster
     cluster.end()
@@ -53,18 +64,44 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def holds(redis: Redis) -> Callable[..., None]:
+def log(tmp_path: Path) -> Path:
+    """What the jobs of tests/faults/jobs.py write, a line for each run."""
+    path = tmp_path / "jobs.txt"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def broker_redis(redis: Redis) -> Redis:
+    """The Redis of the broker. A test whose broker is a server of its own overrides this."""
+    return redis
+
+
+@pytest.fixture
+def in_broker(broker_redis: Redis) -> Callable[[], int]:
+    """Count the messages that the broker still holds. A test whose broker is no Redis overrides this."""
+
+    def count() -> int:
+        return broker_redis.llen(WORK) + broker_redis.llen(JOBS) + broker_redis.hlen("unacked")
+
+    return count
+
+
+@pytest.fixture
+def holds(redis: Redis, broker_redis: Redis, in_broker: Callable[[], int]) -> Callable[..., None]:
     """A check that waits until K1 to K5 hold, and fails if they do not in time."""
 
-    def broker() -> int:
-        return redis.llen(WORK) + redis.llen(JOBS) + redis.hlen("unacked")
+    def keys() -> Iterator[bytes]:
+        """All keys, without the braces of a hash tag."""
+        for server in {redis, broker_redis}:
+            yield from (key.replace(b"{", b"").replace(b"}", b"") for key in server.keys("*"))
 
     def check(seconds: float = 150, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []
 
         def all_hold() -> bool:
-            found[:] = violations(broker=broker, at_most=5)
-            found.extend(f"K5: the key {key!r} is left" for key in redis.keys("*") if not key.startswith(EXPECTED))
+            found[:] = violations(broker=in_broker, at_most=5)
+            found.extend(f"K5: the key {key!r} is left" for key in keys() if not key.startswith(EXPECTED))
             found.extend(f"K5: the record of job {job!r} is left" for job in records(redis))
             found.extend(f"set aside: {one}" for one in set_aside() if not expect_quarantine)
             return not found

@@ -3,14 +3,16 @@
 Started as `celery -A tests.faults.sabotage worker`. SABOTAGE is a JSON object:
 
     point   the point of `executions.crash_points` at which it acts
-    act     kill_group | kill_process | stop_group
+    act     kill_group | kill_process | stop_group | wait: stay at the point until the file `until` exists
     once    path of a file that it creates when it acts; it acts only if the file does not exist
     id      act only if this execution is among those at the point (instead of once)
+    skip    how often it lets the point pass before
 """
 
 import json
 import os
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +35,9 @@ def _is_first() -> bool:
 def sabotage(point: str, execution_ids: Sequence[int]) -> None:
     if point != plan["point"]:
         return
+    if plan.get("skip", 0):
+        plan["skip"] -= 1
+        return
     if "id" in plan and plan["id"] not in execution_ids:
         return
     if "once" in plan and not _is_first():
@@ -44,6 +49,9 @@ def sabotage(point: str, execution_ids: Sequence[int]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop_group":
             os.killpg(0, signal.SIGSTOP)
+        case "wait":
+            while not Path(plan["until"]).exists():
+                time.sleep(0.02)
 
 
 if plan:

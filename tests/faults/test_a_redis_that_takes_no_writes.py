@@ -58,8 +58,11 @@ class Refusal:
 
 
 @pytest.fixture(
-    params=[(fill, "OOM"), (block_snapshots, "MISCONF"), (ask_for_a_replica, "NOREPLICAS")],
-    ids=["it is full", "it cannot save", "it has no replica"],
+    params=[
+        pytest.param((fill, "OOM"), id="it is full"),
+        pytest.param((block_snapshots, "MISCONF"), id="it cannot save", marks=pytest.mark.slow),
+        pytest.param((ask_for_a_replica, "NOREPLICAS"), id="it has no replica", marks=pytest.mark.slow),
+    ],
 )
 def refusal(redis: Redis, request: pytest.FixtureRequest) -> Iterator[Refusal]:
     refusal = Refusal(redis, *request.param)
@@ -68,18 +71,12 @@ def refusal(redis: Redis, request: pytest.FixtureRequest) -> Iterator[Refusal]:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "jobs.txt"
-    path.touch()
-    return path
-
-
-@pytest.fixture
 def workers(cluster: Cluster, log: Path) -> list[Member]:
     cluster.beat()
     return [cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log)) for name in ("one", "two")]
 
 
+@pytest.mark.slow
 def test_workers_wait_until_redis_takes_writes_again(
     cluster: Cluster, workers: list[Member], log: Path, refusal: Refusal, holds: Callable[..., None]
 ) -> None:
@@ -92,7 +89,7 @@ def test_workers_wait_until_redis_takes_writes_again(
     for first in range(200, 300, 10):
         succeed(ids[first : first + 10])
     start("SCAN", jobs=[team.copy.s(str(number)) for number in range(40, 50)])
-    refused = f"Cannot connect to {servers.redis.url.replace('//', '//:**@')}: {refusal.code} "
+    refused = f"Cannot connect to {servers.redis.url.replace('//', '//:***@')}: {refusal.code} "
     for worker in workers:
         wait_for(lambda worker=worker: worker.text().count(refused) >= 3, "three refusals", log=worker.log)
     assert Execution.objects.filter(status="Running").exists()

@@ -13,6 +13,7 @@ from executions.models import Delivery, StatusChange, Subscription
 from tests.faults.cluster import Cluster
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
+from tests.variants import variants
 from tests.waiting import wait_for
 
 #: A lease of three timeouts, and the interval at which a lost one is noticed.
@@ -41,7 +42,7 @@ def assert_in_order(receivers_ids: list[str]) -> None:
         assert all(before <= after <= before + 1 for before, after in pairwise(seen)), seen
 
 
-@pytest.mark.parametrize("point", ["listed", "leased", "answered", "recorded"])
+@pytest.mark.parametrize("point", variants("answered", "listed", "leased", "recorded"))
 def test_sigkill_of_the_deliverer_leaves_nothing_undelivered(
     point: str, cluster: Cluster, one: Receiver, holds: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_change_arrives_by_its_wake_up_and_not_by_the_schedule(cluster: Cluste
     wait_for(lambda: len(one.received) == 2, "the second change", log=worker.log)
 
 
+@pytest.mark.slow
 def test_a_handler_whose_worker_dies_is_called_again(
     cluster: Cluster, holds: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -98,3 +100,16 @@ def test_a_handler_whose_worker_dies_is_called_again(
     wait_for(lambda: states() == {"delivered": 1}, "the handler to be called again", log=heir.log)
     assert calls.read_text().split() == [f"{execution.pk}:1"] * 2
     holds()
+
+
+@pytest.mark.slow
+def test_a_retry_comes_at_its_moment_and_not_by_the_schedule(cluster: Cluster, one: Receiver) -> None:
+    """No beat runs, and the moment comes after the deliverer has ended."""
+    one.answer_of = lambda _: 204 if len(one.received) > 1 else 503
+    one.headers = {"Retry-After": "4"}
+    subscriptions.create(Wish("receiver", one.url))
+    worker = cluster.worker(**QUICK)
+    ended(1)
+    wait_for(lambda: states() == {"delivered": 1}, "the retry", log=worker.log, seconds=60)
+    assert len(set(one.ids())) == 1
+    assert len(one.received) == 2

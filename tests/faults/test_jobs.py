@@ -5,26 +5,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from celery import chain, group
 from redis import Redis
 
 from executions.errors import AlreadyUnderWay
-from executions.models import Execution, Task
+from executions.models import Execution
 from tasks.jobs import start
-from tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records
 from tests.waiting import wait_for
 
 Statuses = dict[str, int]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "jobs.txt"
-    path.touch()
-    return path
 
 
 @pytest.fixture
@@ -67,34 +58,6 @@ def test_an_execution_of_jobs_ends_when_they_have_and_nothing_is_kept_of_them(
     wait_for(lambda: not records(redis), "every record to be forgotten")
 
 
-def test_what_a_job_raises_is_the_status_message_of_its_task(worker: Callable[..., Member]) -> None:
-    member = worker()
-    execution = start("SCAN", jobs=group(team.copy.s("a"), team.fail.s("b")))
-    ends(execution, "Error", member)
-    assert statuses(execution) == {"Success": 1, "Error": 1}
-    assert Task.objects.get(status="Error").status_message == "ValueError: b is broken"
-
-
-def test_a_job_that_asks_for_another_try_keeps_its_execution_running(
-    worker: Callable[..., Member], log: Path
-) -> None:
-    member = worker()
-    execution = start("SCAN", jobs=[team.flaky.s("a", 2)])
-    ends(execution, "Success", member)
-    assert log.read_text() == "flaky a\n" * 3
-    task = execution.tasks.get()
-    assert (task.status, task.status_revision, task.run_count) == ("Success", 2, 2)
-    changes = execution.history.order_by("revision").values_list("to_status", flat=True)
-    assert "Error" not in changes
-
-
-def test_a_job_that_has_begun_max_attempts_times_ends_as_error(worker: Callable[..., Member], log: Path) -> None:
-    member = worker()
-    execution = start("SCAN", jobs=[team.flaky.s("a", 99)])
-    ends(execution, "Error", member)
-    assert log.read_text() == "flaky a\n" * 3
-
-
 def test_stop_ends_what_runs_and_what_waits(worker: Callable[..., Member], log: Path) -> None:
     member = worker(concurrency=1)
     execution = start("SCAN", jobs=[team.endless.s(str(n)) for n in range(5)])
@@ -105,26 +68,6 @@ def test_stop_ends_what_runs_and_what_waits(worker: Callable[..., Member], log: 
     other = start("SCAN", jobs=[team.copy.s("after")])
     ends(other, "Success", member)
     assert log.read_text().splitlines() == ["endless 0", "copy after"]
-
-
-def test_a_chain_hands_on_what_each_job_returns(worker: Callable[..., Member], log: Path) -> None:
-    member = worker()
-    execution = start("SCAN", jobs=[chain(team.copy.s("a"), team.joined.s("b"), team.joined.s("c"))])
-    ends(execution, "Success", member)
-    assert log.read_text().splitlines() == ["copy a", "joined a b", "joined a+b c"]
-
-
-def test_the_rest_of_a_broken_chain_is_stopped_and_tried_again_with_it(
-    worker: Callable[..., Member], log: Path
-) -> None:
-    member = worker()
-    execution = start("SCAN", jobs=[chain(team.fail.s("a"), team.copy.si("b"), team.copy.si("c"))])
-    ends(execution, "Error", member)
-    assert statuses(execution) == {"Error": 1, "Stopped": 2}
-    Job.objects.filter(name="tests.fail").update(name="tests.copy")
-    assert execution.retry_failed() == 3
-    ends(execution, "Success", member)
-    assert log.read_text().splitlines() == ["fail a", "copy a", "copy b", "copy c"]
 
 
 def test_a_unique_job_is_not_started_while_its_like_is_queued_or_running_and_is_afterwards(

@@ -28,6 +28,8 @@ from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("KILLS", "2"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 10**6)
 REAL = os.environ.get("REAL") == "1"

@@ -8,7 +8,6 @@ JOBS and AWAY (seconds) in the environment make it larger; the issue of it asks 
 import json
 import os
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,21 +26,15 @@ from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records
-from tests.waiting import wait_for
+from tests.serving import serving
+from tests.waiting import slowness, wait_for
 
-JOBS = int(os.environ.get("JOBS", "200"))
+JOBS = int(os.environ.get("JOBS", "100"))
 AWAY_SECONDS = float(os.environ.get("AWAY", "4"))
-#: In a minute all is right again.
+#: In a minute all is right again, on a machine that has nothing else to do.
 SOON_SECONDS = 60
 #: Of both workers: each may have begun a job that has not said so yet.
 PROCESSES = 4
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    path = tmp_path / "jobs.txt"
-    path.touch()
-    return path
 
 
 @pytest.fixture
@@ -106,10 +99,8 @@ class Intake(BaseHTTPRequestHandler):
 @pytest.fixture
 def target(database: str) -> Iterator[Target]:
     target = Target()
-    threading.Thread(target=target.serve_forever, daemon=True).start()
-    yield target
-    target.shutdown()
-    target.server_close()
+    with serving(target):
+        yield target
 
 
 def done(log: Path) -> int:
@@ -123,7 +114,7 @@ def all_right_again(execution: Execution, log: Path, redis: Redis, began: float)
         execution.refresh_from_db()
         return execution.status == "Success"
 
-    left = SOON_SECONDS - (time.monotonic() - began)
+    left = SOON_SECONDS * slowness() - (time.monotonic() - began)
     wait_for(is_right, "the execution to be Success", seconds=left)
     assert Counter(execution.tasks.values_list("status", "run_count")) == {("Success", 0): JOBS}
     assert Counter(log.read_text().splitlines()) == Counter(f"copy {number}" for number in range(JOBS))
@@ -138,7 +129,7 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
     log: Path,
     postgres_runs_again: None,
 ) -> None:
-    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.05) for number in range(JOBS)])
+    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.1) for number in range(JOBS)])
     first, _ = workers()
     wait_for(lambda: done(log) > JOBS / 10, "some to be done", log=first.log)
     connection.close()
@@ -154,15 +145,16 @@ def test_while_postgresql_is_away_jobs_end_and_none_begins_and_none_is_run_again
     holds()
 
 
+@pytest.mark.slow
 def test_jobs_end_while_the_hook_answers_500_and_none_is_run_again_for_it(
     workers: Callable[..., list[Member]], holds: Callable[..., None], redis: Redis, log: Path, target: Target
 ) -> None:
-    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.05) for number in range(JOBS)])
+    execution = start("SCAN", jobs=[team.copy.s(str(number), 0.1) for number in range(JOBS)])
     first, _ = workers(REFRESH_REPORT_URL=target.url)
     wait_for(lambda: target.answers[200], "some to be reported", log=first.log)
     target.answer = 500
     broke = time.monotonic()
-    wait_for(lambda: done(log) == JOBS, "all to be done without it", seconds=AWAY_SECONDS + 60, log=first.log)
+    wait_for(lambda: done(log) == JOBS, "all to be done without it", seconds=AWAY_SECONDS + 300, log=first.log)
     wait_for(lambda: time.monotonic() - broke > AWAY_SECONDS, "it to be so for as long", seconds=AWAY_SECONDS + 1)
     assert target.answers[500] > 0
     target.answer = 200

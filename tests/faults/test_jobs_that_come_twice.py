@@ -104,6 +104,7 @@ def history(execution: Execution) -> list[str]:
     return list(execution.history.order_by("revision").values_list("to_status", flat=True))
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_longer_than_the_visibility_timeout_runs_once(worker: Start, log: Log) -> None:
     """Its message comes again after three seconds, to the worker that is free."""
     one = worker("one", concurrency=1)
@@ -179,6 +180,7 @@ def test_a_redis_that_is_emptied_while_jobs_run_and_wait_makes_none_run_twice(
     assert done == Counter(["held a", "held b", *(f"copy {name}" for name in waiting)])
 
 
+@pytest.mark.slow
 def test_a_job_that_kills_its_process_each_time_ends_as_error_after_max_attempts(worker: Start, log: Log) -> None:
     member = worker()
     execution = start("SCAN", jobs=[team.kills_its_process.s("a"), team.copy.s("b")])
@@ -189,6 +191,7 @@ def test_a_job_that_kills_its_process_each_time_ends_as_error_after_max_attempts
     assert not member.died()
 
 
+@pytest.mark.slow
 def test_what_celery_drops_ends_as_what_it_is_and_says_why(worker: Start, log: Log) -> None:
     member = worker(concurrency=1)
     first = start("SCAN", jobs=[team.held.s("is terminated")])
@@ -232,6 +235,7 @@ def test_jobs_whose_starter_died_before_it_could_publish_run_once(
     assert Counter(log.lines()) == Counter(f"copy {name}" for name in names)
 
 
+@pytest.mark.slow
 def test_the_key_of_a_unique_job_outlives_its_worker_and_dies_with_the_job(worker: Start, log: Log) -> None:
     victim = worker("victim", concurrency=1)
     first = start("SCAN", jobs=[team.only_held.s("a")])

@@ -14,6 +14,7 @@ from tasks.celery_queues import JOBS
 from tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster
+from tests.variants import variants
 from tests.waiting import wait_for
 
 Message = dict[str, Any]
@@ -198,7 +199,7 @@ def changed(redis: Redis, changes: dict[str, Change], execution: Execution) -> d
     return what
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
+@pytest.mark.parametrize("pool", variants("prefork", "threads", "solo"))
 def test_a_worker_ends_the_job_of_a_message_it_cannot_use_and_goes_on(
     cluster: Cluster, redis: Redis, tmp_path: Path, pool: str
 ) -> None:

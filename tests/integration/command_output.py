@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from executions.management.output import Failed
+from manage import Utility
 from tests import servers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,16 @@ def failing(*words: object) -> tuple[str, str]:
     return out.getvalue(), str(failure.value)
 
 
+def misuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What `manage.py` says of a misused command line. It ends with 2 and prints nothing else. It is run in this
+    process, because a process of its own for each of many misuses takes a second each and proves no more."""
+    with pytest.raises(SystemExit) as end:
+        Utility(["manage.py", *words]).execute()
+    out, err = capsys.readouterr()
+    assert (end.value.code, out) == (2, "")
+    return err
+
+
 def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own, on this test's database."""
     url = servers.postgres.url_for(connection.settings_dict["NAME"])
@@ -52,6 +63,6 @@ def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )

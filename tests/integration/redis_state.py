@@ -18,32 +18,54 @@ Redis = redis_library.Redis
 
 
 PREFIX = "cache:execution:refresh:"
+#: Keys that only an overview reads; most verbs change one of them, and no verb decides by them. And how far ticks
+#: have looked for marks of an old release, which each tick may change.
+OBSERVED = ("waiting", "ticked", "left", "dead", "legacy")
 #: The field of `jobs` that is no job.
 MEMORY = ""
 
 
-def whole_redis(client: Redis, *, presence: bool = False) -> dict[str, Any]:
+def whole_redis(client: Redis, *, presence: bool = False, observed: bool = False) -> dict[str, Any]:
     """Every key under the prefix, without it, with all it holds. Redis has no empty sets or hashes. Without
-    `presence`, which each sign of life changes, unless the test is about that."""
-    state: dict[str, Any] = {}
-    for key in client.scan_iter(match=f"{PREFIX}*", count=1000):
-        if key == f"{PREFIX}presence".encode() and not presence:
-            continue
-        kind = client.type(key).decode()
-        value: Any
-        match kind:
-            case "set":
-                value = {_text(one) for one in client.smembers(key)}
-            case "hash":
-                value = {_text(k): _text(v) for k, v in client.hgetall(key).items()}
-            case "zset":
-                value = {_text(one): int(score) for one, score in client.zrange(key, 0, -1, withscores=True)}
-            case "string":
-                value = _text(client.get(key) or b"expired")
-            case _:
-                value = kind
-        state[_text(key).removeprefix(PREFIX)] = value
-    return state
+    `presence`, which each sign of life changes, and without what is observed, unless the test is about that."""
+    names = (*(() if observed else OBSERVED), *(() if presence else ("presence",)))
+    left_out = {f"{PREFIX}{name}".encode() for name in names}
+    keys = [key for key in client.scan_iter(match=f"{PREFIX}*", count=1000) if key not in left_out]
+    with client.pipeline(transaction=False) as pipe:  # a test may look after each of thousands of steps
+        for key in keys:
+            pipe.type(key)
+        kinds = [kind.decode() for kind in pipe.execute()]
+        for key, kind in zip(keys, kinds, strict=True):
+            match kind:
+                case "set":
+                    pipe.smembers(key)
+                case "hash":
+                    pipe.hgetall(key)
+                case "zset":
+                    pipe.zrange(key, 0, -1, withscores=True)
+                case "string":
+                    pipe.get(key)
+                case _:
+                    pipe.type(key)
+        values = pipe.execute()
+    return {
+        _text(key).removeprefix(PREFIX): _as_value(kind, value)
+        for key, kind, value in zip(keys, kinds, values, strict=True)
+    }
+
+
+def _as_value(kind: str, value: Any) -> Any:
+    match kind:
+        case "set":
+            return {_text(one) for one in value}
+        case "hash":
+            return {_text(k): _text(v) for k, v in value.items()}
+        case "zset":
+            return {_text(one): int(score) for one, score in value}
+        case "string":
+            return _text(value or b"expired")
+        case _:
+            return kind
 
 
 def _text(raw: bytes) -> str:

@@ -33,9 +33,9 @@ def fails_with(sqlstate: str, execution: Execution) -> None:
         )
 
 
-def drifted(minutes: int = 60) -> Execution:
+def drifted(minutes: int = 60, vendor: str = "TEST") -> Execution:
     """Create an execution whose only task ended so long ago, and that was not marked."""
-    execution, _ = made(1)
+    execution, _ = made(1, vendor)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE task SET status = 'Success', status_code = 3, "

@@ -1,7 +1,8 @@
 """The soak: random faults and random traffic, then a quiet time, then a judge.
 
     make soak                                  # three seeds, a minute of faults each
-    make soak SEEDS="4 5" SECONDS=120 ARGS="--without postgres_promote"
+    make soak SEEDS="4 5" MINUTES=2 ARGS="--without postgres_promote"
+    make soak SEED=6 MINUTES=30
 
 `make test` does not run it, but tests the judge (tests/unit/test_soak_judge.py). A seed fixes which faults begin
 when and with which values, and the order of the traffic's calls. How faults and calls coincide depends on the

@@ -10,7 +10,7 @@ from tests.soak.plan import WEIGHTS
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Random faults, and what must hold.")
     parser.add_argument("seeds", nargs="*", type=int, default=[1, 2, 3])
-    parser.add_argument("--seconds", type=float, default=60, help="of faults and traffic")
+    parser.add_argument("--minutes", type=float, default=1, help="of faults and traffic")
     parser.add_argument(
         "--quiet", type=float, default=45, help="seconds without any run after which all must hold"
     )
@@ -23,7 +23,7 @@ def main() -> int:
     without = [name for name in WEIGHTS if name in given.without or (given.only and name not in given.only)]
     failed = []
     for seed in given.seeds:
-        words = [str(seed), f"--seconds={given.seconds}", f"--quiet={given.quiet}"]
+        words = [str(seed), f"--seconds={60 * given.minutes}", f"--quiet={given.quiet}"]
         words += [f"--without={name}" for name in without] + [f"--set={one}" for one in given.set]
         words += ["--no-broker-keys"] * given.no_broker_keys + ["--keep"] * given.keep
         if subprocess.run([sys.executable, "-m", "tests.soak.seed", *words], check=False).returncode:

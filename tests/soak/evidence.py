@@ -12,7 +12,7 @@ from typing import Any
 #: The name of the traffic's sessions in the database.
 SESSION = "soak-traffic"
 #: The faults with which Redis loses something.
-LOSSES = ("redis_restore", "redis_flush", "redis_lose_key", "redis_failover")
+LOSSES = ("redis_restore", "redis_flush", "redis_lose_key", "redis_failover", "redis_another_type")
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
-from redis import RedisError
+from redis import Redis, RedisError
 
 from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from tasks.conf import refresh_settings
-from tasks.queue.keys import Keys
+from tasks.queue.keys import EXPIRING, KINDS, Keys
 from tests.soak.evidence import Diary
 from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers
@@ -20,6 +20,23 @@ from tests.soak.servers import PostgresTier, RedisTier, Workers
 #: The keys of the broker, and the share of them among the keys that are deleted.
 BROKER_KEYS = ("unacked", "unacked_index", WORK, TICKS, JOBS, DELIVERIES)
 BROKER_SHARE = 0.15
+
+#: How rubbish gets into the keys of ours that hold members of others' making.
+RUBBISH: dict[str, Callable[[Redis, str, bytes], object]] = {
+    "queue": lambda client, key, word: client.sadd(key, word, b"0:X", b"7", b"7:a:b", b"99999999999999999999:X"),
+    "processing": lambda client, key, word: client.sadd(key, word, b"7:X:host", b"7:X:host:not-a-number"),
+    "attempts": lambda client, key, word: client.hset(key, word, b"1"),
+    "nodes": lambda client, key, word: client.zadd(key, {word: 1}),
+    "waiting": lambda client, key, word: client.zadd(key, {word: 1}),
+    "heat": lambda client, key, word: client.hset(key, word, word),
+    "marks": lambda client, key, word: client.hset(key, word, b"1"),
+    "jobs": lambda client, key, word: client.hset(key, word, word),
+    "presence": lambda client, key, word: client.hset(key, mapping={"since": word, "heard": word}),
+    "counts": lambda client, key, word: client.hset(key, word, word),
+    "ticked": lambda client, key, word: client.set(key, word),
+    "cursor": lambda client, key, word: client.set(key, word),
+    "stamp": lambda client, key, word: client.set(key, word),
+}
 
 
 class Faults:
@@ -106,6 +123,51 @@ class Faults:
         with self.redis.lock:
             self.redis.fail_over(behind, kill_old=kill_old)
         return f"{behind:.1f} s behind, the old one {'killed' if kill_old else 'lives on'}"
+
+    def redis_cut(self, random: Random) -> None:
+        """End all connections to Redis, those of the broker as well, with the answers that are on their way."""
+        self.redis.proxy.cut("redis")
+
+    def redis_rubbish(self, random: Random) -> str:
+        """Write into our keys what no release of ours writes, of the type that each key has."""
+        with self.redis.lock:
+            client = self.redis.client()
+            chosen = random.choice(list(RUBBISH))
+            write = RUBBISH[chosen]
+            for _ in range(random.choice([1, 3, 50])):
+                write(client, getattr(Keys(refresh_settings().key_prefix), chosen), random.randbytes(8))
+        return chosen
+
+    def redis_another_type(self, random: Random) -> str:
+        """Write a key of ours as another program might: of another type, or without the expiry that ours has."""
+        with self.redis.lock:
+            client = self.redis.client()
+            chosen = random.choice([*KINDS, *EXPIRING])
+            key = getattr(Keys(refresh_settings().key_prefix), chosen)
+            client.delete(key)
+            if chosen in EXPIRING:
+                client.set(key, "rubbish")
+            else:
+                client.lpush(key, "rubbish")
+            return chosen
+
+    def postgres_cut(self, random: Random) -> None:
+        """End all connections to PostgreSQL, in the middle of their transactions."""
+        self.postgres.proxy.cut("postgres")
+
+    def postgres_hold_rows(self, random: Random) -> None:
+        """Lock some executions, for longer than a statement waits or not."""
+        with self.postgres.lock:
+            self.postgres.hold(
+                "SELECT FROM execution WHERE id %% 7 = %s ORDER BY id FOR UPDATE",
+                random.randrange(7),
+                seconds=random.uniform(1, 8),
+            )
+
+    def postgres_hold_table(self, random: Random) -> None:
+        """Lock a whole table, as a migration does."""
+        with self.postgres.lock:
+            self.postgres.hold("LOCK TABLE task IN ACCESS EXCLUSIVE MODE", seconds=random.uniform(1, 4))
 
     def postgres_restart(self, random: Random) -> None:
         with self.postgres.lock:

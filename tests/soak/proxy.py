@@ -7,6 +7,7 @@ prints the port of each name in one line of JSON, then reads commands from its i
     to NAME PORT     new connections go to this port; open connections stay where they are
     hold NAME        hold back what comes from the server, like a slow line
     pass NAME        pass it on again
+    cut NAME         end all open connections at once, with what is on its way in them
 """
 
 import asyncio
@@ -27,6 +28,7 @@ class Way:
         self.target = 0
         self.may_pass = asyncio.Event()
         self.may_pass.set()
+        self._open: set[asyncio.StreamWriter] = set()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -34,8 +36,18 @@ class Way:
         except OSError:
             writer.transport.abort()
             return
-        ends = (self._pump(reader, far_writer, None), self._pump(far_reader, writer, self.may_pass))
-        await asyncio.gather(*ends)
+        both = {writer, far_writer}
+        self._open |= both
+        try:
+            await asyncio.gather(
+                self._pump(reader, far_writer, None), self._pump(far_reader, writer, self.may_pass)
+            )
+        finally:
+            self._open -= both
+
+    def cut(self) -> None:
+        for writer in self._open:
+            writer.transport.abort()
 
     @staticmethod
     async def _pump(
@@ -65,6 +77,8 @@ async def serve(names: list[str]) -> None:
                 ways[name].may_pass.clear()
             case ["pass", name]:
                 ways[name].may_pass.set()
+            case ["cut", name]:
+                ways[name].cut()
         sys.stdout.write("done\n")
         sys.stdout.flush()
 
@@ -92,6 +106,9 @@ class Proxy:
 
     def release(self, name: str) -> None:
         self._say(f"pass {name}")
+
+    def cut(self, name: str) -> None:
+        self._say(f"cut {name}")
 
     def end(self) -> None:
         with self._process:  # closes its pipes and waits for it

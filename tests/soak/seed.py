@@ -13,8 +13,9 @@ The intervals are short, so that a recovery that is promised within an interval 
 The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS are longer than
 the quiet time: a job that needs them is late. If anything is late, the seed asks the reaper for a pass, and the
 verdict says what is left after it. One delay is allowed: a killed worker may take one message with it, because
-Redis had written the message to its socket and kombu had not recorded it yet (docs/jobs.md). So at most as many
-jobs as workers were killed may wait for the reaper.
+Redis had written the message to its socket and kombu had not recorded it yet (docs/jobs.md). A cut of all
+connections to Redis may do the same to each worker. So at most as many jobs as workers that were killed or cut off
+may wait for the reaper.
 """
 
 import argparse
@@ -234,13 +235,14 @@ class Soak:
 
     def _made_good(self, late: list[str], left: list[str]) -> int:
         """How many jobs waited for the reaper, if nothing else was late and nothing is left. 0 if there were more
-        of them than killed workers."""
+        of them than workers that were killed or cut off."""
         from executions.status import is_final
 
         if left or not late or not all(one.endswith("jobs have not ended") for one in late):
             return 0
         waited = sum(not is_final(row.status) for row in self._before_reaping.jobs)
-        return waited if waited <= len(self.diary.of("worker killed")) else 0
+        cuts = self.faults.done["redis_cut"] * len(self.workers.names)
+        return waited if waited <= len(self.diary.of("worker killed")) + cuts else 0
 
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
@@ -276,7 +278,7 @@ class Soak:
             f" | traffic {_listed(self.traffic.done)}"
             f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
             f" {verdict.explained} beside a run that stood still, {verdict.forgotten} forgotten by Redis,"
-            f" {made_good} whose message a killed worker took with it"
+            f" {made_good} whose message was lost with a worker or its connection"
             f" | longest pause of the machine {self.longest_pause:.1f} s"
             f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"

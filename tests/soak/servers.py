@@ -35,6 +35,7 @@ POSTGRES = {
 }
 
 
+FOLLOWERS = "SELECT count(*) FROM pg_stat_replication"
 BEAT = "beat"
 
 
@@ -169,22 +170,35 @@ class PostgresTier:
         time.sleep(seconds_away)  # chance decides how long the server is away
         self.primary.start()
 
-    def fail_over(self, seconds_together: float, seconds_away: float) -> None:
-        """Fail over to a standby that has each commit before it is acknowledged, so that none is lost."""
+    def fail_over(self, seconds_together: float, seconds_away: float, *, synchronous: bool = True) -> None:
+        """Fail over to a standby. If it is synchronous, it has each commit before it is acknowledged, so that none
+        is lost. If not, it lacks the commits of its last seconds."""
         self._count += 1
         new = Standby(self.directory / f"postgres-{self._count}", self.primary).start()
-        wait_for(lambda: self._asked(self.primary, "SELECT count(*) FROM pg_stat_replication")[0], "the standby")
-        self._told(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self._told(self.primary, "SELECT pg_reload_conf()")
-        synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
-        wait_for(lambda: self._asked(self.primary, synchronous)[0], "the standby to be synchronous")
-        time.sleep(seconds_together)  # commits of these seconds must reach both servers
+        wait_for(lambda: self._asked(self.primary, FOLLOWERS)[0], "the standby")
+        if synchronous:
+            self._told(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+            self._told(self.primary, "SELECT pg_reload_conf()")
+            is_synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+            wait_for(lambda: self._asked(self.primary, is_synchronous)[0], "the standby to be synchronous")
+        else:
+            self._told(new, "ALTER SYSTEM SET primary_conninfo = ''")
+            self._told(new, "SELECT pg_reload_conf()")
+            wait_for(lambda: not self._asked(self.primary, FOLLOWERS)[0], "the standby to fall behind")
+        time.sleep(seconds_together)  # commits of these seconds reach both servers, or only the primary
         self.primary.kill()
         time.sleep(seconds_away)  # chance decides how long no server serves
         self._told(new, "SELECT pg_promote()")
         self.proxy.lead("postgres", new.port)
         old, self.primary = self.primary, new
         old.discard()
+
+    def hold(self, statement: str, *values: object, seconds: float) -> None:
+        """Hold the locks of a statement for so many seconds."""
+        with psycopg.connect(self.primary.url) as connection:
+            connection.execute(statement, values or None)
+            time.sleep(seconds)  # chance decides how long they are held
+            connection.rollback()
 
     def end(self) -> None:
         self.primary.kill()

@@ -16,6 +16,7 @@ from executions.conf import DECLARED as OF_EXECUTIONS
 from executions.conf import intake_settings
 from executions.declarations import Declared
 from executions.quarantines import LOST
+from harbor_refresh.management.commands import attach
 from tasks import signals
 from tasks.conf import DECLARED as OF_TASKS
 from tasks.conf import refresh_settings
@@ -198,6 +199,7 @@ def test_every_command_is_documented() -> None:
         "executions": executions.VERBS,
         "refresh_queue": refresh_queue.VERBS,
         "refresh_jobs": refresh_jobs.VERBS,
+        "attach": attach.VERBS,
     }
     there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}
     there |= {f"{family} {verb}" for family, verbs in families.items() for verb in verbs}

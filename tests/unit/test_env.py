@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from settings import env
+from tasks import redis_address
 
 NAME = "SOME_VARIABLE"
 Reader = Callable[[], Any]
@@ -42,6 +43,7 @@ READERS: dict[str, Reader] = {
     "one_of": lambda: env.one_of(NAME, "INFO", "INFO", "DEBUG"),
     "secret": lambda: env.secret(NAME, "s"),
     "redis_url": lambda: env.redis_url(NAME, default="redis://default"),
+    "broker_url": lambda: env.broker_url(NAME, default="redis://default"),
     "counts": lambda: env.counts(NAME, {"A": 1}, at_least=1, at_most=2000),
 }
 DEFAULTS = {
@@ -56,6 +58,7 @@ DEFAULTS = {
     "one_of": "INFO",
     "secret": "s",
     "redis_url": "redis://default",
+    "broker_url": "redis://default",
     "counts": {"A": 1},
 }
 
@@ -107,7 +110,8 @@ def test_a_good_value_is_taken(reader: str, raw: str, value: Any, monkeypatch: p
     assert READERS[reader]() == value
 
 
-URL = "redis://[:password@]host:port/number"
+URL = f"{redis_address.TAKES}; this has "
+HOST = f"{URL}a host that cannot be read"
 
 
 @pytest.mark.parametrize(
@@ -136,14 +140,14 @@ URL = "redis://[:password@]host:port/number"
         ("counts", "A:3,B:0", "NAME:N with commas between them, N from 1 to 2,000"),
         ("counts", "A:2001", "NAME:N with commas between them, N from 1 to 2,000"),
         ("counts", "A:many", "NAME:N with commas between them, N from 1 to 2,000"),
-        ("redis_url", "localhost:6379", URL),
-        ("redis_url", "http://h:1", URL),
-        ("redis_url", "redis://", URL),
-        ("redis_url", "amqp://h", URL),
-        ("redis_url", "redis://[::1", URL),
-        ("redis_url", "redis://h:port/0", URL),
-        ("redis_url", "redis://h:99999/0", URL),
-        ("redis_url", "redis://h:1/zero", URL),
+        ("redis_url", "localhost:6379", f"{URL}the scheme localhost"),
+        ("redis_url", "http://h:1", f"{URL}the scheme http"),
+        ("redis_url", "redis://", HOST),
+        ("redis_url", "amqp://h", f"{URL}the scheme amqp"),
+        ("redis_url", "redis://[::1", redis_address.TAKES),
+        ("redis_url", "redis://h:port/0", HOST),
+        ("redis_url", "redis://h:99999/0", HOST),
+        ("redis_url", "redis://h:1/zero", f"{URL}a database that is no number"),
     ],
 )
 def test_a_bad_value_gives_one_line_with_its_name_the_value_and_what_is_accepted(
@@ -211,6 +215,25 @@ def test_a_file_without_a_secret_gives_one_line(
 def test_the_password_of_a_bad_redis_url_is_never_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, url)
     message = refused(READERS["redis_url"])
+    assert message.startswith(f"{NAME}: got ")
+    assert "cret" not in message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:s3cret@h:1/0",
+        "amqp://user:s3#cret@h",
+        "amqp://user:s3cret@h:port",
+        "amqp://user:s3cret@h;amqp://user:s3cret",
+        "amqp://h?password=s3cret",
+        "amqps://user:s3cret@h?ssl_ca_certs=none",
+        "amqp://:s3cret@h",
+    ],
+)
+def test_the_password_of_a_bad_broker_url_is_never_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, url)
+    message = refused(READERS["broker_url"])
     assert message.startswith(f"{NAME}: got ")
     assert "cret" not in message
 
@@ -338,3 +361,16 @@ def test_a_variable_for_one_name_has_precedence_over_the_list(monkeypatch: pytes
     assert READERS["counts"]() == {"A": 1, "B": 5, "P2P_C": 6}
     monkeypatch.setenv("B_VARIABLE", "many")
     assert "B_VARIABLE: got 'many', takes a whole number from 1 to 2,000" in refused(READERS["counts"])
+
+
+def test_packages_that_a_variable_asks_for_are_installed_or_the_program_ends_with_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REFRESH_TRACES", "yes")
+    env.refuse_missing_packages("REFRESH_TRACES", ("json.decoder",), "requirements-traces.txt")
+    with pytest.raises(env.BadSetting) as told:
+        env.refuse_missing_packages("REFRESH_TRACES", ("json", "no_such.package"), "requirements-traces.txt")
+    assert str(told.value) == (
+        "REFRESH_TRACES: got 'yes', takes the packages of requirements-traces.txt, "
+        "and no_such.package is missing. Install them, or remove REFRESH_TRACES."
+    )

@@ -192,12 +192,21 @@ def test_only_launchers_import_settings() -> None:
 def test_settings_import_only_the_declarations_of_the_apps() -> None:
     ours = (package for package in PACKAGES if package != "settings")
     assert forbidden(modules("settings"), *ours, found=statements) == [
+        "settings.base imports executions.attachment",
         "settings.base imports executions.conf",
+        "settings.base imports tasks.broker.connecting",
         "settings.base imports tasks.conf",
+        "settings.base imports tasks.redis_address",
+        "settings.env imports tasks.broker.connecting",
+        "settings.env imports tasks.redis_address",
     ]
     for app in ("executions", "tasks"):
         assert forbidden([ROOT / app / "conf.py"], *PACKAGES) == [f"{app}.conf imports executions.declarations"]
-    assert forbidden([ROOT / "executions/declarations.py"], *PACKAGES) == []
+    for alone in ("executions/declarations.py", "tasks/redis_address.py"):
+        assert forbidden([ROOT / alone], *PACKAGES) == []
+    for address in ("amqp_address", "connecting"):
+        found = forbidden([ROOT / f"tasks/broker/{address}.py"], *PACKAGES)
+        assert {one.split()[-1] for one in found} <= {"tasks.redis_address", "tasks.broker.amqp_address"}
 
 
 def test_the_examples_import_what_a_host_project_would() -> None:
@@ -226,7 +235,8 @@ def test_the_pipeline_imports_no_jobs() -> None:
 
 def test_models_and_statements_import_no_use_cases() -> None:
     assert forbidden(modules("executions/models"), "executions.sql", "executions.database") == []
-    assert forbidden(modules("executions/sql"), "executions") == []
+    # which of two texts a statement has
+    assert forbidden(modules("executions/sql"), "executions") == ["executions.sql imports executions.attachment"]
 
 
 def test_tests_of_executions_use_postgresql_alone() -> None:
@@ -235,3 +245,12 @@ def test_tests_of_executions_use_postgresql_alone() -> None:
     assert ROOT / "tests/integration/concurrency.py" in paths
     assert forbidden(paths, "redis", "celery", "kombu", "tasks", "harbor_refresh", "examples", "benchmarks") == []
     assert not [name_of(path) for path in paths if "servers.redis" in path.read_text(encoding="utf-8")]
+
+
+def test_only_the_tracer_imports_opentelemetry_and_only_when_traces_are_on() -> None:
+    """What imports it is imported by `tracing.connect`, by the name of the middleware, and by one another."""
+    others = [path for path in modules(*PACKAGES) if not is_in(name_of(path), ("harbor_refresh.tracing",))]
+    assert forbidden(others, "opentelemetry", found=statements) == []
+    inner = {name_of(path) for path in modules("harbor_refresh/tracing") if path.name != "__init__.py"}
+    users = {line.split()[0] for line in forbidden(others, *inner)}
+    assert users == {"settings.base"}

@@ -25,8 +25,27 @@ def only_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(binaries, "_redis_wheel", lambda: None)
     monkeypatch.setattr(binaries, "_postgres_wheel", lambda: None)
-    monkeypatch.setattr(binaries, "_packaged_postgres", list)
+    monkeypatch.setattr(binaries, "packaged_postgres", list)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def none_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make test-matrix` chooses one for the whole run."""
+    monkeypatch.delenv("POSTGRES_PROGRAMS", raising=False)
+
+
+def test_a_postgresql_that_was_chosen_is_taken_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "initdb", "initdb (PostgreSQL) 15.18")
+    program(tmp_path, "postgres", "postgres (PostgreSQL) 15.18")
+    monkeypatch.setenv("POSTGRES_PROGRAMS", str(tmp_path))
+    assert find_postgres() == tmp_path
+
+    program(tmp_path, "postgres", "postgres (PostgreSQL) 13.2")
+    with pytest.raises(LocalError, match=r"is 13\.2"):
+        find_postgres()
 
 
 def test_the_wheels_come_first() -> None:

@@ -9,14 +9,22 @@ from django.dispatch import Signal
 
 from executions import execution_log
 from executions import signals as signals_of_executions
+from executions.lease import Held
 from executions.reports import Refusal, Report
 from executions.rollup import Refreshed
-from tasks import pipeline_log, signals
+from tasks import event_counts, pipeline_log, signals
 from tasks.jobs.repair.job_recovery import Recovered
 from tasks.jobs.repair.reaper import Reaped
-from tasks.pipeline.lease import Held
+from tasks.overview import events
 from tasks.pipeline.reconciliation import Reconciled
 from tasks.queue.claim import Claim
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events are also counted and noted in the database, which is tested elsewhere."""
+    monkeypatch.setattr(event_counts, "add_or_keep", lambda amounts: None)
+    monkeypatch.setattr(events, "note", lambda kind, count: None)
 
 
 def lines(caplog: pytest.LogCaptureFixture, signal: Signal, **values: Any) -> list[tuple[str, str]]:
@@ -102,6 +110,9 @@ def test_unusable_members_and_reports_are_logged_a_few_at_a_time(
     assert told[-1] == ("WARNING", "Dropped 5 more members that cannot be read")
     assert len(told) == 6
     assert max(len(line) for _, line in told) < 200
+    assert lines(caplog, signals.keys_dropped, keys=["a:heat", "a:pause"]) == [
+        ("WARNING", "Dropped keys that another program has written: a:heat, a:pause")
+    ]
     refusal = Refusal(3, Report(1, "Nope"), "unknown status 'Nope'")
     told = lines(caplog, signals.refused, refusals=[refusal] * 7)
     assert told[0] == ("WARNING", "Refused report 3 of a batch: unknown status 'Nope'")

@@ -8,12 +8,14 @@ import pytest
 from tasks import pacing
 from tasks.jobs.records.scripts import COUNTS, RECORDS
 from tasks.queue import keys
+from tasks.queue.legacy_transfer import LEGACY
 from tasks.queue.scripts import SCRIPTS, Script
+from tasks.queue.traces import TRACES
 from tasks.strategies.hash import announcements
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ALL = (SCRIPTS, RECORDS, COUNTS, announcements.SCRIPTS)
+ALL = (SCRIPTS, TRACES, LEGACY, RECORDS, COUNTS, announcements.SCRIPTS)
 TAKEN = {name: script for scripts in ALL for name, script in scripts.items()}
 FOLDERS = [Path(ROOT / scripts.package.replace(".", "/")) / "lua" for scripts in (SCRIPTS, RECORDS, ALL[-1])]
 FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.lua") if not path.name.startswith("_"))
@@ -32,7 +34,7 @@ def test_there_is_one_file_for_each_script_and_no_other() -> None:
 
 
 def test_every_key_of_a_script_is_in_the_catalogue_and_every_key_is_used() -> None:
-    plain = {"lock", "deliverer"}  # kept by redis-py's own script, and by a SET alone
+    plain = {"lock", "deliverer", "broker"}  # kept by redis-py's own script, or by a SET alone
     assert {key for script in TAKEN.values() for key in script.keys} == CATALOGUE.keys() - plain
     assert keys.__doc__ is not None
     for name in CATALOGUE.values():
@@ -113,7 +115,7 @@ def test_what_a_script_includes_stands_before_it_once_with_its_constants_as_loca
     source = SCRIPTS.source("claim")
     assert source.startswith("local FIRST_REST_US = 50000\n")
     assert "local TICK_SENT = 'sent'\n" in source
-    for path in (*(one for one in INCLUDED if one.stem != "_job"), FOLDERS[0] / "claim-10.lua"):
+    for path in (*(one for one in INCLUDED if one.stem not in ("_job", "_legacy")), FOLDERS[0] / "claim-12.lua"):
         assert source.count(path.read_text(encoding="utf-8")) == 1
     assert source.index("local function text(") < source.index("local function heartbeat(")
 

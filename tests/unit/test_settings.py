@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.broker.connecting import TAKES as BROKER_TAKES
+from tasks.redis_address import TAKES
+
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"
 REDIS = "redis://127.0.0.1:1/0"
@@ -20,7 +23,7 @@ def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str
     given = {"DATABASE_URL": DATABASE, "REDIS_URL": REDIS, "PYTHONDONTWRITEBYTECODE": "1"}
     environment = {name: value for name, value in (kept | given | variables).items() if value}
     return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
 
 
@@ -38,12 +41,13 @@ BAD = {
     "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 10,000"),
     "REFRESH_REST_SECONDS": ("61", "a number of seconds from 0 to 60"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
+    "REFRESH_ATTACH": ("harbour", "one of harbor"),
     "REFRESH_STRATEGY": ("fastest", "one of claim, scan, lock, hash, upstream"),
     "CORE_INSTANCE_ID": ("first", "a whole number from 0 to 9,999"),
     "CORE_INSTANCE_TOTAL": ("0", "a whole number from 1 to 10,000"),
     "LOG_LEVEL": ("LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
-    "REDIS_URL": ("localhost", "redis://[:password@]host:port/number"),
-    "CELERY_BROKER_URL": ("amqp://h", "redis://[:password@]host:port/number"),
+    "REDIS_URL": ("localhost", f"{TAKES}; this has no scheme"),
+    "CELERY_BROKER_URL": ("sqs://h", f"{BROKER_TAKES}; this has the scheme sqs"),
     "DATABASE_URL": ("mysql://h/n", "postgresql://user:password@host:port/name"),
 }
 
@@ -85,6 +89,13 @@ def test_a_check_with_a_hint_reports_values_that_do_not_fit_together(name: str, 
     assert name in ran.stderr
     assert "HINT: " in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
+    attached = {"REFRESH_ATTACH": "harbor"}
+    assert run(CHECK, **attached).stderr == ""
+    for more in ({"REFRESH_STRATEGY": "scan"}, {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "0"}):
+        assert "harbor_tasks.E004" in run(CHECK, **attached, **more).stderr
 
 
 def test_an_unusual_prefix_gives_a_warning() -> None:
@@ -147,6 +158,19 @@ def test_redis_is_taken_from_harbors_own_variable_too() -> None:
     harbors = "redis://:p@harbor:6379/2"
     assert setting("settings.REDIS_URL", REDIS_URL="", _REDIS_URL_CORE=harbors) == harbors
     assert setting("settings.REDIS_URL", _REDIS_URL_CORE=harbors) == REDIS
+    # its cache may have a database of its own, and its marks are there
+    of_the_cache = {"REDIS_URL": "", "_REDIS_URL_CORE": REDIS, "_REDIS_URL_HARBOR": harbors}
+    assert setting("settings.REDIS_URL", **of_the_cache) == harbors
+
+
+def test_an_attached_service_looks_for_tables_in_its_own_schema_and_then_in_harbors() -> None:
+    options = "settings.DATABASES['default']['OPTIONS'].get('options', '')"
+    path = "-c search_path=harbor_refresh,public"
+    assert path in setting(options, REFRESH_ATTACH="harbor")
+    assert "search_path" not in setting(options)
+    # PgBouncer takes no options; the doctor says what to give to the role
+    assert setting(options, REFRESH_ATTACH="harbor", DATABASE_POOLED="1") == ""
+    assert "search_path" in setting("settings.SESSION_OPTIONS", REFRESH_ATTACH="harbor", DATABASE_POOLED="1")
 
 
 def test_the_broker_is_redis_unless_told_otherwise() -> None:
@@ -155,12 +179,21 @@ def test_the_broker_is_redis_unless_told_otherwise() -> None:
     assert setting("settings.CELERY_BROKER_URL", CELERY_BROKER_URL=other) == other
 
 
+def test_rabbitmq_is_the_broker_by_its_address_alone() -> None:
+    given = {"CELERY_BROKER_URL": "amqps://u:p@h?ssl_cert_reqs=none", "LOG_LEVEL": "INFO"}
+    told = "settings.CELERY_BROKER_URL, settings.CELERY_BROKER_USE_SSL, settings.REDIS_URL"
+    assert setting(told, **given) == f"amqps://u:p@h:5671/%2F {{'cert_reqs': <VerifyMode.CERT_NONE: 0>}} {REDIS}"
+    options = "sorted(settings.CELERY_BROKER_TRANSPORT_OPTIONS)"
+    assert "confirm_publish" in setting(options, **given)
+    assert "visibility_timeout" not in setting(options, **given)
+
+
 def test_options_in_the_database_url_reach_the_server_beside_ours() -> None:
     url = f"{DATABASE}?sslmode=require&application_name=refresh"
     options = setting("settings.DATABASES['default']['OPTIONS']", DATABASE_URL=url)
     assert "'sslmode': 'require'" in options
     assert "READ_COMMITTED" in options
-    assert "lock_timeout" in options
+    assert "-c lock_timeout=5s -c idle_in_transaction_session_timeout=20s" in options
 
 
 def test_the_intervals_that_the_environment_names_are_remembered() -> None:

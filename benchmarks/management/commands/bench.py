@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from benchmarks.options import seconds
+from executions.checks import OURS
 from executions.management.output import Failed, Misused
 from harbor_refresh.arguments import count
 
@@ -29,6 +30,8 @@ NUMBERS = {
 
 
 class Command(BaseCommand):
+    requires_system_checks = (OURS,)
+
     help = (
         "Measure on real servers: embedded ones, or a schema and a Redis database of its own on those that "
         "DATABASE_URL and REDIS_URL name. `strategies` runs every strategy in turn over the same rows."

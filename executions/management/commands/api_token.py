@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from executions import api_tokens
 from executions.api.access import Scope
+from executions.audit import Kind, Word, at_terminal, noted
+from executions.database import violates
 from executions.management.command import AnswerCommand
 from executions.management.output import Answer, Failed, Misused
 from executions.models import ApiToken
@@ -16,6 +18,8 @@ from executions.text import is_text, shown
 
 MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
 MAX_DAYS = 3_650
+#: As PostgreSQL has named it.
+NAME_IS_UNIQUE = "execution_api_token_name_key"
 
 
 class Command(AnswerCommand):
@@ -41,8 +45,12 @@ class Command(AnswerCommand):
         expires_at = timezone.now() + timedelta(days=days) if days else None
         scopes = {scope.value: scope.value in may for scope in Scope}
         try:
-            row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
+            with noted(at_terminal(), Word.CREATE, Kind.TOKEN) as entry:
+                row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
+                entry.target, entry.detail = row.pk, f"{name}: {', '.join(sorted(may))}"
         except IntegrityError as exc:
+            if not violates(exc, NAME_IS_UNIQUE):
+                raise
             raise Failed(f"There is a token named {shown(name)} already. Choose another name.") from exc
         data = {
             "id": row.pk,

@@ -12,14 +12,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 
 from executions import dangling
+from executions.audit import Kind, Word, at_terminal, note
 from executions.conf import intake_settings
 from executions.management.ages import age
 from executions.management.command import AnswerCommand
-from executions.management.output import Answer, Failed, plural, table
+from executions.management.output import Answer, Failed, table
+from executions.ownership import Deed, refuse_if_attached
 from executions.retention import Doomed, Retention, count
 from executions.status import MAX_VENDOR
 from executions.sweep import Swept, sweep
-from executions.text import is_text
+from executions.text import is_text, plural
 
 #: Shows what was done; `total` is None as long as it is not known.
 Show = Callable[[str, int, int | None], None]
@@ -50,6 +52,7 @@ class Command(AnswerCommand):
         add("--json", action="store_true", help="print JSON instead of a table")
 
     def answer(self, options: dict[str, Any]) -> Answer:
+        refuse_if_attached(Deed.DELETE)
         vendor, older_than = options["vendor"], options["older_than"]
         rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
         everything = not (vendor or older_than)
@@ -68,6 +71,7 @@ class Command(AnswerCommand):
             )
         if outcome.overtaken:
             raise Failed("this sweep stood still for so long that another took over, so it ended early.")
+        note(at_terminal(), Word.SWEEP, Kind.EXECUTION, _named(options), count=outcome.executions)
         return _done(found, outcome)
 
 
@@ -82,6 +86,12 @@ def progress_shown() -> Iterator[Show]:
     with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("sweep", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def _named(options: dict[str, Any]) -> str:
+    """Name what was swept, for the log of actions."""
+    age_given = options["older_than"] and f"older than {options['older_than']}"
+    return ", ".join(filter(None, (options["vendor"], age_given)))
 
 
 def _count_dangling(show: Show) -> Swept:

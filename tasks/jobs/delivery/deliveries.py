@@ -1,12 +1,14 @@
 """Deliveries: reports of jobs are written to the database or posted to the hook, and acknowledged in Redis."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from django.db import transaction
 
-from executions.reports import Refusal
+from executions import counters
+from executions.reports import Door, Refusal
 from executions.reports import report as report_tasks
 from executions.status import Status, is_final
 from tasks import signals
@@ -90,30 +92,40 @@ def _write(reports: Sequence[JobReport], *, late: list[JobReport], applies_here:
     """Write in one transaction what the database must know of these reports: the reports themselves, if they are
     applied here, and what later messages need. Reports that come too late are added to `late`."""
     with transaction.atomic():
-        too_late = _late(reports)
+        too_late = _late(reports, may_break=applies_here)
         in_time = _without(too_late, reports)
         if applies_here:
-            report_tasks(report.task_report for report in in_time)
+            _report(in_time)
             _stop_behind(in_time)
         _write_arguments(in_time)
         write_results(in_time)
     late += too_late
 
 
-def _late(reports: Sequence[JobReport]) -> list[JobReport]:
-    """Return reports that would reopen an ended job, or whose task is gone. The tasks stay locked."""
+def _report(reports: Sequence[JobReport]) -> None:
+    """Apply reports, and count those that changed their task, by their status, in the same transaction."""
+    outcome = report_tasks([report.task_report for report in reports], Door.JOB)
+    statuses = Counter(reports[position].status for position in outcome.applied_at)
+    counters.add({("job_reports", f"status={status}"): count for status, count in statuses.items()})
+
+
+def _late(reports: Sequence[JobReport], *, may_break: bool) -> list[JobReport]:
+    """Return reports that would reopen an ended job, or whose task is gone. The tasks stay locked, and so do those
+    behind them in a chain that may break."""
     rows = run(
         "late_reports",
         task_ids=[report.task_id for report in reports],
         jobs=[report.job for report in reports],
         revisions=[report.revision for report in reports],
+        breaking=[report.task_id for report in reports if may_break and report.breaks_chain],
     )
     return [reports[position - 1] for (position,) in rows]
 
 
 def _write_arguments(reports: Sequence[JobReport]) -> None:
-    """Write the changed arguments of jobs that asked for another try, for each later message."""
-    for report in reports:
+    """Write the changed arguments of jobs that asked for another try, for each later message, in the order of
+    their ids: each write locks a row."""
+    for report in sorted(reports, key=lambda one: one.task_id):
         if report.arguments is not None:
             args, kwargs = report.arguments
             current = Job.objects.filter(pk=report.task_id, task__status_revision__lte=report.revision)

@@ -1,6 +1,6 @@
 """Stops of jobs: waiting jobs do not begin any more, running jobs are asked to stop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,10 @@ from tasks import signals
 from tasks.jobs.records.records import job_records
 
 
-def stop_jobs(execution_id: int) -> int:
+def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> int:
     """Stop the jobs of the execution. Returns how many run and were asked to stop; inside a transaction, which
     asks them after its commit, how many run as far as the database knows. The execution is Stopped when this
-    returns, and no report of a job opens it.
+    returns, and no report of a job opens it. `also` is called in the same transaction.
 
     The database is first: it is asked before each job begins, so none begins after the commit. Only after the
     commit are running jobs asked to stop. What if the process dies in between, or Redis is away: recovery finds
@@ -27,6 +27,7 @@ def stop_jobs(execution_id: int) -> int:
     with transaction.atomic():
         jobs = _unfinished_jobs([execution_id])
         stop(execution_id)
+        also()
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
     return asked[0] if asked else sum(status == Status.RUNNING for status in jobs.values())
 

@@ -1,4 +1,4 @@
-"""Retries: run the failed jobs of an execution once more, each in a new revision."""
+"""Retries and resumptions: run failed, or stopped, jobs of an execution once more, each in a new revision."""
 
 import time
 from collections.abc import Sequence
@@ -7,10 +7,11 @@ from functools import partial
 from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 
-from executions.errors import NoSuchExecution
+from executions.errors import NoSuchExecution, NoSuchTask
 from executions.models import Execution, Task
+from executions.ownership import Deed, harbors
 from executions.quarantines import release
-from executions.reports import Report, report
+from executions.reports import Door, Report, report
 from executions.rollup import refresh
 from executions.status import Status
 from tasks.database import run
@@ -20,8 +21,11 @@ from tasks.jobs.revisions import next_revision
 from tasks.models.job import Job
 
 IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
+#: What the task of a job says when the job runs once more, by the status with which it had ended.
+MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
 
+@harbors(Deed.RUN_AGAIN)
 def retry_failed(execution_id: int) -> int:
     """Retry the failed jobs of the execution, and return how many. Jobs after them in a chain, which were stopped
     with them, wait for their turn again. Each job may begin as often as a new one. A unique job is left out, with
@@ -38,21 +42,48 @@ def retry_failed(execution_id: int) -> int:
 
     What if the process dies before the commit: nothing happened. After it: recovery publishes.
     """
-    return retry_on_conflict(partial(_retry_failed, execution_id))
+    return retry_on_conflict(partial(_run_again, execution_id, Status.ERROR))
 
 
-def _retry_failed(execution_id: int) -> int:
+@harbors(Deed.RUN_AGAIN)
+def resume_stopped(execution_id: int) -> int:
+    """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
+    Jobs of a chain wait for their turn again; jobs that were stopped because a job before them failed are left to
+    `retry_failed`. Tasks without a job are left to their runners.
+
+    What if a job that was asked to stop has not noticed it yet: its new run may begin meanwhile, on another
+    process. The old run is still asked to stop, and its reports are ignored, because they have an older
+    revision.
+    """
+    return retry_on_conflict(partial(_run_again, execution_id, Status.STOPPED))
+
+
+@harbors(Deed.RUN_AGAIN)
+def run_job_again(task_id: int) -> int:
+    """Run a failed or stopped job once more, and the jobs after it in its chain. Returns how many jobs; 0 if the
+    job has not failed and was not stopped, is not a job, was stopped because the job before it failed, or is
+    unique while another job holds its key."""
+    found = Task.objects.filter(pk=task_id).values_list("execution_id", "status").first()
+    if found is None:
+        raise NoSuchTask(task_id)
+    execution_id, status = found
+    ended_as = Status.ERROR if status == Status.ERROR else Status.STOPPED
+    return retry_on_conflict(partial(_run_again, execution_id, ended_as, first=task_id))
+
+
+def _run_again(execution_id: int, status: Status, first: int | None = None) -> int:
     execution = Execution.objects.select_for_update(no_key=True).filter(pk=execution_id)
     if execution.values_list("pk", flat=True).first() is None:
         raise NoSuchExecution(execution_id)
-    again = _locked_for_another_try(execution_id)
+    again = _locked_for_another_run(execution_id, status, first)
     if not again:
         return 0
     now = time.time()
-    report(
-        Report(job.task_id, Status.PENDING, next_revision(job.task.status_revision, now), "tried again")
-        for job in again
+    message = MESSAGES[status]
+    reports = (
+        Report(job.task_id, Status.PENDING, next_revision(job.task.status_revision, now), message) for job in again
     )
+    report(reports, Door.RETRY)
     runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
@@ -63,16 +94,17 @@ def _retry_failed(execution_id: int) -> int:
     return len(again)
 
 
-def _locked_for_another_try(execution_id: int) -> list[Job]:
+def _locked_for_another_run(execution_id: int, status: Status, first: int | None) -> list[Job]:
     """Find the jobs twice: first to know what to lock, then again under the locks."""
-    wanted = _find(execution_id)
+    wanted = _find(execution_id, status, first)
     unique = Job.objects.filter(pk__in=wanted, unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
     locked, held = lock_and_release(keys.values(), wanted)
     free = [pk for pk in locked if keys.get(pk) not in held]
-    found = _find(execution_id, free)
+    found = _find(execution_id, status, first, free)
     return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))
 
 
-def _find(execution_id: int, among: Sequence[int] | None = None) -> list[int]:
-    return [pk for (pk,) in run("find_failed_jobs", execution_id=execution_id, among=among)]
+def _find(execution_id: int, status: Status, first: int | None, among: Sequence[int] | None = None) -> list[int]:
+    rows = run("find_jobs_to_run_again", execution_id=execution_id, status=status, first=first, among=among)
+    return [pk for (pk,) in rows]

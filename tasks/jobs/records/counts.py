@@ -37,8 +37,9 @@ class Counts(Verbs):
             found = cast("dict[bytes, bytes]", self._redis.hgetall(self.keys.counts))
         kinds: dict[str, dict[str, int]] = {}
         for name, count in found.items():
-            kind, _, what = name.decode().partition(".")
-            kinds.setdefault(kind, {})[what] = int(count)
+            if count.isdigit():  # else no release of ours has written it
+                kind, _, what = name.decode(errors="replace").partition(".")
+                kinds.setdefault(kind, {})[what] = int(count)
         since = kinds.pop("since", {}).get("", 0)
         return since, {
             kind: Count(done.pop("passes", 0), done.pop("last", 0), done) for kind, done in kinds.items()

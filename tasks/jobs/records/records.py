@@ -146,6 +146,11 @@ class JobRecords(Verbs):
         )
         return Memory(int(now), int(epoch), sequence, bool(is_settled))
 
+    def begin_epoch(self) -> None:
+        """Begin a new epoch with the next look at the memory, because the broker has lost the messages of jobs."""
+        with redis_errors_translated():
+            self._redis.hdel(self.keys.jobs, MEMORY)
+
     def is_alive(self, record: JobRecord, now: int) -> bool:
         """Whether the lease of this run is valid. A lease from the future comes from a clock that has gone
         back."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from django.db import transaction
+
 from executions.status import FINAL_CODE, Status
 from tasks import signals
 from tasks.conf import refresh_settings
@@ -67,7 +69,7 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     memory = records.memory()
     try:
         for page in records.all():
-            guarded(total, _settle, page, memory.now, may_wait)
+            guarded(total, _settle, page, memory, may_wait)
         for jobs in _published():
             guarded(total, _look_for, jobs, memory, may_wait)
     finally:
@@ -75,7 +77,8 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     return total
 
 
-def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
+def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait) -> None:
+    now = memory.now
     changes: list[tuple[JobRecord, JobRecord | None]] = []
     ahead: list[JobRecord] = []
     known, unreadable = readable(page)
@@ -97,7 +100,7 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
             changes.append((record, failed))
             ahead.append(failed)
             total.failed += 1
-    unsent = _without_message(known, now, may_wait)
+    unsent = _without_message(known, memory, may_wait)
     changes += [(one, replace(one, sent=False, checked_in=now)) for one in unsent]
     total.unsent += len(unsent)
     done = job_records().replace(changes)
@@ -107,14 +110,15 @@ def _settle(total: Reaped, page: Page, now: int, may_wait: MayWait) -> None:
     total.troubled += len(delivered.refused)
 
 
-def _without_message(records: Sequence[JobRecord], now: int, may_wait: MayWait) -> list[JobRecord]:
-    """Return jobs that wait for a message that was sent long ago, and whose queue is empty."""
+def _without_message(records: Sequence[JobRecord], memory: Memory, may_wait: MayWait) -> list[JobRecord]:
+    """Return jobs that wait for a message that was sent before the epoch, or long ago to a queue that is empty."""
     waits = [one for one in records if one.is_delivered and one.is_waiting and one.sent]
-    old = {one.task_id: one for one in waits if now - one.checked_in > _patience()}
+    forgotten = [one for one in waits if one.checked_in < memory.epoch]
+    old = {one.task_id: one for one in waits if memory.now - one.checked_in > _patience()}
     if not old:
-        return []
+        return forgotten
     still_there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
-    return [one for pk, one in old.items() if pk not in still_there]
+    return [*forgotten, *(one for pk, one in old.items() if pk not in still_there and one not in forgotten)]
 
 
 def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
@@ -130,8 +134,19 @@ def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayW
     forgotten = {job.pk for job in waiting if _published_at(job) < at(memory.epoch)}
     old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < at(memory.now - _patience())]
     unsent = forgotten | {job.pk for job in old} - set(may_wait(old) if old else ())
-    still = Job.objects.filter(pk__in=unsent, task__status_code__lt=Status.RUNNING.code)
-    total.unsent += still.update(published_at=None)
+    total.unsent += _ask_for_another_message(unsent)
+
+
+def _ask_for_another_message(unsent: Collection[int]) -> int:
+    """Have these jobs published again, if they still wait. Returns how many.
+
+    What if two passes do it at once, or a job is published, retried or reported at this moment: its row is locked,
+    and left to the next pass. A pass that waits for no row deadlocks with none.
+    """
+    with transaction.atomic():
+        waiting = Job.objects.filter(pk__in=unsent, task__status_code__lt=Status.RUNNING.code).order_by("pk")
+        free = waiting.select_for_update(of=("self",), no_key=True, skip_locked=True).values_list("pk", flat=True)
+        return waiting.filter(pk__in=list(free)).update(published_at=None)
 
 
 def _published_at(job: Job) -> datetime:

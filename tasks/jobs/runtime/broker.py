@@ -4,15 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from celery import current_app
-from kombu.exceptions import OperationalError
 
-from tasks.celery_queues import waiting_in_all
+from tasks.broker.lengths import waiting_in_all
+from tasks.broker.rabbitmq import AWAY
 from tasks.jobs import message_header
 from tasks.jobs.lifecycle.message import Message
 from tasks.models.job import Job
-
-#: The errors of a broker that is away, besides those that its connection names.
-AWAY = (OperationalError, OSError)
 
 
 def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:

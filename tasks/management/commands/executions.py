@@ -1,19 +1,20 @@
 """`manage.py executions`: look at executions, and act on all that a filter chooses."""
 
 from executions.management.command import VerbCommand
-from tasks.management.verbs.executions import actions, delete, listing, resume, retry, show, stop
+from tasks.management.verbs.executions import actions, delete, listing, refresh, resume, retry, show, stop
 
 VERBS = {
     "list": listing,
     "show": show,
     "stop": stop,
     "retry": retry,
-    "delete": delete,
     "resume": resume,
+    "refresh": refresh,
+    "delete": delete,
     "actions": actions,
 }
 
 
 class Command(VerbCommand):
-    help = "Look at executions, and stop, retry or delete all that a filter chooses."
+    help = "Look at executions, and stop, retry, resume, refresh or delete all that a filter chooses."
     verbs = VERBS

@@ -1,17 +1,17 @@
 """`manage.py reconcile`: find executions whose status differs from their tasks, and mark them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
-from rich.console import Console
-from rich.progress import Progress as Bar
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from executions.attachment import is_attached
+from executions.audit import Kind, Word, at_terminal, note
 from executions.management.command import AnswerCommand
-from executions.management.output import Answer, Failed, plural, table
-from tasks.pipeline.reconciliation import Drift, Progress, Reconciled, reconcile
+from executions.management.looked_at import looked_at_shown
+from executions.management.output import Answer, Failed, table
+from executions.text import plural
+from tasks.pipeline.reconciliation import Drift, Reconciled, reconcile
 
 MAX_DRIFTS = 20
 
@@ -29,7 +29,7 @@ class Command(AnswerCommand):
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def answer(self, options: dict[str, Any]) -> Answer:
-        with progress_shown() as progress:
+        with looked_at_shown() as progress:
             outcome = reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
         if outcome.held:
             raise Failed(
@@ -38,20 +38,9 @@ class Command(AnswerCommand):
             )
         if outcome.overtaken:
             raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
+        if not options["dry_run"]:
+            note(at_terminal(), Word.RECONCILE, Kind.QUEUE, count=outcome.marked)
         return _answer(outcome, options)
-
-
-@contextmanager
-def progress_shown() -> Iterator[Progress]:
-    """Show the progress on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda looked_at: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} looked at"), TimeElapsedColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reconcile", total=None)
-        yield lambda looked_at: bar.update(task, completed=looked_at)
 
 
 def _answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
@@ -66,7 +55,7 @@ def _answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:
         "paroled": outcome.paroled,
         "first_drifts": [_as_data(drift) for drift in outcome.examples[:MAX_DRIFTS]],
     }
-    what = "execution" if options["full"] or outcome.doubt else "changed task"
+    what = "execution" if options["full"] or outcome.doubt or is_attached() else "changed task"
     done = "dry run: nothing marked" if options["dry_run"] else f"{outcome.marked:,} marked"
     summary = (
         f"Looked at {plural(outcome.looked_at, what)}: {outcome.drifted:,} drifted, "
@@ -83,7 +72,7 @@ def _as_data(drift: Drift) -> dict[str, Any]:
         "vendor": drift.vendor_type,
         "stored": drift.stored,
         "true": drift.true,
-        "changed_at": drift.changed_at.isoformat(),
+        "changed_at": drift.changed_at and drift.changed_at.isoformat(),
     }
 
 

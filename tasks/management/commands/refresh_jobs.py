@@ -1,6 +1,6 @@
 """`manage.py refresh_jobs`: look at the jobs, and act on them."""
 
-from executions.management.command import VerbCommand
+from tasks.management.command import WaitsOnceCommand
 from tasks.management.verbs.jobs import job_stats, reap, retry, stop
 
 VERBS = {
@@ -11,6 +11,6 @@ VERBS = {
 }
 
 
-class Command(VerbCommand):
+class Command(WaitsOnceCommand):
     help = "Look at the jobs in progress, and act on those of an execution."
     verbs = VERBS

@@ -1,7 +1,18 @@
 """`manage.py refresh_queue`: look at the queue, and act on it."""
 
-from executions.management.command import VerbCommand
-from tasks.management.verbs import claims, mark, quarantine, queue_stats, recover, why
+from tasks.management.command import WaitsOnceCommand
+from tasks.management.verbs import (
+    claims,
+    export_legacy,
+    import_legacy,
+    mark,
+    pause,
+    quarantine,
+    queue_stats,
+    recover,
+    resume,
+    why,
+)
 
 VERBS = {
     "stats": queue_stats,
@@ -10,9 +21,13 @@ VERBS = {
     "mark": mark,
     "recover": recover,
     "quarantine": quarantine,
+    "pause": pause,
+    "resume": resume,
+    "import-legacy": import_legacy,
+    "export-legacy": export_legacy,
 }
 
 
-class Command(VerbCommand):
+class Command(WaitsOnceCommand):
     help = "Look at the queue of executions to be refreshed, and act on it."
     verbs = VERBS

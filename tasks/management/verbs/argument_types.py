@@ -12,6 +12,16 @@ def positive_integer(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    try:
+        given = float(text)
+    except ValueError:
+        given = 0.0
+    if not 0.1 <= given <= 3_600:
+        raise ArgumentTypeError(f"{text[:40]!r} is not a number of seconds from 0.1 to 3,600")
+    return given
+
+
 def vendor_type(text: str) -> str:
     if not storable(text):
         raise ArgumentTypeError(f"{text[:40]!r} is no vendor type: it is not UTF-8, or has NUL in it")

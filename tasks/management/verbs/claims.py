@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, plural, table
+from executions.management.output import Answer, table
+from executions.text import plural
 from tasks.management.verbs.argument_types import positive_integer
 from tasks.queue import execution_queue
 from tasks.queue.members import Token, execution_id

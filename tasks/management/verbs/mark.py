@@ -5,10 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from executions.audit import Kind, Word, at_terminal, note
 from executions.errors import QueueUnavailable
-from executions.management.output import Answer, Misused, plural
+from executions.management.output import Answer, Misused
 from executions.models import Execution
 from executions.status import Status
+from executions.text import plural
 from tasks.conf import refresh_settings
 from tasks.id_list import id_list
 from tasks.management.verbs.argument_types import positive_integer, vendor_type
@@ -41,9 +43,17 @@ def answer(options: dict[str, Any]) -> Answer:
     if not refresh_settings().in_process:
         execution_queue().stats()  # raises before anything is marked, if Redis is away
     found, unknown = _mark_ids(ids) if ids else (_mark_all(_chosen(options)), [])
+    note(at_terminal(), Word.MARK, Kind.EXECUTION, _named(ids, options), count=found)
     shown = [f"Marked {plural(found, 'execution')}."]
     failure = f"there is no execution {id_list(unknown, at_most=SHOWN)}" if unknown else ""
     return Answer({"marked": found, "unknown": unknown}, shown, failure)
+
+
+def _named(ids: Sequence[int], options: dict[str, Any]) -> str:
+    if ids:
+        return id_list(ids, at_most=SHOWN)
+    words = (options["vendor"], options["status"], "unfinished" if options["all_unfinished"] else "")
+    return ", ".join(filter(None, words))
 
 
 def _mark_ids(ids: Sequence[int]) -> tuple[int, list[int]]:

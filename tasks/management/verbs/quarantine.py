@@ -4,10 +4,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, plural, table
+from executions.audit import Kind, Word, at_terminal, noted
+from executions.management.output import Answer, table
 from executions.models import Quarantine
 from executions.quarantines import release
+from executions.text import plural
+from tasks.id_list import id_list
 from tasks.management.verbs.argument_types import positive_integer
+
+SHOWN = 10
 
 HELP = "list the executions in quarantine with their reasons, or release them"
 
@@ -27,7 +32,9 @@ def answer(options: dict[str, Any]) -> Answer:
 
 
 def _release(ids: list[int]) -> Answer:
-    released = sorted(release(ids))
+    with noted(at_terminal(), Word.RELEASE, Kind.QUARANTINE, _named(ids)) as entry:
+        released = sorted(release(ids))
+        entry.count, entry.skip = len(released), not released
     absent = sorted(set(ids) - set(released))
     failure = f"not in quarantine: {', '.join(map(str, absent))}" if absent else ""
     return Answer(
@@ -35,6 +42,10 @@ def _release(ids: list[int]) -> Answer:
         [f"Released {plural(len(released), 'execution')} for another try."],
         failure,
     )
+
+
+def _named(ids: list[int]) -> str:
+    return id_list(ids, at_most=SHOWN) if ids else ""
 
 
 def _list() -> Answer:

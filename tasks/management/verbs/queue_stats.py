@@ -4,22 +4,33 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, table
+from executions.management.output import Answer, printable, table
 from executions.models import Quarantine
 from tasks.conf import refresh_settings
+from tasks.management.verbs.argument_types import positive_integer, seconds
+from tasks.management.verbs.queue_watch import watch
+from tasks.pauses.pauses import Paused, paused
+from tasks.pauses.queue_names import name_of
 from tasks.queue import execution_queue
 from tasks.strategies import older_strategy
 from tasks.strategies.hash import announcements
+
+__all__ = ["HELP", "answer", "arguments", "watch"]
 
 HELP = "count the executions that wait, are in flight or failed before; list the live nodes"
 
 
 def arguments(parser: CommandParser) -> None:
-    pass
+    parser.add_argument("--watch", action="store_true", help="show a live screen until Ctrl-C")
+    parser.add_argument(
+        "--interval", type=seconds, default=1.0, metavar="SECONDS", help="with --watch: look so often (1)"
+    )
+    parser.add_argument("--times", type=positive_integer, metavar="N", help="with --watch: end after N looks")
 
 
 def answer(options: dict[str, Any]) -> Answer:
     stats, older = execution_queue().stats(), older_strategy()
+    known = paused()
     quarantined = Quarantine.objects.count()
     backlog = older.backlog() if older else stats.backlog
     data = {
@@ -30,6 +41,10 @@ def answer(options: dict[str, Any]) -> Answer:
         "quarantined": quarantined,
         "paused_ms": stats.pause_ms,
         "nodes": list(stats.nodes),
+        "paused": [
+            {"queue": one.queue, "at": one.at.isoformat(), "by": one.by, "reason": one.reason}
+            for one in known.values()
+        ],
         "in_process": refresh_settings().in_process,
     }
     rows = [
@@ -44,7 +59,8 @@ def answer(options: dict[str, Any]) -> Answer:
         ),
     ]
     shown = [table(("", "count", ""), rows)]
-    notes = []
+    notes: list[str] = []
+    notes += [_of_a_pause(one) for one in known.values()]
     if stats.pause_ms:
         notes.append(f"No node claims for {stats.pause_ms} ms more, because the database was away.")
     if refresh_settings().in_process:
@@ -55,6 +71,14 @@ def answer(options: dict[str, Any]) -> Answer:
         data["instances"], of_instances = _instances()
         notes += of_instances
     return Answer(data, [*shown, *notes])
+
+
+def _of_a_pause(one: Paused) -> str:
+    reason = f": {printable(one.reason)}" if one.reason else ""
+    return (
+        f"{name_of(one.queue)} is paused since {one.at:%Y-%m-%d %H:%M:%S %Z} by {printable(one.by)}{reason}. "
+        f"`refresh_queue resume {one.queue}` ends it."
+    )
 
 
 def _instances() -> tuple[dict[str, Any], list[str]]:

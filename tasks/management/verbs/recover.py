@@ -1,10 +1,15 @@
 """Release the claims of dead nodes now."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, plural
+from executions.audit import Kind, Word, at_terminal, note
+from executions.database import absence_translated
+from executions.errors import DatabaseAway
+from executions.management.output import Answer
+from executions.text import plural
 from tasks.pipeline.recovery import recover
 
 HELP = "release the claims of dead nodes"
@@ -16,4 +21,6 @@ def arguments(parser: CommandParser) -> None:
 
 def answer(options: dict[str, Any]) -> Answer:
     count = recover()
+    with suppress(DatabaseAway), absence_translated():  # recover itself needs no database
+        note(at_terminal(), Word.RECOVER, Kind.QUEUE, count=count)
     return Answer({"recovered": count}, [f"Recovered {plural(count, 'execution')}."])

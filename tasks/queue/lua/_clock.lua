@@ -6,6 +6,13 @@ local function text(number)
     return string.format('%.0f', number)
 end
 
+-- Return a text as a whole number from 0 to 2^53; 0 if it is no such number. So an entry that no release has written
+-- stops no script.
+local function number(content)
+    local found = tonumber(content or nil)
+    return found and found >= 0 and found <= 9007199254740992 and math.floor(found) or 0
+end
+
 -- Read once in a script, because every call of redis.call costs Redis time.
 local clock = nil
 local function now_us()
@@ -21,7 +28,7 @@ end
 -- new one. A last stamp far ahead comes from a clock that was wrong, so it is ignored.
 local function stamp_after(last)
     local now = now_us()
-    last = tonumber(last or '0')
+    last = number(last)
     if last > now + WRONG_CLOCK_US then
         last = 0
     end

@@ -25,9 +25,9 @@ end
 
 local function presence_of(presence, ttl)
     local since, heard, of_server = unpack(redis.call('HMGET', presence, 'since', 'heard', 'server'))
-    since, heard = tonumber(since or nil), tonumber(heard or nil)
+    since, heard = number(since), number(heard)
     local now = now_us()
-    local is_unbroken = since and heard and since <= now and math.abs(now - heard) <= ttl / 2
+    local is_unbroken = since > 0 and since <= now and math.abs(now - heard) <= ttl / 2
         and of_server == this_server()
     return is_unbroken and since or nil
 end

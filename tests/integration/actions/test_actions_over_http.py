@@ -8,13 +8,14 @@ from executions import bulk
 from executions.api.access import Scope
 from executions.models import Action
 from tasks.actions.bulk import work
-from tasks.celery_queues import TICKS, waiting
+from tasks.broker.lengths import waiting
+from tasks.celery_queues import TICKS
 from tests.integration.actions.sample_bulk import statuses, with_jobs
 from tests.integration.executions.api.api_client import Program, token
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
-VERBS = ["stop", "retry", "refresh", "delete"]
+VERBS = ["stop", "retry", "resume", "refresh", "delete"]
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_an_action_is_asked_for_done_and_looked_at(program: Program) -> None:
         "progress": None,
         "stop_asked": False,
         "error": "",
-        "requested_by": "token 1",
+        "requested_by": "read-report-manage (token 1)",
         "requested_from": "api",
     }
     assert waiting(TICKS) == 1
@@ -88,6 +89,8 @@ def test_a_filter_without_a_condition_must_be_meant(program: Program, verb: str,
         ({"started_after": "2026-01-31T12:00:00"}, 422),
         ({"started_before": "2026-01-31T12:00:00Z"}, 202),
         ({"vendor_id": 2**63}, 422),
+        ({"has_jobs": True}, 202),
+        ({"has_jobs": "some"}, 422),
         ([], 422),
     ],
 )

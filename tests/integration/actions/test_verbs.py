@@ -79,6 +79,24 @@ def test_a_retry_runs_failed_jobs_once_more_and_leaves_the_rest(redis: Redis) ->
     assert sorted(messages) == [f"SCAN-{number}-0" for number in range(7)]
 
 
+def test_stopped_jobs_of_many_executions_run_once_more_and_the_rest_is_left(redis: Redis) -> None:
+    stopped, failed, ended = with_jobs(7), with_jobs(3, "FAILED"), with_jobs(2, "DONE")
+    reported(failed, "Error")
+    reported(ended, "Success")
+    empty = create(NewExecution("EMPTY"))
+    asked(Verb.STOP)
+    work()
+    assert statuses() == {"Stopped": 8, "Error": 3, "Success": 2}
+    action = asked(Verb.RESUME)
+    work()
+    assert result(action) == {"state": "done", "changed": 7, "skipped": 6}
+    assert statuses() == {"Running": 7, "Stopped": 1, "Error": 3, "Success": 2}
+    assert {status_of(one) for one in stopped} == {"Running"}
+    assert status_of(empty) == "Stopped"
+    messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
+    assert sorted(messages) == [f"SCAN-{number}-0" for number in range(7)]
+
+
 def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
     drifted, right = [made()[0] for _ in range(5)], [made()[0] for _ in range(4)]
     tasks = Task.objects.filter(execution__in=drifted)

@@ -17,7 +17,8 @@ from tasks.act import act
 from tasks.actions import bulk, bulk_slice
 from tasks.actions.bulk import ask_and_wake, wake, work
 from tasks.actions.bulk_verbs import VERBS
-from tasks.celery_queues import TICKS, waiting
+from tasks.broker.lengths import waiting
+from tasks.celery_queues import TICKS
 from tasks.queue.connection import connect
 from tasks.recover_stale import recover_stale
 from tests import servers

@@ -19,6 +19,8 @@ from benchmarks.existing_servers import LOCK, SCHEMA
 from tests import servers
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 DATABASE = "harbor_refresh_existing"
 KEYS = {
@@ -142,6 +144,10 @@ def test_only_the_statements_and_commands_of_the_pass_are_counted(rows: dict[str
     assert rows["limit"]["sql_statements"] == 4 * 2
     assert rows["limit"]["redis_commands"] == 0
     assert rows["redis"]["sql_statements"] == 0
+    # the meter's own question, which has a long answer, is in both
+    assert rows["claim"]["redis_network_bytes"] > rows["limit"]["redis_network_bytes"] + 300 * 50
+    assert all(rows[name]["wal_bytes"] > 300 * 50 for name in ("hash", "claim", "limit"))
+    assert rows["claim"]["table_bytes"]["task"] > 300 * 4 * 50
     assert rows["redis"]["redis_commands_by_kind"].keys() == {"spop", "sadd", "srem"}
 
 

@@ -15,12 +15,14 @@ from benchmarks.empty_jobs import QUEUE
 from benchmarks.errors import BenchError
 from benchmarks.experiments import (
     backlog,
+    dashboard,
     deliveries,
     freshness,
     hooks,
     hot,
     intake,
     jobs,
+    pages,
     progress,
     reports,
     sweep,
@@ -40,6 +42,8 @@ from tasks.queue import execution_queue
 from tasks.recover_stale import recover_stale
 from tests import servers
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
 
 OPTIONS: dict[str, Any] = {
     **{"executions": 20, "tasks_per_execution": 3, "nodes": 1, "workers": 1, "concurrency": 1, "budget": 60.0},
@@ -152,6 +156,14 @@ def test_progress_takes_us_one_statement_and_celery_a_command_for_each_task(run:
 def test_a_wrong_answer_is_an_error_and_not_measured() -> None:
     with pytest.raises(BenchError, match="The progress is 3, and the answer was 2"):
         progress.time_calls(lambda: 2, 3, rounds=1)
+
+
+def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run: Run) -> None:
+    rows = run(pages, executions=1100, tasks_per_execution=2, rounds=1)
+
+    assert len(rows) == len({row["page"] for row in rows}) > 40
+    assert {row["page"]: row["queries"] for row in rows if row["queries"] > 12} == {}
+    assert all(row["median_ms"] > 0 and row["sent_kilobytes"] < row["kilobytes"] for row in rows)
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
@@ -278,6 +290,16 @@ def test_two_receivers_get_everything_although_a_third_one_hangs(run: Run) -> No
     assert (nothing["subscriptions"], nothing["seconds_listing"]) == (0, None)
     assert (three["subscriptions"], three["delivered"], three["cut"]) == (3, 80, False)
     assert three["to_the_hanging"] == 5
+
+
+def test_open_dashboards_are_measured_beside_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dashboard, "PAGES", (0, 3))
+    monkeypatch.setattr(dashboard, "WARM_UP_SECONDS", 0.1)
+    none, three = run(dashboard, executions=5, seconds=2.5)
+    assert (none["pages"], none["requests_per_second"]) == (0, 0)
+    assert (three["pages"], three["errors"]) == (3, 0)
+    assert three["requests_per_second"] > 0
+    assert three["web_core_percent"] > 0
 
 
 def test_hooks_are_measured_beside_a_bare_view(run: Run) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from executions.errors import DatabaseAway
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.reports import Report, report
-from executions.rollup import Refreshed, refresh
+from executions.rollup import HISTOGRAMS, Refreshed, refresh
 from executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, wait_until
@@ -282,7 +282,7 @@ def both_in_one_statement(pk: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE execution e SET status = r.status, end_time = r.end_time, revision = e.revision + 1 "
-            "FROM execution_rollup r WHERE e.id = %s AND r.execution_id = e.id "
+            "FROM execution_rollup(ARRAY[%s]::bigint[]) r WHERE r.execution_id = e.id "
             "AND (e.status, e.end_time) IS DISTINCT FROM (r.status, r.end_time)",
             [pk],
         )
@@ -294,7 +294,7 @@ def locked_then_in_the_same_statement(pk: int) -> None:
         cursor.execute(
             "WITH held AS MATERIALIZED (SELECT id FROM execution WHERE id = %s FOR NO KEY UPDATE) "
             "UPDATE execution e SET status = r.status, end_time = r.end_time, revision = e.revision + 1 "
-            "FROM held h JOIN execution_rollup r ON r.execution_id = h.id WHERE e.id = h.id",
+            "FROM held h CROSS JOIN LATERAL execution_rollup(ARRAY[h.id]) r WHERE e.id = h.id",
             [pk],
         )
 
@@ -307,7 +307,7 @@ def two_refreshes_at_the_same_moment(database: str, late: Any) -> Execution:
     execution = make(("Stopped", 1), [("Running", 1)])
     task = execution.tasks.get().pk
     with psycopg.connect(servers.postgres.url_for(database)) as other:
-        values = {"ids": [execution.pk]}
+        values = {"ids": [execution.pk], "count": 1, "waited": 0.0, **HISTOGRAMS}
         other.execute(statement_of("executions", "lock_executions"), values)
         with in_background(lambda: late(execution.pk)) as late_one_is_done:
             wait_until(waiting_for_locks, "the late one waits for the lock")

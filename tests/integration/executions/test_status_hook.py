@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import RequestFactory
 from hypothesis import HealthCheck, given
 from hypothesis import settings as of_hypothesis
@@ -113,6 +113,25 @@ def test_the_address_finds_a_task_whose_job_id_is_not_stored_yet() -> None:
     assert answer(wire("j"), other.pk) == (404, "there is no task of job j"), "it belongs to another job"
     assert answer(wire("", "Success"), other.pk) == (200, ""), "without a job id the address counts"
     assert list(Task.objects.order_by("pk").values_list("status", flat=True)) == ["Running", "Success"]
+
+
+def test_a_report_finds_its_task_by_the_index_although_its_plan_was_made_for_a_small_table() -> None:
+    """A connection keeps its plan while the table grows."""
+    recorded("first")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE task")
+    for revision in range(1, 10):  # after five runs PostgreSQL may keep a plan for any values
+        assert post(wire("first", revision=revision)).status_code == 200
+    columns = [one.column for one in Task._meta.concrete_fields if not one.primary_key]
+    values = ["'other ' || n" if one == "job_id" else one for one in columns]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO task ({', '.join(columns)}) "
+            f"SELECT {', '.join(values)} FROM task, generate_series(1, 5000) AS n"
+        )
+        assert post(wire("other 4711")).status_code == 200
+        cursor.execute("SELECT idx_scan > 0, seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'task'")
+        assert cursor.fetchone() == (True, 1), "more was read than the row that the INSERT has copied"
 
 
 def test_a_body_without_metadata_is_a_report_of_the_first_run() -> None:

@@ -261,7 +261,7 @@ def test_a_sweep_that_was_killed_half_way_is_finished_by_the_next_one(database: 
             "DJANGO_SETTINGS_MODULE": "settings.test",
             "DATABASE_URL": servers.postgres.url_for(database),
         },
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert process.returncode == -signal.SIGKILL
@@ -505,7 +505,7 @@ def test_each_table_is_swept_of_its_old_rows_only() -> None:
 
 
 def test_the_names_of_the_steps_differ() -> None:
-    names = [sweeping.EXECUTIONS, sweeping.DANGLING, sweeping.HISTORY]
+    names = [sweeping.EXECUTIONS, sweeping.DANGLING, sweeping.HISTORY, sweeping.ORPHANS]
     names += [chore.name for chore in housekeeping.HOUSEKEEPING]
     assert len(names) == len(set(names))
 

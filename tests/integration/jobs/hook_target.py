@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db import connection
 
+from tests.serving import serving
+
 OK = 200
 
 
@@ -65,16 +67,15 @@ def target() -> Iterator[Target]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = False
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        told.url = f"http://127.0.0.1:{server.server_port}/service/notifications/tasks/"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield told
-        told.ended.set()
-        server.shutdown()
-        thread.join()
+    server = Server(("127.0.0.1", 0), Handler)
+    told.url = f"http://127.0.0.1:{server.server_port}/service/notifications/tasks/"
+    with serving(server):
+        try:
+            yield told
+        finally:
+            told.ended.set()

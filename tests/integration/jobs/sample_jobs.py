@@ -11,10 +11,13 @@ from django.utils import timezone
 
 from executions.models import Execution, Task
 from executions.status import CODES, is_final
+from tasks.jobs import message_header
+from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.message import Message
 from tasks.jobs.lifecycle.publication import publish_recorded
 from tasks.jobs.records.record import Acknowledged, JobRecord
+from tasks.jobs.records.run import Run, Verdict
 from tasks.models import Job
 from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, whole_redis
 
@@ -195,3 +198,9 @@ def database_port() -> Iterator[Port]:
         yield port
     finally:
         port.back()
+
+
+def begun(message: Message, node: str = "n") -> tuple[Verdict, Run]:
+    """What becomes of a message that a worker gets."""
+    found = begin(message_header.received(message.job, message_header.of(message)[message_header.NAME]), node)
+    return found.verdict, found.run

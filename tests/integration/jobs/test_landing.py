@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
 
 from executions.errors import DatabaseAway, QueueUnavailable
 from executions.models import Task
+from tasks.jobs.delivery import deliveries
 from tasks.jobs.delivery.deliveries import Delivered
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models import Job
+from tests.integration.concurrency import in_background, wait_until
+from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import (
     Outbox,
     chained,
@@ -247,3 +251,33 @@ def test_a_result_that_is_no_json_is_no_reason_not_to_land(redis: Redis, outbox:
     broken = replace(record("j", "Success", node="n"), message="result: {oops")
     deliver_and_publish([JobReport.of(broken)])
     assert known(redis)["tasks"] == {"j": ("Success", 0, 0, "result: {oops")}
+
+
+def test_the_ends_of_two_chains_lock_their_tasks_in_one_order(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One delivery ends a job that another one reports, and both report a third job."""
+    chained("a", "behind a")
+    recorded("alone")
+    before = deadlocks_so_far()
+    ends = [report("a", "Error"), report("alone", "Success")]
+    begins = [report("behind a", "Running"), report("alone", "Running")]
+    written, go_on = Event(), Event()
+    original = deliveries._report
+
+    def wait_once(reports: Sequence[JobReport]) -> None:
+        original(reports)
+        if not written.is_set():
+            written.set()
+            assert go_on.wait(60)
+
+    monkeypatch.setattr(deliveries, "_report", wait_once)
+    with in_background(lambda: deliveries.deliver(ends)) as one:
+        assert written.wait(60)
+        with in_background(lambda: deliveries.deliver(begins)) as other:
+            wait_until(lambda: waiting_for_locks() == 1, "the second delivery to wait for a task")
+            go_on.set()
+            assert (one().refused, other().refused) == ([], [])
+    assert deadlocks_so_far() == before
+    statuses = dict(Task.objects.values_list("job_id", "status"))
+    assert statuses == {"a": "Error", "behind a": "Stopped", "alone": "Success"}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -20,6 +21,7 @@ from tasks.jobs.records.records import job_records
 from tasks.jobs.repair import reaper
 from tasks.jobs.repair.reaper import Reaped, reap
 from tasks.models import Job
+from tests import servers
 from tests.integration.redis_state import MEMORY, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -155,6 +157,19 @@ def test_a_job_whose_message_was_sent_before_redis_was_emptied_gets_another(redi
     redis.flushall()
     assert reap() == Reaped(unsent=1)
     assert Job.objects.get(pk=task.pk).published_at is None
+
+
+def test_a_job_whose_row_is_locked_is_left_to_the_next_pass(database: str, redis: Redis, task: Task) -> None:
+    """It is published, tried again or reported at this moment: a pass that waited might deadlock with that."""
+    start("SCAN", [[NewJob("a.job", job_id="k")]])
+    Job.objects.update(published_at=task.creation_time)
+    redis.flushall()
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("SELECT FROM execution_job WHERE task_id <> %s FOR NO KEY UPDATE", [task.pk])
+        assert reap() == Reaped(unsent=1)
+        other.execute("SELECT FROM execution_job WHERE task_id = %s FOR NO KEY UPDATE", [task.pk])
+    assert reap() == Reaped(unsent=1)
+    assert not Job.objects.exclude(published_at=None).exists()
 
 
 def test_a_record_that_nobody_can_read_is_dropped(redis: Redis, task: Task) -> None:

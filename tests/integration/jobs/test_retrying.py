@@ -14,9 +14,8 @@ from executions.quarantines import quarantine
 from executions.reports import Report, report
 from executions.rollup import refresh
 from executions.stops import stop
-from tasks.jobs import TrackedExecution, message_header
+from tasks.jobs import TrackedExecution
 from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
@@ -36,7 +35,7 @@ from tests.integration.concurrency import (
     wait_until,
 )
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
-from tests.integration.jobs.sample_jobs import NOW, Outbox, aged, chained, recorded, stands, state, write
+from tests.integration.jobs.sample_jobs import NOW, Outbox, aged, begun, chained, recorded, stands, state, write
 from tests.integration.jobs.sample_jobs import known as all_known
 from tests.integration.jobs.sample_jobs import record as record_of
 from tests.integration.redis_state import PREFIX, Clock, Redis
@@ -45,12 +44,6 @@ from tests.integration.sample_executions import fails_with
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
 TRIED = "tried again"
-
-
-def begun(message: Message, node: str = "n") -> tuple[Verdict, Run]:
-    """What becomes of a message that a worker gets."""
-    found = begin(message_header.received(message.job, message_header.of(message)[message_header.NAME]), node)
-    return found.verdict, found.run
 
 
 def test_what_failed_waits_in_a_new_revision_with_one_message(redis: Redis, outbox: Outbox) -> None:

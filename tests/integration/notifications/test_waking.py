@@ -13,7 +13,8 @@ from executions.handlers import Change, on_execution
 from executions.models import Delivery, Subscription
 from executions.news import changes_written
 from tasks.actors import deliver, run_handlers
-from tasks.celery_queues import DELIVERIES, TICKS, waiting
+from tasks.broker.lengths import waiting
+from tasks.celery_queues import DELIVERIES, TICKS
 from tasks.notifications import deliverer_thread
 from tasks.notifications.deliverer_thread import WorkersDeliverer
 from tasks.queue.queue import ExecutionQueue

@@ -44,7 +44,7 @@ def test_recovery_sends_a_tick_even_if_one_seems_to_be_on_its_way(redis: Redis, 
     seen = []
     for wake in ("1", "1", None):
         if wake:
-            redis.set(queue.keys.wake, wake)
+            redis.set(queue.keys.wake, wake, px=60_000)
         told.clear()
         seen.append((recover(), names(told)))
     assert seen == [(1, ["recovered", "woken"]), (0, ["woken"]), (0, ["woken"])]

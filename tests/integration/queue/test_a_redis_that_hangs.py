@@ -12,27 +12,32 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
 
 from executions import deletion, reports
+from executions.management.output import Failed
 from executions.models import Execution, Quarantine
 from executions.quarantines import quarantine
 from executions.reports import Report
 from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.celery_queues import WORK
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.records.counts import counts
 from tasks.jobs.records.records import job_records
+from tasks.pauses.pauses import paused
 from tasks.pipeline import marks
 from tasks.queue import execution_queue
-from tasks.queue.connection import connect
-from tests.integration.admin_client import act, signed_in
+from tasks.queue.connection import WaitsOnce, connect
+from tests.integration.admin_client import act, signed_in, told
 from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
 ADMIN = "/admin/harbor_executions"
-TIMEOUT_SECONDS = 0.3
+QUEUE = "/admin/harbor_tasks/pause/"
+TIMEOUT_SECONDS = 0.5
 
 
 @pytest.fixture
@@ -91,6 +96,34 @@ def stop_by_command(admin: Client, execution: Execution) -> None:
     assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
 
 
+def look_at_queue(admin: Client, execution: Execution) -> None:
+    page = admin.get(QUEUE)
+    assert (page.status_code, "Redis: TimeoutError" in page.context["absent"]) == (200, True)
+
+
+def recover_now(admin: Client, execution: Execution) -> None:
+    assert told(admin.post(QUEUE, {"verb": "recover"}))[0].startswith("error: Redis: TimeoutError")
+
+
+def resume_refreshing(admin: Client, execution: Execution) -> None:
+    admin.post(QUEUE, {"verb": "pause", "target": WORK})
+    admin.post(QUEUE, {"verb": "resume", "target": WORK})
+    assert not paused()
+
+
+def look_by_command(admin: Client, execution: Execution) -> None:
+    with pytest.raises(Failed, match="Redis is away"):
+        call_command("refresh_queue", "stats")
+
+
+def ask_many_times(admin: Client, execution: Execution) -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        marked = [marks.mark([f"{number}:SCAN"]) for number in range(5)]
+        return HttpResponse(str(any(marked)))
+
+    assert WaitsOnce(view)(RequestFactory().get("/")).content == b"False"
+
+
 def release(admin: Client, execution: Execution) -> None:
     act(admin, f"{ADMIN}/quarantine/", "release", [Quarantine.objects.get().pk])
     assert not Quarantine.objects.exists()
@@ -108,7 +141,13 @@ def delete(admin: Client, execution: Execution) -> None:
     assert deletion.delete([execution.pk]) == 1
 
 
-@pytest.mark.parametrize("ask", [look_at_jobs, look_at_task, stop, stop_by_command, release, report, mark, delete])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        *(look_at_jobs, look_at_task, stop, stop_by_command, release, report, mark, delete),
+        *(look_at_queue, recover_now, resume_refreshing, look_by_command, ask_many_times),
+    ],
+)
 def test_a_call_to_a_redis_that_hangs_waits_for_two_attempts(
     execution: Execution, hanging: Callable[[], int], ask: Callable[[Client, Execution], None]
 ) -> None:

@@ -27,6 +27,7 @@ from tasks.queue.replies import Heartbeat
 from tasks.queue.stale_claims import release_stale
 from tests.integration.redis_state import (
     CLOCK,
+    OBSERVED,
     Redis,
     new_client,
     queue_with_clock,
@@ -162,6 +163,8 @@ class Queue(RuleBasedStateMachine):
         #: the turn in which each token's member was claimed, and the last such turn of each member
         self.claimed_at: dict[Flying, int] = {}
         self.last_claimed: dict[str, int] = {}
+        #: when each member on the queue came there
+        self.waits_since: dict[str, int] = {}
 
     @initialize()
     def empty_redis(self) -> None:
@@ -362,24 +365,38 @@ class Queue(RuleBasedStateMachine):
     # what holds after every step
 
     @invariant()
-    def redis_is_what_the_model_says(self) -> None:
+    def all_holds(self) -> None:
+        """One look at Redis for all of it, because there are thousands of steps."""
         for key in (self.queue.keys.wake, self.queue.keys.marks):
             self.client.persist(key)  # they expire by the real clock, which is not ours
-        assert whole_redis(self.client) == self.model.as_redis()
-        assert {key.decode() for key in self.client.keys("*")} - {CLOCK, self.queue.keys.presence} == {
+        state = whole_redis(self.client, observed=True)
+        self.redis_is_what_the_model_says(state)
+        self.each_member_on_the_queue_is_noted_since_when_it_waits(state)
+        self.no_member_is_lost(state)
+        self.whoever_is_in_flight_is_told_once_for_each_claim()
+
+    def redis_is_what_the_model_says(self, state: dict[str, Any]) -> None:
+        assert {name: held for name, held in state.items() if name not in OBSERVED} == self.model.as_redis()
+        observed = {self.queue.conf.key_prefix + name for name in OBSERVED}
+        assert {key.decode() for key in self.client.keys("*")} - {CLOCK, self.queue.keys.presence} - observed == {
             self.queue.conf.key_prefix + name for name in self.model.as_redis()
         }
 
-    @invariant()
-    def no_member_is_lost(self) -> None:
-        waiting = {raw.decode() for raw in self.client.smembers(self.queue.keys.queue)}
-        tokens = self.client.smembers(self.queue.keys.processing)
-        in_flight = {raw.decode().rsplit(":", 2)[0] for raw in tokens}
+    def each_member_on_the_queue_is_noted_since_when_it_waits(self, state: dict[str, Any]) -> None:
+        """No step takes a member off the queue and puts it back."""
+        waits = {member: self.waits_since.get(member, self.clock.now) for member in self.model.queue}
+        self.waits_since = waits
+        assert state.get("waiting", {}) == waits
+        look = self.queue.look()
+        assert (look.backlog, look.waiting_since) == (len(waits), min(waits.values(), default=0))
+
+    def no_member_is_lost(self, state: dict[str, Any]) -> None:
+        waiting = state.get("queue:v2", set())
+        in_flight = {token.rsplit(":", 2)[0] for token in state.get("processing", ())}
         assert set(self.owed) <= waiting | in_flight
         remarked = {m for m, turn in self.owed.items() if turn > self.last_claimed.get(m, 0)}
         assert remarked <= waiting
 
-    @invariant()
     def whoever_is_in_flight_is_told_once_for_each_claim(self) -> None:
         assert set(self.queue.tokens()) == {Token(*token) for token in self.model.in_flight}
 

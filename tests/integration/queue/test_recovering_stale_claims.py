@@ -84,6 +84,28 @@ IDLE = {
 }
 
 
+#: If the broker may have lost messages from before NOW.
+LOST = {
+    "a claim that waits since before goes back uncounted, and one in progress stays": Case(
+        flight(f"1:A:waiting@n1:{NOW - 1}", f"2:B:waiting@n1:{NOW}", f"3:C:n1:{NOW - 1}")
+        | {"nodes": {"n1": NOW}, "attempts": {"1:A": "2"}},
+        flight(f"2:B:waiting@n1:{NOW}", f"3:C:n1:{NOW - 1}")
+        | {"queue:v2": {"1:A"}, "attempts": {"1:A": "2"}, "nodes": {"n1": NOW}},
+        (Released(1, ()), ()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_recover_stale_with_a_broker_that_has_lost_messages(name: str, redis: Redis, faked: Faked) -> None:
+    case = LOST[name]
+    put(redis, case.before)
+    assert release_stale(faked[0]) == (Released(), ())
+    assert whole_redis(redis) == case.before
+    assert release_stale(faked[0], lost_before=NOW) == case.result
+    assert whole_redis(redis) == case.after
+
+
 @pytest.mark.parametrize("name", IDLE)
 def test_recover_stale_with_an_empty_broker(name: str, redis: Redis, faked: Faked) -> None:
     case = IDLE[name]

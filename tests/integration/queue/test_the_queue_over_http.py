@@ -26,6 +26,7 @@ def test_the_counts_are_those_of_redis_and_of_the_database(database: str, queue:
         "failed_before": 0,
         "quarantined": 1,
         "nodes": 1,
+        "paused": [],
     }
 
 

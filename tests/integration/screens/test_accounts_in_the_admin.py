@@ -73,7 +73,7 @@ def test_in_a_host_project_the_host_keeps_its_own_pages_of_other_models(tmp_path
     (tmp_path / "host_settings.py").write_text(f"{SETTINGS}{order}\n")
     env = os.environ | {"DJANGO_SETTINGS_MODULE": "host_settings", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.stdout.splitlines() == [
         "host.admin HostsUserAdmin",

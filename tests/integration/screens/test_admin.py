@@ -12,13 +12,14 @@ from executions.admin.base import CappedPaginator
 from executions.admin.formatters import duration
 from executions.creation import NewExecution, NewTask, create
 from executions.errors import DatabaseAway
-from executions.models import Execution, Quarantine, StatusChange, Task
+from executions.models import AuditEntry, Execution, Quarantine, StatusChange, Task
 from executions.quarantines import quarantine
 from executions.reports import Report, report
 from executions.rollup import refresh
 from tasks.admin import refresh_action
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.admin_client import act, ids_shown, queries, signed_in, told
+from tests.integration.admin_client import act, ids_shown, signed_in, told
+from tests.integration.query_counts import queries
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -45,12 +46,6 @@ def made_wrong(vendor: str = "SCAN_ALL") -> Execution:
 def state(*executions: Execution) -> list[tuple[str, int]]:
     rows = Execution.objects.filter(pk__in=[one.pk for one in executions]).order_by("pk")
     return list(rows.values_list("status", "revision"))
-
-
-def test_the_root_of_the_site_leads_to_the_list_of_executions(admin: Client) -> None:
-    answer = admin.get("/")
-    assert (answer.status_code, answer["Location"]) == (302, "/admin/harbor_executions/execution/")
-    assert admin.get(answer["Location"]).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -124,10 +119,10 @@ def test_the_page_of_an_execution_costs_the_same_with_500_tasks(admin: Client) -
 
     page = admin.get(f"{LIST}{large.pk}/change/").content.decode()
 
-    assert queries(admin, f"{LIST}{small.pk}/change/") == 7
-    assert queries(admin, f"{LIST}{large.pk}/change/") == 7
+    assert queries(admin, f"{LIST}{small.pk}/change/") == queries(admin, f"{LIST}{large.pk}/change/") <= 12
     assert "500 Pending" in page
-    assert "job-499" not in page
+    assert "job-499" in page, "the newest of its tasks, a page at a time"
+    assert "job-479" not in page
 
 
 def test_no_list_counts_further_than_the_cap(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +276,16 @@ def test_a_page_number_beyond_the_history_shows_the_first_page(admin: Client, pa
 @pytest.mark.parametrize(
     ("address", "action"),
     [
-        *((LIST, act) for act in ("refresh_selected", "stop_selected", "retry_selected")),
+        *(
+            (LIST, act)
+            for act in (
+                "refresh_selected",
+                "stop_selected",
+                "retry_selected",
+                "resume_selected",
+                "remove_selected",
+            )
+        ),
         (QUARANTINE, "release"),
     ],
 )
@@ -309,6 +313,8 @@ def test_refresh_now_repairs_a_wrong_status(admin: Client) -> None:
 
     assert told(response) == ["success: 2 executions refreshed, 1 changed."]
     assert state(wrong, right) == [("Success", 1), ("Running", 0)]
+    entries = AuditEntry.objects.order_by("pk").values_list("target", "outcome")
+    assert list(entries) == [(str(wrong.pk), "done"), (str(right.pk), "unchanged")]
 
 
 def test_refresh_now_on_the_page_of_an_execution_asks_first(admin: Client) -> None:
@@ -333,7 +339,7 @@ def test_refresh_now_leaves_quarantine_alone_and_says_so(admin: Client) -> None:
 
     assert told(response) == [
         "success: 1 execution refreshed, 1 changed.",
-        f"warning: In quarantine, so left alone: {held.pk}. Release them there to try them again.",
+        f"warning: In quarantine, so left alone: {held.pk}. Release them from quarantine to try them again.",
     ]
     assert state(held, wrong) == [("Running", 0), ("Success", 1)]
 
@@ -364,8 +370,7 @@ def test_refresh_now_refuses_more_than_it_can_do_in_a_request(
     response = act(admin, LIST, "refresh_selected", [one.pk, other.pk])
 
     assert told(response) == [
-        "error: Nothing was refreshed: 1 at once is the most. "
-        "`manage.py refresh_queue mark` marks any number for the workers."
+        "error: Nothing was refreshed: 1 at once is the most. Choose all that match, and workers do it."
     ]
     assert state(one, other) == [("Running", 0), ("Running", 0)]
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError
+from django.db import IntegrityError
 from django.utils import timezone
 
 from executions import api_tokens
@@ -57,6 +58,16 @@ def test_a_name_is_given_once() -> None:
     said("api_token", "runner")
     assert failing("api_token", "runner")[1] == "There is a token named 'runner' already. Choose another name."
     assert ApiToken.objects.count() == 1
+
+
+def test_another_refusal_of_the_database_is_not_taken_for_a_name_that_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("secrets.token_urlsafe", lambda _: "x" * 43)
+    said("api_token", "runner")
+    with pytest.raises(IntegrityError, match="execution_api_token_digest_key"):
+        said("api_token", "another")
+    assert row().name == "runner"
 
 
 @pytest.mark.parametrize(

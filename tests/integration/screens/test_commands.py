@@ -24,7 +24,7 @@ from tasks.pipeline.lease import Lease
 from tasks.queue.connection import connect
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
-from tests.integration.command_output import data, failing, manage, said
+from tests.integration.command_output import data, failing, manage, misuse, said
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -88,6 +88,7 @@ def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: Ex
         "quarantined": 1,
         "paused_ms": 0,
         "nodes": ["node-1"],
+        "paused": [],
         "in_process": False,
     }
     assert said("refresh_queue", "stats").splitlines() == [
@@ -443,16 +444,19 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
         (["refresh_queue", "mark", "9223372036854775808"], "'9223372036854775808' is not a whole number from 1"),
         (["refresh_queue", "mark", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number from 1 to"),
         (["refresh_jobs", "stop", "9" * 5000], f"argument EXECUTION_ID: '{'9' * 40}' is not a whole number"),
-        (["refresh_queue", "mark", "--vendor", "\udcff"], "argument --vendor: '\\udcff' is no vendor type"),
         (["refresh_queue", "claims", "--limit", "0"], "'0' is not a whole number from 1"),
         (["reconcile", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
-def test_a_misused_command_ends_with_2(words: list[str], line: str) -> None:
-    done = manage(*words)
+def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert line in misuse(capsys, *words)
+
+
+def test_a_word_that_is_no_text_is_misuse() -> None:
+    done = manage("refresh_queue", "mark", "--vendor", "\udcff")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert line in done.stderr
+    assert "argument --vendor: '\\udcff' is no vendor type" in done.stderr
 
 
 def test_control_characters_are_printed_escaped() -> None:

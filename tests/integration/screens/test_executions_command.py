@@ -151,7 +151,9 @@ def test_the_options_choose_by_vendor_status_trigger_age_and_attribute(
         ("list", "--limit", "0"),
         ("list", "--vendor", "x" * 65),
         ("stop",),
-        ("resume", "x"),
+        ("resume", "7"),
+        ("actions", "--resume", "x"),
+        ("actions", "--resume", "1", "--stop", "1"),
         (),
     ],
 )
@@ -308,14 +310,39 @@ def test_an_interrupt_ends_with_the_page_and_resume_goes_on(
     out, failure = failing("executions", "stop", "--all", "--yes")
     action = Action.objects.get()
     assert out == f"Action {action.pk}: 2 executions stopped, 0 left as they are, 0 failed.\n"
-    assert failure == f"it was stopped before its end. To go on: manage.py executions resume {action.pk}"
+    assert failure == f"it was stopped before its end. To go on: manage.py executions actions --resume {action.pk}"
     assert (statuses(), signal.getsignal(number)) == ({"Stopped": 2, "Running": 3}, before)
     in_pages()
-    assert said("executions", "resume", action.pk) == (
+    assert said("executions", "actions", "--resume", action.pk) == (
         f"Action {action.pk}: 5 executions stopped, 0 left as they are, 0 failed."
     )
     assert statuses() == {"Stopped": 5}
-    assert failing("executions", "resume", action.pk)[1] == f"action {action.pk} cannot be resumed: it is done."
+    again = failing("executions", "actions", "--resume", action.pk)[1]
+    assert again == f"action {action.pk} cannot be resumed: it is done."
+
+
+def test_the_stopped_executions_run_again_and_a_refresh_brings_each_to_what_its_tasks_say() -> None:
+    stopped = with_jobs(3)
+    said("executions", "stop", "--id", stopped[0].pk, "--id", stopped[1].pk, "--yes")
+    assert statuses() == {"Stopped": 2, "Running": 1}
+    assert data("executions", "resume", "--all", "--yes")["changed"] == 2
+    assert statuses() == {"Running": 3}
+    report([Report(pk, "Success", 1) for pk in stopped[2].tasks.values_list("pk", flat=True)])
+    assert data("executions", "refresh", "--id", stopped[2].pk, "--yes")["changed"] == 1
+    assert statuses() == {"Running": 2, "Success": 1}
+
+
+def test_those_in_quarantine_are_chosen() -> None:
+    held, _ = with_jobs(2)
+    quarantine([held.pk], 5)
+    assert [one["id"] for one in data("executions", "list", "--quarantined")["executions"]] == [held.pk]
+    assert len(data("executions", "list")["executions"]) == 2
+
+
+def test_those_with_jobs_are_chosen() -> None:
+    (one,) = with_jobs(1)
+    create(NewExecution("RUNNER"))
+    assert [found["id"] for found in data("executions", "list", "--has-jobs")["executions"]] == [one.pk]
 
 
 def test_an_action_of_the_terminal_is_stopped_from_elsewhere(in_pages: Callable[..., None]) -> None:

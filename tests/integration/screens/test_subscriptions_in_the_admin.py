@@ -1,13 +1,16 @@
 """The screens of subscriptions and deliveries."""
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
 from executions.deliveries import subscriptions
 from executions.deliveries.deliverer import Deliverer
+from executions.deliveries.rotation import rotate
 from executions.deliveries.subscriptions import Wish
-from executions.models import Delivery, Subscription
+from executions.models import AuditEntry, Delivery, Subscription
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
@@ -42,6 +45,14 @@ def test_a_subscription_is_made_and_its_secret_is_shown_once(admin: Client) -> N
         shown = admin.get(page)
         assert shown.status_code == 200
         assert row.secret not in shown.content.decode()
+
+
+def test_nothing_is_said_of_secrets_before_there_is_one(admin: Client) -> None:
+    assert "Signed with" not in admin.get(f"{SUBSCRIPTIONS}add/").content.decode()
+    admin.post(f"{SUBSCRIPTIONS}add/", FORM)
+    page = admin.get(f"{SUBSCRIPTIONS}{Subscription.objects.get().pk}/change/").content.decode()
+    assert "Signed with" in page
+    assert "its secret" in page
 
 
 def test_a_subscription_is_changed_through_its_use_case(admin: Client) -> None:
@@ -102,9 +113,7 @@ def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
     page = admin.get(f"{DELIVERIES}?state__exact=dead").content.decode()
     assert "it answered 410" in page
     assert admin.get(f"{DELIVERIES}{first.pk}/change/").status_code == 200
-    assert told(act(admin, DELIVERIES, "send_again", [first.pk])) == [
-        "success: 1 dead letters are sent again. Others were not dead."
-    ]
+    assert told(act(admin, DELIVERIES, "send_again", [first.pk])) == ["success: 1 dead letter is sent again."]
     assert states() == {"dead": 2, "pending": 1}
     shown = told(act(admin, DELIVERIES, "send_all_again", [first.pk]))
     assert shown[-1] == "success: 2 dead letters are sent again."
@@ -121,3 +130,77 @@ def test_to_see_is_not_to_change(database: str) -> None:
     for name in ("send_test", "delete_chosen"):
         act(client, SUBSCRIPTIONS, name, [row.pk])
     assert Subscription.objects.count() == 1
+
+
+def test_only_the_form_shows_the_path_of_an_address(database: str) -> None:
+    """A path or a query may be a secret. The list and the page of a person who may not change it show the host."""
+    row = subscriptions.create(Wish("chat", "http://127.0.0.1:9/services/x7Zq9vKp?token=a1b2c3"))
+    form = f"{SUBSCRIPTIONS}{row.pk}/change/"
+    viewer, admin = signed_in("view_subscription", "view_delivery"), Client()
+    admin.force_login(User.objects.create_superuser("admin"))
+    for client, page in ((admin, SUBSCRIPTIONS), (viewer, SUBSCRIPTIONS), (viewer, form)):
+        shown = client.get(page).content.decode()
+        assert "http://127.0.0.1:9/…" in shown
+        assert "x7Zq9vKp" not in shown
+        assert "a1b2c3" not in shown
+    assert row.url in admin.get(form).content.decode()
+
+
+@pytest.mark.parametrize("lookup", ["url__contains", "url", "secret__startswith", "old_secrets__secret__contains"])
+def test_no_filter_tells_what_an_address_or_a_secret_holds(database: str, lookup: str) -> None:
+    """By whether the row is still listed it could be guessed, a character at a time."""
+    subscriptions.create(Wish("chat", "http://127.0.0.1:9/services/x7Zq9vKp"))
+    viewer = signed_in("view_subscription")
+    assert viewer.get(SUBSCRIPTIONS, {"name__contains": "chat"}).status_code == 200
+    assert viewer.get(SUBSCRIPTIONS, {lookup: "x7Zq9vKp"}).status_code == 400
+
+
+def test_a_secret_is_rotated_after_a_question_and_shown_once(admin: Client) -> None:
+    old = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    page = f"{SUBSCRIPTIONS}{old.pk}/"
+    assert "Rotate the secret" in admin.get(f"{page}change/").content.decode()
+    asked = admin.get(f"{page}rotate-secret/").content.decode()
+    assert "The old secret signs as well" in asked
+    assert Subscription.objects.get().secret == old.secret
+    answer = admin.post(f"{page}rotate-secret/", {"_form_submitted": "1", "old_secret_seconds": "3600"})
+    row = Subscription.objects.get()
+    assert row.secret != old.secret
+    assert row.live_secrets == [row.secret, old.secret]
+    assert row.secret in answer.content.decode()
+    assert old.secret not in answer.content.decode()
+    assert "no-store" in answer["Cache-Control"]
+    assert answer["HX-Retarget"] == "#dialog"
+    shown = admin.get(f"{page}change/").content.decode()
+    assert "2 secrets until" in shown
+    assert row.secret not in shown
+    entry, in_django = AuditEntry.objects.get(), LogEntry.objects.get()
+    assert (entry.verb, entry.target, entry.detail) == ("rotate", str(old.pk), "the old secret signs for 3,600 s")
+    assert in_django.object_id == str(old.pk)
+
+
+def test_a_rotation_that_is_refused_says_so_and_shows_no_secret(admin: Client) -> None:
+    row = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    for _ in range(4):
+        rotate(row.pk)
+    address = f"{SUBSCRIPTIONS}{row.pk}/rotate-secret/"
+    answer = admin.post(address, {"_form_submitted": "1", "old_secret_seconds": "3600"})
+    assert (answer["HX-Redirect"], answer.content) == (f"{SUBSCRIPTIONS}{row.pk}/change/", b"")
+    assert "4 old secrets" in told(answer)[-1]
+    chosen = {"_form_submitted": "1", "old_secret_seconds": "5"}
+    assert 'id="dialog"' in admin.post(address, chosen).content.decode()  # no choice of the form: it asks again
+    assert Subscription.objects.get().rotations == 4
+
+
+def test_only_webhooks_are_rotated_and_only_by_users_who_may_change_them(admin: Client) -> None:
+    handler = Subscription.objects.create(kind="handler", name="handler x.y", handler="x.y")
+    webhook = subscriptions.create(Wish("pager", "http://127.0.0.1:9/"))
+    form = {"_form_submitted": "1", "old_secret_seconds": "0"}
+    assert "Rotate the secret" not in admin.get(f"{SUBSCRIPTIONS}{handler.pk}/change/").content.decode()
+    assert admin.post(f"{SUBSCRIPTIONS}{handler.pk}/rotate-secret/", form).status_code == 403
+    assert admin.post(f"{SUBSCRIPTIONS}999/rotate-secret/", form).status_code == 403
+    assert admin.post(f"{SUBSCRIPTIONS}x/rotate-secret/", form).status_code == 404
+    viewer = Client()
+    User.objects.filter(username="operator").update(is_superuser=False)
+    viewer.force_login(User.objects.get(username="operator"))
+    assert viewer.post(f"{SUBSCRIPTIONS}{webhook.pk}/rotate-secret/", form).status_code == 403
+    assert Subscription.objects.get(pk=webhook.pk).secret == webhook.secret

@@ -56,7 +56,7 @@ def test_an_example_runs(web: Web, tmp_path: Path, language: str, program: list[
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

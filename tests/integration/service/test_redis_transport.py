@@ -151,6 +151,7 @@ def test_no_connection_is_made_to_a_server_that_takes_no_writes_and_the_check_le
     assert operator.keys("*") == []
 
 
+@pytest.mark.slow
 def test_a_reader_whose_server_is_demoted_connects_to_the_new_primary(
     server: EmbeddedRedis, operator: Redis, tmp_path: Path
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_reader_whose_server_is_demoted_connects_to_the_new_primary(
         proxy.close()
 
 
+@pytest.mark.slow
 def test_a_publisher_whose_server_was_demoted_fails_once(
     server: EmbeddedRedis, operator: Redis, tmp_path: Path
 ) -> None:

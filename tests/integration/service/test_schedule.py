@@ -1,18 +1,25 @@
 """Beat's rows: what the migration creates, what the environment rules, what stays the administrator's."""
 
 import json
+import signal
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from celery.apps.beat import Beat
+from celery.beat import Service
 from django.core.management import call_command
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
 from tasks.actors import act, claim_batch, reap, reconcile, recover_stale, sweep
-from tasks.celery_queues import TICKS, WORK, waiting
-from tasks.schedule import follow_environment
+from tasks.beat import PatientScheduler
+from tasks.broker.lengths import waiting
+from tasks.celery_queues import TICKS, WORK
+from tasks.schedule import follow_environment, restore_rows
+from tests.integration.concurrency import at_once
 from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -40,6 +47,7 @@ OURS = {
     "Reap jobs": ("tasks.reap", "every 3600 seconds", True),
     "Deliver": ("tasks.deliver", "every 30 seconds", True),
     "Sweep": ("tasks.sweep", "every 86400 seconds", True),
+    "Sample": ("tasks.sample", "every 10 seconds", True),
 }
 
 
@@ -95,16 +103,36 @@ def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
     row.interval = IntervalSchedule.objects.create(every=11, period="seconds")
     row.enabled = False
     row.save()
-    PeriodicTask.objects.filter(name="Reconcile").delete()
     call_command("migrate", verbosity=0)
+    restore_rows()
     follow_environment()
-    assert schedule() == {
-        "Claim batches": ("tasks.claim_batch", "every 11 seconds", False),
-        "Recover stale claims": OURS["Recover stale claims"],
-        "Reap jobs": OURS["Reap jobs"],
-        "Deliver": OURS["Deliver"],
-        "Sweep": OURS["Sweep"],
+    assert schedule() == OURS | {"Claim batches": ("tasks.claim_batch", "every 11 seconds", False)}
+
+
+@pytest.mark.parametrize(
+    "restore",
+    [
+        lambda: call_command("migrate", verbosity=0),
+        lambda: PatientScheduler(app=celery_app, lazy=True).setup_schedule(),
+    ],
+    ids=["migrate", "beat"],
+)
+def test_a_deleted_row_is_restored(restore: Callable[[], object], settings: Settings) -> None:
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
+    PeriodicTask.objects.filter(name__in=["Reconcile", "Claim batches"]).delete()
+    PeriodicTask.objects.filter(name="Sweep").update(enabled=False)
+    restore()
+    assert schedule() == OURS | {
+        "Claim batches": ("tasks.claim_batch", "every 7 seconds", True),
+        "Sweep": ("tasks.sweep", "every 86400 seconds", False),
     }
+
+
+def test_rows_that_many_beats_restore_at_once_are_there_once() -> None:
+    PeriodicTask.objects.filter(name__in=OURS).delete()
+    IntervalSchedule.objects.all().delete()
+    at_once(*[restore_rows] * 5)
+    assert schedule() == OURS
 
 
 def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(
@@ -146,8 +174,6 @@ def test_ticks_do_not_pile_up_if_no_worker_takes_them(tick: Any, redis: Redis) -
 
 
 def test_ticks_of_many_beats_at_once_stay_bounded(redis: Redis) -> None:
-    from tests.integration.concurrency import at_once
-
     at_once(*([lambda: [tick.apply_async() for tick in TICK_TASKS for _ in range(5)]] * 4))
     assert redis.llen(TICKS) <= 8
 
@@ -185,3 +211,24 @@ def test_a_refresh_subtask_shows_which_executions_it_refreshes(redis: Redis) -> 
 
 def test_nothing_waits_in_a_queue_that_does_not_exist() -> None:
     assert waiting(TICKS) == 0
+
+
+def test_beat_replaces_celerys_handler_whose_statements_may_wait_for_one_that_it_interrupts() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        Beat(app=celery_app).install_sync_handler(Service(celery_app))
+        PatientScheduler(app=celery_app)
+        for number in before:
+            handler: Any = signal.getsignal(number)
+            assert handler.__module__ == "tasks.beat"
+            with pytest.raises(SystemExit):
+                handler(number, None)
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def test_a_program_that_is_no_beat_keeps_its_handlers() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    PatientScheduler(app=celery_app)
+    assert signal.getsignal(signal.SIGINT) is before

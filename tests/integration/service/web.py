@@ -1,19 +1,23 @@
-"""The service itself: gunicorn with the arguments of `make up`, on a free port."""
+"""The service itself: gunicorn with the arguments of `make up`, on a free port, with the database of the test."""
 
 import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from signal import SIGKILL
+from typing import TYPE_CHECKING
 
 import httpx
 
 from harbor_refresh.local.ports import LOOPBACK, choose_port
-from harbor_refresh.local.process import kill_tree, spawn
+from harbor_refresh.local.process import spawn
 from harbor_refresh.local.services import services
 from tests import servers
 from tests.waiting import wait_for
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -27,27 +31,51 @@ class Web:
     token: str = field(repr=False)
 
 
+class WebProcess:
+    """A service on this database and on the Redis of the run. It may be killed and started again at its port."""
+
+    def __init__(self, database: str, log: Path, **environment: str) -> None:
+        self.port = choose_port()
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        self.log = log
+        self._process: Popen[bytes] | None = None
+        self._env = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "settings.test",
+            "DATABASE_URL": servers.postgres.url_for(database),
+            **environment,
+        }
+
+    def start(self) -> None:
+        (web,) = (one for one in services(self.port, 0) if one.name == "web")
+        kill = signal.SIGKILL
+        self._process = started = spawn(web.argv, log=self.log, death_signal=kill, cwd=ROOT, env=self._env)
+        wait_for(lambda: started.poll() is not None or self._answers(), "the service to answer", log=self.log)
+        assert started.poll() is None, self.log.read_text()
+
+    def start_if_away(self) -> None:
+        if not self._process:
+            self.start()
+
+    def _answers(self) -> bool:
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/api/v1/nothing", trust_env=False).status_code == 404
+        return False
+
+    def kill(self) -> None:
+        """Kill the master and its workers, as a machine that loses its power does."""
+        if self._process:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(60)
+            self._process = None
+
+
 @contextmanager
 def serving(database: str, log: Path, **environment: str) -> Iterator[str]:
-    """Yield the URL of a service that works on this database and on the Redis of the run."""
-    port = choose_port()
-    url = f"http://{LOOPBACK}:{port}"
-    environ = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "settings.test",
-        "DATABASE_URL": servers.postgres.url_for(database),
-        **environment,
-    }
-    process = spawn(services(port, 0)[0].argv, log=log, death_signal=SIGKILL, cwd=ROOT, env=environ)
+    """Yield the URL of a service that works on this database."""
+    process = WebProcess(database, log, **environment)
     try:
-        wait_for(lambda: process.poll() is not None or _answers(url), "the service to answer", log=log)
-        assert process.poll() is None, log.read_text()
-        yield url
+        process.start()
+        yield process.url
     finally:
-        kill_tree(process)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/api/v1/queue").status_code == 401
-    except httpx.TransportError:
-        return False
+        process.kill()

@@ -5,13 +5,16 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from executions.models import Execution
+from tasks.pipeline.legacy_marks import export_marks
+from tasks.queue import execution_queue, legacy_keys, legacy_transfer
 from tasks.queue.connection import connect
-from tasks.strategies import outdated_keys
 from tasks.strategies.scan import Scan
 from tests import servers
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import ODD, marked, statuses
+
+SEEDS = "execution:id:{}:vendor:X:status_outdate"
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -19,19 +22,38 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 def test_scan_marks_with_the_keys_of_the_older_release(settings: Settings, redis: Redis) -> None:
     settings.REFRESH_STRATEGY = "scan"
     (pk,) = marked(1)
-    assert redis.keys("*") == [f"execution:id:{pk}:vendor:REPLICATION:status_outdate".encode()]
+    assert redis.keys("*") == [f"cache:execution:id:{pk}:vendor:REPLICATION:status_outdate".encode()]
 
 
-def test_scan_reads_ten_keys_a_step_as_the_original_does(settings: Settings) -> None:
+@pytest.mark.parametrize("form", ["cache:execution:id:{}:vendor:X:status_outdate", SEEDS])
+def test_scan_reads_and_removes_the_keys_of_harbor_and_those_without_its_prefix(
+    form: str, settings: Settings, redis: Redis
+) -> None:
     settings.REFRESH_STRATEGY = "scan"
-    assert Scan.PAGE == 10
+    (pk,) = marked(1, "X")
+    redis.flushall()
+    assert strategy().lost([f"{pk}:X"]) == [f"{pk}:X"]
+    redis.set(form.format(pk), "")
+    redis.set(SEEDS.format(pk), "")
+    assert (strategy().backlog(), strategy().lost([f"{pk}:X"])) == (1, [])
+    assert strategy().cycle().succeeded == 1, "two keys of one execution are one mark"
+    assert (statuses([pk]), redis.keys("*")) == ({"Success"}, [])
+
+
+@pytest.mark.parametrize(("count", "least", "most"), [(None, 1, 1), (10, 15, 300)], ids=["default", "before 2023"])
+def test_a_cycle_reads_so_many_keys_a_step_as_the_setting_says(
+    count: int | None, least: int, most: int, settings: Settings
+) -> None:
+    settings.REFRESH_STRATEGY = "scan"
+    if count:
+        settings.REFRESH_SCAN_COUNT = count
     marked(300)
     client = connect(servers.redis.url, 2, tries=1)
     client.config_resetstat()
     assert len(Scan().find_marked()) == 300
     steps = client.info("commandstats")["cmdstat_scan"]["calls"]
     client.close()
-    assert steps >= 15
+    assert least <= steps <= most
 
 
 def test_keys_that_only_look_like_marks_are_told_and_touched_by_nobody(
@@ -72,4 +94,17 @@ def test_every_instance_of_scan_does_all_of_the_work(settings: Settings) -> None
 
 def test_the_keys_of_marks_are_read_as_they_are_written() -> None:
     for vendor in ODD:
-        assert outdated_keys.readable(outdated_keys.key(f"7:{vendor}").encode()) == f"7:{vendor}"
+        for key in legacy_keys.keys_of(f"7:{vendor}"):
+            assert legacy_keys.readable(key.encode()) == f"7:{vendor}"
+
+
+def test_marks_move_with_a_change_of_the_strategy_to_claim_and_back(settings: Settings, redis: Redis) -> None:
+    settings.REFRESH_STRATEGY = "scan"
+    ids = marked(3)
+    members = {f"{pk}:REPLICATION" for pk in ids}
+    settings.REFRESH_STRATEGY = "claim"
+    legacy_transfer.legacy_transfer().look()
+    assert {member.decode() for page in execution_queue().pages_of_members() for member in page} == members
+    assert export_marks(force=True) == 3
+    settings.REFRESH_STRATEGY = "scan"
+    assert set(Scan().find_marked()) == members

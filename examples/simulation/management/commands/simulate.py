@@ -15,6 +15,7 @@ from examples.simulation.queue_state import NotDrained, describe, wait_until_dra
 from examples.simulation.runners import Runners, create_executions
 from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
+from executions.checks import OURS
 from executions.management.output import Answer, Failed, Misused, errors_in_one_line, print_answer
 from harbor_refresh.arguments import count
 
@@ -36,6 +37,8 @@ SHARES = {
 
 
 class Command(BaseCommand):
+    requires_system_checks = (OURS,)
+
     help = (
         "Create executions and report their tasks as many runners would: with errors, "
         "retries, stops, and with reports that come twice, late and out of order. Then wait for "

@@ -11,9 +11,15 @@
 local counts, kind = KEYS[1], ARGV[1]
 local now = text(now_us())
 
+local function grow(field, by)
+    local count = number(redis.call('HGET', counts, field)) + by
+    redis.call('HSET', counts, field, text(count))
+    return count
+end
+
 redis.call('HSETNX', counts, 'since', now)
 for i = 2, #ARGV, 2 do
-    redis.call('HINCRBY', counts, kind .. '.' .. ARGV[i], ARGV[i + 1])
+    grow(kind .. '.' .. ARGV[i], tonumber(ARGV[i + 1]))
 end
 redis.call('HSET', counts, kind .. '.last', now)
-return redis.call('HINCRBY', counts, kind .. '.passes', 1)
+return grow(kind .. '.passes', 1)

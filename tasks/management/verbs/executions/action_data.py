@@ -2,11 +2,18 @@
 
 from typing import Any
 
-from executions.management.output import Answer, plural
+from executions.management.output import Answer
 from executions.models import Action
 from executions.models.action import State, Verb
+from executions.text import plural
 
-DID = {Verb.STOP: "stopped", Verb.RETRY: "retried", Verb.REFRESH: "refreshed", Verb.DELETE: "deleted"}
+DID = {
+    Verb.STOP: "stopped",
+    Verb.RETRY: "retried",
+    Verb.RESUME: "resumed",
+    Verb.REFRESH: "refreshed",
+    Verb.DELETE: "deleted",
+}
 
 
 def as_data(action: Action) -> dict[str, Any]:
@@ -40,9 +47,9 @@ def answer_of(action: Action) -> Answer:
     """The answer of a command that worked on the action. It fails if not all was done."""
     failure = ""
     if action.state == State.STOPPED:
-        failure = f"it was stopped before its end. To go on: manage.py executions resume {action.pk}"
+        failure = f"it was stopped before its end. To go on: manage.py executions actions --resume {action.pk}"
     elif action.state == State.FAILED:
-        failure = f"{action.error}. To go on: manage.py executions resume {action.pk}"
+        failure = f"{action.error}. To go on: manage.py executions actions --resume {action.pk}"
     elif action.state != State.DONE:
         failure = f"another process took it over. To see how it goes on: manage.py executions actions {action.pk}"
     elif action.failed:

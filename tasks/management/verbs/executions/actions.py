@@ -1,27 +1,42 @@
-"""List the actions on many executions, the newest first, or show the given ones; stop one."""
+"""List the actions on many executions, the newest first, or show the given ones; stop one, or go on with one."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.bulk import find, stop_action
+from executions.audit import Kind, Word, at_terminal, noted
+from executions.bulk import find, resume, stop_action
 from executions.management.output import Answer, table
 from executions.models import Action
+from executions.models.action import Origin
 from tasks.management.verbs.argument_types import positive_integer
-from tasks.management.verbs.executions.action_data import as_data
+from tasks.management.verbs.executions.action_data import answer_of, as_data
+from tasks.management.verbs.executions.action_run import run_to_end
 
-HELP = "list the actions on many executions and how far they are; stop one"
+HELP = "list the actions on many executions and how far they are; stop one, or go on with one"
 
 
 def arguments(parser: CommandParser) -> None:
     parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ACTION", help="show only these")
     parser.add_argument("--limit", type=positive_integer, default=20, metavar="N", help="show the N newest (20)")
-    parser.add_argument("--stop", type=positive_integer, metavar="ACTION", help="stop this one")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--stop", type=positive_integer, metavar="ACTION", help="stop this one")
+    which.add_argument(
+        "--resume",
+        type=positive_integer,
+        metavar="ACTION",
+        help="go on, in this process, with this one, which was stopped, has failed or lost its process",
+    )
 
 
 def answer(options: dict[str, Any]) -> Answer:
+    if options["resume"]:
+        with noted(at_terminal(), Word.RESUME, Kind.ACTION, options["resume"]):
+            action = resume(options["resume"], Origin.TERMINAL)
+        return answer_of(run_to_end(action))
     if options["stop"]:
-        found = [stop_action(options["stop"])]
+        with noted(at_terminal(), Word.STOP, Kind.ACTION, options["stop"]):
+            found = [stop_action(options["stop"])]
     elif options["ids"]:
         found = [find(pk) for pk in options["ids"]]
     else:

@@ -1,15 +1,16 @@
-"""What stop, retry and delete share: the options, the count, the question, and the work in this process."""
+"""What stop, retry, resume, refresh and delete share: the options, the count, the question, and the work here."""
 
-import getpass
 import sys
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from executions.action_pages import Counted, count
+from executions.audit import at_terminal
 from executions.bulk import ask
-from executions.management.output import Answer, Failed, Misused, plural
-from executions.models.action import Origin, Verb
+from executions.management.output import Answer, Failed, Misused
+from executions.models.action import Verb
+from executions.text import plural
 from tasks.management.verbs.executions import filter_options
 from tasks.management.verbs.executions.action_data import answer_of
 from tasks.management.verbs.executions.action_run import run_to_end
@@ -42,11 +43,13 @@ def answer(options: dict[str, Any], verb: Verb) -> Answer:
         return Answer({"action": None, "count": 0}, ["No execution is chosen; nothing was changed."])
     if not options["yes"]:
         _ask_person(f"{verb.capitalize()} {_how_many(counted)}? [y/N] ")
+    person = at_terminal()
     action = ask(
         verb,
         chosen,
-        by=_user(),
-        origin=Origin.TERMINAL,
+        by=person.name,
+        origin=person.origin,
+        address=person.address,
         everything=options["all"],
         highest=counted.highest,
         total=counted.count if counted.is_complete else None,
@@ -67,10 +70,3 @@ def _ask_person(question: str) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Failed("nothing was changed")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container whose user has no name
-        return ""

@@ -1,5 +1,6 @@
 """An execution as data for programs: the fields that the API answers with."""
 
+from datetime import datetime
 from typing import Any
 
 from executions.models import Execution
@@ -14,12 +15,16 @@ def as_data(execution: Execution) -> dict[str, Any]:
         "status_message": execution.status_message,
         "trigger": execution.trigger,
         "extra_attrs": execution.extra_attrs,
-        "start_time": execution.start_time.isoformat(),
-        "update_time": execution.update_time.isoformat(),
-        "end_time": execution.end_time and execution.end_time.isoformat(),
+        "start_time": _as_text(execution.start_time),
+        "update_time": _as_text(execution.update_time),
+        "end_time": _as_text(execution.end_time),
         "revision": execution.revision,
     }
 
 
-def ended(execution: Execution) -> str:
-    return f"{execution.end_time:%Y-%m-%d %H:%M:%S}" if execution.end_time else ""
+def _as_text(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+def shown(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""

@@ -11,12 +11,18 @@ from executions.errors import Refused
 from executions.filters import Filter
 from executions.management.output import Misused
 from executions.status import Status
+from tasks.management.verbs.argument_types import positive_integer
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 MAX_DIGITS = 6
 
 
 def arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--id", action="append", type=positive_integer, metavar="ID", default=[], help="this one; may be repeated"
+    )
+    parser.add_argument("--quarantined", action="store_true", default=None, help="those in quarantine")
+    parser.add_argument("--has-jobs", action="store_true", default=None, help="those with a job")
     parser.add_argument("--vendor", metavar="X", default="", help="executions of this vendor type")
     parser.add_argument("--vendor-id", type=int, metavar="N", help="executions of this object of the vendor")
     parser.add_argument(
@@ -51,6 +57,9 @@ def chosen(options: dict[str, Any]) -> Filter:
             started_after=options["newer_than"] and now - options["newer_than"],
             started_before=options["older_than"] and now - options["older_than"],
             attributes=dict(options["attribute"]),
+            ids=tuple(options["id"]),
+            quarantined=options["quarantined"],
+            has_jobs=options["has_jobs"],
         )
     except Refused as exc:
         raise Misused(str(exc)) from exc

@@ -4,11 +4,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, plural, table
+from executions.management.output import Answer, table
 from executions.models import Execution
+from executions.text import plural
 from tasks.management.verbs.argument_types import positive_integer
 from tasks.management.verbs.executions import filter_options
-from tasks.management.verbs.executions.execution_data import as_data, ended
+from tasks.management.verbs.executions.execution_data import as_data
+from tasks.management.verbs.executions.execution_data import shown as moment_shown
 
 HELP = "list the executions that the options choose, the newest first"
 
@@ -32,8 +34,8 @@ def answer(options: dict[str, Any]) -> Answer:
             one.vendor_type,
             one.vendor_id,
             one.trigger,
-            f"{one.start_time:%Y-%m-%d %H:%M:%S}",
-            ended(one),
+            moment_shown(one.start_time),
+            moment_shown(one.end_time),
         )
         for one in shown
     ]

@@ -1,22 +1,15 @@
-"""Go on with an action that was stopped, has failed or lost its process, in this process."""
+"""Run the stopped jobs of all executions that the options choose once more, each in a new revision."""
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
-from executions.bulk import resume
 from executions.management.output import Answer
-from executions.models.action import Origin
-from tasks.management.verbs.argument_types import positive_integer
-from tasks.management.verbs.executions.action_data import answer_of
-from tasks.management.verbs.executions.action_run import run_to_end
+from executions.models.action import Verb
+from tasks.management.verbs.executions import bulk_verb
 
-HELP = "go on with an action that was stopped or has failed"
+HELP = "run the stopped jobs of executions once more"
 
-
-def arguments(parser: CommandParser) -> None:
-    parser.add_argument("action", type=positive_integer, metavar="ACTION", help="the number of the action")
+arguments = bulk_verb.arguments
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    return answer_of(run_to_end(resume(options["action"], Origin.TERMINAL)))
+    return bulk_verb.answer(options, Verb.RESUME)

@@ -10,7 +10,7 @@ from executions.management.output import Answer, table
 from executions.models import Execution, Quarantine
 from executions.progress import progress
 from tasks.management.verbs.argument_types import positive_integer
-from tasks.management.verbs.executions.execution_data import as_data, ended
+from tasks.management.verbs.executions.execution_data import as_data, shown
 
 HELP = "show one execution, its tasks by status, and the share that has ended"
 
@@ -39,8 +39,8 @@ def answer(options: dict[str, Any]) -> Answer:
         ("message", execution.status_message),
         ("trigger", execution.trigger),
         ("attributes", json.dumps(execution.extra_attrs, ensure_ascii=False)),
-        ("started", f"{execution.start_time:%Y-%m-%d %H:%M:%S}"),
-        ("ended", ended(execution)),
+        ("started", shown(execution.start_time)),
+        ("ended", shown(execution.end_time)),
         ("tasks", f"{found.total:,}: {counts}" if counts else "none"),
         ("progress", f"{int(found.share * 100)}%"),
         ("quarantine", reason or ""),

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, plural, table
+from executions.management.output import Answer, table
 from executions.status import Status
+from executions.text import plural
 from tasks.jobs.overview.inspection import Inspection, inspect
 from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, plural, table
+from executions.management.output import Answer, table
+from executions.text import plural
 from tasks.jobs.overview.pass_counts import MEANINGS
 from tasks.jobs.repair.reaper import reap
 from tasks.jobs.runtime.broker import may_wait

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from executions.management.output import Answer, plural
+from executions.audit import Kind, Word, at_terminal, noted
+from executions.management.output import Answer
+from executions.text import plural
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.overview.selection import for_each, select
 from tasks.management.verbs.jobs import named_executions
@@ -12,10 +14,17 @@ HELP = "try the failed jobs of executions once more"
 arguments = named_executions.arguments
 
 
+def _retry(execution_id: int) -> int:
+    with noted(at_terminal(), Word.RETRY, Kind.EXECUTION, execution_id) as entry:
+        entry.count = retry_failed(execution_id)
+        entry.skip = not entry.count
+    return entry.count
+
+
 def answer(options: dict[str, Any]) -> Answer:
     chosen = select(options["ids"])
     tried = sorted([*chosen.going, *chosen.ended])
-    counts = dict(for_each(tried, retry_failed))
+    counts = dict(for_each(tried, _retry))
     chosen = named_executions.without_deleted(chosen, tried, counts)
     retried = {pk: count for pk, count in counts.items() if count}
     count = sum(retried.values())

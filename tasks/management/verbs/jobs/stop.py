@@ -1,8 +1,11 @@
 """Stop the jobs of executions: waiting jobs do not begin any more, running jobs are asked to stop."""
 
+from functools import partial
 from typing import Any
 
-from executions.management.output import Answer, plural
+from executions.audit import Kind, Word, at_terminal, note
+from executions.management.output import Answer
+from executions.text import plural
 from tasks.id_list import id_list
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.overview.selection import for_each, select
@@ -14,10 +17,14 @@ HELP = "stop the jobs of executions"
 arguments = named_executions.arguments
 
 
+def _stop(execution_id: int) -> int:
+    return stop_jobs(execution_id, partial(note, at_terminal(), Word.STOP, Kind.EXECUTION, execution_id))
+
+
 def answer(options: dict[str, Any]) -> Answer:
     chosen = select(options["ids"])
     with absence_remembered():
-        stopped = dict(for_each(chosen.going, stop_jobs))
+        stopped = dict(for_each(chosen.going, _stop))
     asked = sum(stopped.values())
     chosen = named_executions.without_deleted(chosen, chosen.going, stopped)
     left_out = named_executions.as_data(chosen)

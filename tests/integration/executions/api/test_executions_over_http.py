@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from executions.creation import NewExecution, create
 from executions.models import Execution, StatusChange, Task
 from executions.news import Member
 from executions.quarantines import quarantine
@@ -167,11 +168,20 @@ def test_an_execution_is_deleted_when_its_tasks_have_ended(program: Program, cha
     program.delete(path, 404)
 
 
+def test_an_execution_without_tasks_is_deleted_when_it_was_finished(program: Program) -> None:
+    path = f"/executions/{create(NewExecution('TEST')).pk}"
+    assert program.delete(path, 412)["detail"].endswith("has no tasks and has not ended: stop or finish it first")
+    program.post(f"{path}/finish", {"status": "Success"})
+    program.delete(path)
+    assert not Execution.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("path", "where"),
     [
         ("/executions?limit=0", "query.limit"),
         ("/executions?status=x", "query.status.0"),
+        ("/executions?vendor_typ=SCAN", "query"),
         ("/tasks/0", "path.task_id"),
     ],
 )

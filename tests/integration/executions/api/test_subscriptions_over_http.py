@@ -1,13 +1,15 @@
 """Subscriptions and deliveries over HTTP."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pytest_django import Settings
 
+from executions.api.access import Scope
 from executions.deliveries.deliverer import Deliverer
-from executions.models import Delivery, Subscription
-from tests.integration.executions.api.api_client import Program
+from executions.models import AuditEntry, Delivery, Subscription
+from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
 
@@ -36,6 +38,7 @@ def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> N
         "failures": 0,
         "failing_since": None,
         "retry_at": None,
+        "old_secret_until": None,
     }
     path = f"/subscriptions/{made['id']}"
     assert program.get(path) == made
@@ -47,6 +50,23 @@ def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> N
     program.delete(path)
     program.get(path, 404)
     program.delete(path, 404)
+
+
+SECRET = "/services/T0001/x7Zq9vKp2mWs4LdE?token=a1b2c3d4e5f6a7b8"
+HIDDEN = "http://127.0.0.1:9/…"
+
+
+def test_only_a_program_that_may_change_an_address_sees_its_path(program: Program) -> None:
+    """What the others see is no address, so they cannot save it as one by mistake."""
+    made = program.post("/subscriptions", {"name": "chat", "url": f"http://127.0.0.1:9{SECRET}"}, 201)
+    made.pop("secret")
+    path = f"/subscriptions/{made['id']}"
+    reader, manager = Program(token(Scope.READ)), Program(token(Scope.READ, Scope.MANAGE))
+    for one, shown in ((reader, made | {"url": HIDDEN}), (manager, made)):
+        assert one.get(path) == shown
+        assert one.get("/subscriptions") == {"items": [shown], "next": None}
+    assert program.send("PATCH", path, {"url": HIDDEN}).status_code == 400
+    assert Subscription.objects.get().url == made["url"]
 
 
 @pytest.mark.parametrize(
@@ -123,3 +143,55 @@ def test_a_test_tells_what_the_receiver_answered(program: Program) -> None:
         assert program.post(path) == {"delivered": False, "status": 500, "error": "it answered 500"}
         assert json.loads(one.received[0].body)["data"]["execution"]["id"] == 0
     program.post("/subscriptions/999999/test", status=404)
+
+
+def test_a_rotation_shows_the_new_secret_once_and_tells_how_long_the_old_one_signs(program: Program) -> None:
+    made = program.post("/subscriptions", {"name": "pager", "url": "http://127.0.0.1:9/"}, 201)
+    old, path = made.pop("secret"), f"/subscriptions/{made['id']}"
+    rotated = program.post(f"{path}/rotate-secret", {"old_secret_seconds": 3_600})
+    new, until = rotated.pop("secret"), datetime.fromisoformat(rotated["old_secret_until"])
+    assert new.startswith("whsec_")
+    assert new != old
+    assert timedelta(minutes=55) < until - datetime.now(UTC) <= timedelta(hours=1)
+    assert rotated == made | {"old_secret_until": rotated["old_secret_until"]}
+    assert program.get(path) == rotated
+    assert program.get("/subscriptions")["items"] == [rotated]
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.verb, entry.kind, entry.target, entry.detail) == (
+        "rotate",
+        "subscription",
+        str(made["id"]),
+        "the old secret signs for 3,600 s",
+    )
+    program.post(f"{path}/rotate-secret", {})  # for a day
+    program.post(f"{path}/rotate-secret", {"old_secret_seconds": 0})
+    assert AuditEntry.objects.latest("pk").detail == "no old secret signs"
+    assert program.get(path)["old_secret_until"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"old_secret_seconds": -1}, 422),
+        ({"old_secret_seconds": 604_801}, 422),
+        ({"old_secret_seconds": "3600"}, 422),
+        ({"secret": "mine"}, 422),
+    ],
+)
+def test_a_rotation_that_cannot_be_changes_nothing(program: Program, body: dict[str, object], status: int) -> None:
+    made = program.post("/subscriptions", {"name": "pager", "url": "http://127.0.0.1:9/"}, 201)
+    program.post(f"/subscriptions/{made['id']}/rotate-secret", body, status)
+    assert Subscription.objects.get().secret == made["secret"]
+
+
+def test_a_fifth_old_secret_is_refused_and_an_unknown_webhook_is_404(program: Program) -> None:
+    made = program.post("/subscriptions", {"name": "pager", "url": "http://127.0.0.1:9/"}, 201)
+    path = f"/subscriptions/{made['id']}/rotate-secret"
+    for _ in range(4):
+        program.post(path, {})
+    before = AuditEntry.objects.count()
+    assert "which is the most" in program.post(path, {}, 400)["detail"]
+    assert AuditEntry.objects.count() == before
+    program.post("/subscriptions/999999/rotate-secret", {}, 404)
+    handler = Subscription.objects.create(kind="handler", name="handler x.y", handler="x.y")
+    program.post(f"/subscriptions/{handler.pk}/rotate-secret", {}, 404)

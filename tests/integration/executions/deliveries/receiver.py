@@ -1,11 +1,14 @@
 """A receiver of webhooks: a real server on a loopback address, that answers as it is told."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.serving import serving
 
 LOOPBACK = "127.0.0.1"
 
@@ -34,6 +37,7 @@ class Receiver:
     manner: str = "answers"
     received: list[Received] = field(default_factory=list)
     answer_of: Callable[[Received], int] | None = None
+    tls: ssl.SSLContext | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -89,16 +93,15 @@ def receiver(address: str = LOOPBACK, **told: object) -> Iterator[Receiver]:
         def handle_error(self, *_: object) -> None:
             """A sender that gave up is no error."""
 
-    with Server((address, 0), Handler) as server:
-        one.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    server = Server((address, 0), Handler)
+    one.port = server.server_port
+    if one.tls:
+        server.socket = one.tls.wrap_socket(server.socket, server_side=True)
+    with serving(server):
         try:
             yield one
         finally:
             one.ended.set()
-            server.shutdown()
-            thread.join()
 
 
 def free_port() -> int:

@@ -155,3 +155,24 @@ def test_a_test_is_signed_and_changes_no_row(database: str, good: Receiver) -> N
     assert len(set(good.ids())) == 3
     made.refresh_from_db()
     assert made.failures == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("The URL /hook/x7Zq9vKp2mWs4LdE?key=a1b2c3&to=x%20y was not found", "The URL … was not found"),
+        ("no hook/x7Zq9vKp2mWs4LdE", "no hook/…"),
+        ("GET /hook/x7Zq9vKp2mWs4LdE", "GET …"),
+        ("bad query: key=a1b2c3&amp;to=x%20y", "bad query: …"),
+        ("bad query: key=a1b2c3&to=x y", "bad query: …"),
+        ("no such hook", "no such hook"),
+        ("x" * 195 + "/hook/x7Zq9vKp2mWs4LdE", "x" * 195 + "…"),
+    ],
+)
+def test_an_answer_that_names_the_path_is_stored_without_it(
+    database: str, good: Receiver, said: str, shown: str
+) -> None:
+    """Those who may not see the path of an address see the error of a delivery."""
+    made = subscriptions.create(Wish("x", f"{good.url}/x7Zq9vKp2mWs4LdE?key=a1b2c3&to=x%20y"))
+    good.status, good.body = 404, said.encode()
+    assert subscriptions.test(made.pk).error == f"it answered 404: {shown}"

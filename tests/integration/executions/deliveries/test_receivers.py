@@ -1,17 +1,20 @@
 """Receivers of every kind, on real sockets: each ends as docs/notifications.md says, and others do not wait."""
 
 import json
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
+import trustme
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from executions.deletion import delete
-from executions.deliveries import answers, claims
+from executions.deliveries import answers, claims, requests
 from executions.deliveries.deliverer import Deliverer
+from executions.deliveries.network import tls
 from executions.deliveries.outbox import write_deliveries
 from executions.models import Delivery, Execution, Subscription
 from tests.integration.concurrency import in_background, wait_until
@@ -258,6 +261,33 @@ def test_a_name_that_leads_to_a_forbidden_address_is_not_connected(
     assert (one().state, one().last_error) == ("pending", "the address is not one that webhooks may reach")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_trusted", "is_good"),
+    [("receiver.example", True, True), ("other.example", True, False), ("receiver.example", False, False)],
+    ids=["of its name", "of another name", "of an unknown authority"],
+)
+def test_a_certificate_must_be_trusted_and_name_the_receiver(
+    name: str, is_trusted: bool, is_good: bool, subscribed: Subscribe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although its address and not its name is connected."""
+    authority, server, client = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert(name).configure_cert(server)
+    if is_trusted:
+        authority.configure_trust(client)
+    monkeypatch.setattr(requests, "tls", lambda: client)
+    with receiver(tls=server) as secured:
+        subscribed(f"https://receiver.example:{secured.port}/")
+        ended(1)
+        Deliverer(resolve=Names(["127.0.0.1"])).deliver()
+        assert len(secured.received) == is_good
+    assert one().state == ("delivered" if is_good else "pending")
+    assert ("CERTIFICATE_VERIFY_FAILED" in one().last_error) is not is_good
+
+
+def test_the_certificates_of_receivers_are_checked() -> None:
+    assert (tls().verify_mode, tls().check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
 def test_an_answer_without_end_is_cut_off(good: Receiver, subscribed: Subscribe, deliver: Deliver) -> None:
     good.status, good.manner = 200, "pours"
     subscribed(good)
@@ -306,10 +336,11 @@ def test_the_attempts_of_a_delivery_are_bounded(
 
 
 def test_the_backoff_grows_to_a_day_and_is_spread() -> None:
-    longest = [max(answers.backoff(attempt) for _ in range(300)) for attempt in (1, 2, 10, 15, 40)]
-    assert longest == sorted(longest)
-    assert longest[0] <= 5 < longest[2] <= 2_560
-    assert 43_200 < longest[-1] <= 86_400
+    """No retry comes at once, and what failed together does not return together."""
+    for attempt, longest in ((1, 5), (2, 10), (10, 2_560), (15, 81_920), (40, 86_400)):
+        delays = [answers.backoff(attempt) for _ in range(300)]
+        assert longest / 2 <= min(delays) < 0.6 * longest
+        assert 0.9 * longest < max(delays) <= longest
 
 
 @pytest.mark.parametrize(
@@ -390,3 +421,17 @@ def test_two_deliverers_at_once_send_nothing_twice(good: Receiver, subscribed: S
         second()
     assert sorted(good.ids()) == sorted(id_of(subscription, execution) for execution in executions)
     assert states() == {"delivered": 150}
+
+
+def test_while_deliveries_are_held_nothing_is_sent_and_afterwards_all_of_it(
+    good: Receiver, subscribed: Subscribe
+) -> None:
+    subscription = subscribed(good)
+    (execution,) = ended()
+    held = [True]
+    deliverer = Deliverer(is_held=lambda: held[0])
+    deliverer.deliver()
+    assert (good.received, one().state, one().attempts) == ([], "pending", 0)
+    held[0] = False
+    deliverer.deliver()
+    assert good.ids() == [id_of(subscription, execution)]

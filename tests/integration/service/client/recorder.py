@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.serving import serving
+
 PROBLEM = "application/problem+json"
 
 
@@ -83,13 +85,8 @@ def recorder() -> Iterator[Recorder]:
         def log_message(self, *_: Any) -> None:
             """It records them itself."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        recorded.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield recorded
-        finally:
-            server.shutdown()
-            thread.join()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    recorded.url = f"http://127.0.0.1:{server.server_port}"
+    with serving(server):
+        yield recorded

@@ -9,7 +9,7 @@ from pathlib import Path
 from executions.models import Task
 from harbor_refresh.local.process import spawn
 from tests.integration.service.client.runner import numbered
-from tests.integration.service.client.web import ROOT
+from tests.integration.service.web import ROOT
 
 State = Mapping[int, tuple[str, int, int, str]]
 
@@ -51,10 +51,10 @@ class Runner:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def counts(self) -> dict[str, int]:
         """Wait for its end. How many reports it has sent, by their result."""
-        assert self.process.wait(60) == 0, self._log.read_text()[-3000:]
+        assert self.process.wait(300) == 0, self._log.read_text()[-3000:]
         counts: dict[str, int] = json.loads(self._lines()[-1])
         return counts

@@ -1,6 +1,7 @@
 """What the client makes of each answer: which reports it keeps, which it gives up, and what it never shows."""
 
 import logging
+import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,17 @@ from typing import Any
 import pytest
 
 from harbor_refresh import client as module
-from harbor_refresh.client import ApiError, Client, NotSent, Report, Unavailable, Unusable
+from harbor_refresh.client import (
+    ApiError,
+    Batch,
+    Client,
+    Memory,
+    NotSent,
+    Report,
+    Spool,
+    Unavailable,
+    Unusable,
+)
 from tests.integration.service.client.conftest import Make, Refusals
 from tests.integration.service.client.recorder import PROBLEM, Recorder, Told, recorder
 from tests.waiting import wait_for
@@ -122,6 +133,48 @@ def test_a_batch_holds_what_came_within_the_linger_and_flush_ends_it(make: Make,
     client.report(1_001, "Success")
     client.flush()
     assert [len(batch) for batch in server.batches] == [1_000, 1]
+
+
+@pytest.mark.parametrize("queue", [Memory, Spool])
+def test_a_flush_that_returns_has_counted_what_it_has_sent(
+    make: Make, spool: Path, monkeypatch: pytest.MonkeyPatch, queue: type[Memory] | type[Spool]
+) -> None:
+    """Also if the thread that sends is held up just after it has removed the reports."""
+    has_returned = threading.Event()
+    remove = queue.remove
+
+    def remove_and_wait(self: Any, batch: Batch) -> None:
+        remove(self, batch)
+        has_returned.wait(0.5)
+
+    monkeypatch.setattr(queue, "remove", remove_and_wait)
+    client = make(spool if queue is Spool else None)
+    client.report(1, "Success")
+    client.flush()
+    has_returned.set()
+    assert client.counts == {"applied": 1, "unchanged": 0, "refused": 0}
+
+
+def test_a_flush_returns_in_time_although_the_files_of_the_spool_are_kept(
+    make: Make, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may keep their lock for long, or be stopped while it has it."""
+    has_returned = threading.Event()
+    was_in_time: list[bool] = []
+    remove = Spool.remove
+
+    def wait_and_remove(self: Spool, batch: Batch) -> None:
+        was_in_time.append(has_returned.wait(60))
+        remove(self, batch)
+
+    monkeypatch.setattr(Spool, "remove", wait_and_remove)
+    client = make(spool)
+    client.report(1, "Success")
+    with pytest.raises(NotSent):
+        client.flush(timeout=0.3)
+    has_returned.set()
+    client.flush()
+    assert was_in_time == [True]
 
 
 @pytest.mark.parametrize("has_spool", [False, True])

@@ -19,7 +19,8 @@ from harbor_refresh import client as module
 from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
 from harbor_refresh.local.ports import choose_port
 from tests.integration.sample_executions import made
-from tests.integration.service.client.web import ROOT, Web
+from tests.integration.service.client.web import Web
+from tests.integration.service.web import ROOT
 
 PAGE = (ROOT / "docs/client.md").read_text(encoding="utf-8")
 
@@ -53,7 +54,7 @@ def test_the_life_of_an_execution(client: Client) -> None:
     ended = client.wait(created["id"], 60)
     assert (ended["status"], ended["vendor_id"], ended["progress"]) == ("Error", 7, 1)
     assert [(one["from"], one["to"]) for one in client.history(created["id"])] == [("Running", "Error")]
-    assert client.retry(created["id"]) == 0
+    assert (client.retry(created["id"]), client.resume(created["id"])) == (0, 0)
     client.delete(created["id"])
     with pytest.raises(ApiError) as missing:
         client.wait(created["id"], 60)
@@ -135,6 +136,7 @@ def test_the_shell_creates_reports_waits_and_lists(web: Web, capsys: pytest.Capt
     assert line.split("\t")[:4] == [execution, "SHELL", "0", "Success"]
     assert json.loads(said(capsys, "list", "--vendor-type", "SHELL", "--json"))["id"] == int(execution)
     assert said(capsys, "retry", execution) == "0 retried"
+    assert said(capsys, "resume", execution) == "0 resumed"
     assert said(capsys, "delete", execution) == "deleted"
     assert said(capsys, "show", execution, code=1) == f"error: 404 Not found: there is no execution {execution}"
 

@@ -28,6 +28,7 @@ def client_of(web: Web, spool: Path | None = None, port: int = 0) -> Client:
     return Client(url, web.token, spool, first_pause=0.02, longest_pause=0.2, linger=0.05)
 
 
+@pytest.mark.slow
 def test_ten_thousand_reports_made_while_the_service_is_away_and_their_runner_is_killed(
     web: Web, spool: Path
 ) -> None:

@@ -1,0 +1,111 @@
+"""The screen of the log of actions: each act with its user, address, time, target and outcome."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from executions.admin.base import ReadOnlyAdmin
+from executions.admin.formatters import NOTHING, label, moment
+from executions.admin.unfold_api import display
+from executions.audit import Kind, Word
+from executions.models import AuditEntry
+from executions.models.action import State
+from executions.models.audit_entry import Outcome
+
+COLOURS: dict[str, str] = {
+    Outcome.DONE: "success",
+    Outcome.UNCHANGED: "default",
+    Outcome.FAILED: "danger",
+    State.QUEUED: "default",
+    State.RUNNING: "info",
+    State.STOPPED: "warning",
+}
+#: The page of a target, if its kind has pages.
+PAGES: dict[str, str] = {
+    Kind.EXECUTION: "harbor_executions_execution_change",
+    Kind.QUARANTINE: "harbor_executions_execution_change",
+    Kind.TASK: "harbor_executions_task_change",
+    Kind.JOB: "harbor_executions_task_change",
+    Kind.ACTION: "harbor_executions_action_change",
+    Kind.SUBSCRIPTION: "harbor_executions_subscription_change",
+    Kind.DELIVERY: "harbor_executions_delivery_change",
+    Kind.SCHEDULE: "django_celery_beat_periodictask_change",
+    Kind.INTERVAL: "django_celery_beat_intervalschedule_change",
+    Kind.CRONTAB: "django_celery_beat_crontabschedule_change",
+    Kind.USER: "auth_user_change",
+    Kind.GROUP: "auth_group_change",
+}
+
+
+class WordFilter(admin.SimpleListFilter):
+    title = "what was done"
+    parameter_name = "verb"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(word.value, word.capitalize()) for word in sorted(Word)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        return queryset.filter(verb=self.value()) if self.value() else queryset
+
+
+class KindFilter(WordFilter):
+    title = "to what"
+    parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(kind.value, kind.capitalize()) for kind in sorted(Kind)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        return queryset.filter(kind=self.value()) if self.value() else queryset
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    list_display = ("when", "by", "origin", "address", "verb", "what", "how_many", "shown_outcome", "detail")
+    list_display_links = None
+    list_filter = (WordFilter, KindFilter, "origin", "at")
+    list_select_related = ("action",)
+    fields = ("when", ("by", "origin", "address"), ("verb", "what"), ("how_many", "shown_outcome"), "detail")
+    readonly_fields = ("when", "what", "how_many", "shown_outcome")
+    search_fields = ("by",)
+    search_help_text = "The full name of the user or token, or the id of the target"
+
+    def matching(self, rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
+        """By name or by target, which have indexes. A name may have spaces in it."""
+        if not (text := text.strip()):
+            return rows
+        return rows.filter(by=text) | rows.filter(kind__in=[kind.value for kind in Kind], target=text)
+
+    @display(description="When")
+    def when(self, entry: AuditEntry) -> str | SafeString:
+        return moment(entry.at)
+
+    @display(description="To what")
+    def what(self, entry: AuditEntry) -> SafeString | str:
+        if entry.action_id:
+            url = reverse("admin:harbor_executions_action_change", args=[entry.action_id])
+            return format_html('<a href="{}" class="text-link">executions: {}</a>', url, entry.target or "all")
+        named = f"{entry.kind} {entry.target}".rstrip()
+        page = PAGES.get(entry.kind)
+        if not page or not entry.target.isdecimal():
+            return named
+        try:
+            url = reverse(f"admin:{page}", args=[entry.target])
+        except NoReverseMatch:  # a project without that screen
+            return named
+        return format_html('<a href="{}" class="text-link">{}</a>', url, named)
+
+    @display(description="Rows")
+    def how_many(self, entry: AuditEntry) -> str:
+        count = entry.action.changed if entry.action else entry.count
+        return NOTHING if count is None else f"{count:,}"
+
+    @display(description="Outcome")
+    def shown_outcome(self, entry: AuditEntry) -> SafeString:
+        outcome = entry.action.state if entry.action else entry.outcome
+        return label(outcome.capitalize(), COLOURS[outcome])

@@ -1,0 +1,167 @@
+"""What the page of one execution shows beside its fields: the panel, which follows it live, and the sections with
+its tasks, the messages of its errors, and its deliveries. Every part reads a bounded number of rows."""
+
+import hashlib
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from executions.admin.error_groups import error_table
+from executions.admin.formatters import (
+    elapsed,
+    label,
+    moment,
+    status_bar,
+    status_label,
+    task_labels,
+    task_link,
+    tasks_url,
+)
+from executions.admin.search import parse_id
+from executions.durations import duration
+from executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from executions.models.delivery import State
+from executions.progress import Progress, progress
+from executions.status import Status, is_final
+
+CHANGES = 6
+TASKS = 20
+MAX_PAGE = 500
+DELIVERIES = 10
+MAX_SUBSCRIPTIONS = 1_000
+#: Seconds between two questions of an open page. An ended execution may be tried again.
+WHILE_GOING, AFTER_THE_END = 2, 15
+DELIVERY_COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
+
+
+def progress_of(request: HttpRequest, execution_id: int) -> Progress:
+    """Read the progress, once for a page. Raises NoSuchExecution."""
+    known: dict[int, Progress] = request.__dict__.setdefault("progress_of_the_page", {})
+    if execution_id not in known:
+        known[execution_id] = progress(execution_id)
+    return known[execution_id]
+
+
+def panel_context(execution: Execution, made: Progress) -> dict[str, Any]:
+    """What changes while the execution makes progress. `seen` names this state of it."""
+    execution_id = execution.pk
+    changes = _changes(execution)
+    quarantine = getattr(execution, "quarantine", None)
+    state = (execution.status, execution.revision, made.counts, quarantine and quarantine.at, _left(made))
+    return {
+        "seen": hashlib.sha256(repr(state).encode()).hexdigest()[:16],
+        "panel_url": reverse("admin:harbor_executions_execution_panel", args=[execution_id]),
+        "panel_seconds": AFTER_THE_END if is_final(execution.status) else WHILE_GOING,
+        "panel_status": status_label(execution.status),
+        "panel_bar": status_bar(made.counts),
+        "panel_text": _text(made),
+        "panel_counts": task_labels(execution_id, made.counts) if made.counts else "",
+        "panel_tasks_url": tasks_url(execution_id) if made.counts else "",
+        "panel_total": made.total,
+        "panel_took": elapsed(execution.start_time, execution.end_time),
+        "panel_changes": changes,
+        "panel_quarantine": quarantine,
+        "panel_quarantined_at": moment(quarantine.at) if quarantine else "",
+        "panel_quarantine_url": reverse("admin:harbor_executions_quarantine_changelist") + f"?q={execution_id}",
+    }
+
+
+def _text(made: Progress) -> str:
+    if not made.total:
+        return "It has no tasks: its status is set by hand."
+    tasks = "task has" if made.total == 1 else "tasks have"
+    text = f"{made.done:,} of {made.total:,} {tasks} ended"
+    if failed := made.counts.get(Status.ERROR):
+        text += f", {failed:,} with an error"
+    if stopped := made.counts.get(Status.STOPPED):
+        text += f", {stopped:,} stopped"
+    return f"{text}.{_left(made)}"
+
+
+def _left(made: Progress) -> str:
+    return f" About {duration(round(made.eta.total_seconds()))} left." if made.eta else ""
+
+
+def _changes(execution: Execution) -> list[dict[str, Any]]:
+    """The last changes of its status, the newest first, and how long each status lasted."""
+    rows = list(StatusChange.objects.filter(execution_id=execution.pk).order_by("-revision")[:CHANGES])
+    until = [None if not is_final(execution.status) else rows[0].at if rows else None, *(row.at for row in rows)]
+    return [
+        {
+            "when": moment(row.at),
+            "was": status_label(row.from_status),
+            "became": status_label(row.to_status),
+            "lasted": "" if index == 0 else elapsed(row.at, until[index]),
+        }
+        for index, row in enumerate(rows)
+    ]
+
+
+def sections_context(request: HttpRequest, execution: Execution, made: Progress) -> dict[str, Any]:
+    return {
+        "its_tasks": _tasks(request, execution),
+        "its_errors": error_table(execution_id=execution.pk) if made.counts.get(Status.ERROR) else None,
+        "its_deliveries": _deliveries(execution),
+        "its_deliveries_url": reverse("admin:harbor_executions_delivery_changelist") + f"?q={execution.pk}",
+    }
+
+
+def _tasks(request: HttpRequest, execution: Execution) -> dict[str, Any]:
+    """A page of its tasks, unfinished ones first, which is the order of the index task_rollup. They are not
+    counted."""
+    status = request.GET.get("tasks", "")
+    page = min(parse_id(request.GET.get("tasks_page", "")) or 1, MAX_PAGE)
+    rows = Task.objects.filter(execution_id=execution.pk).order_by("status_code", "-pk")
+    if status in Status.values:
+        rows = rows.filter(status=status)
+    else:
+        status = ""
+    found = list(rows[(page - 1) * TASKS : page * TASKS + 1])
+    query = f"tasks={status}&" if status else ""
+    return {
+        "table": {
+            "headers": ["Task", "Status", "Job id", "Started", "Took", "Message"],
+            "rows": [_task(task) for task in found[:TASKS]],
+        },
+        "status": status,
+        "choices": [("", "All"), *((one, one) for one in Status.values)],
+        "page": page,
+        "previous": f"?{query}tasks_page={page - 1}#its-tasks" if page > 1 else "",
+        "next": f"?{query}tasks_page={page + 1}#its-tasks" if len(found) > TASKS and page < MAX_PAGE else "",
+    }
+
+
+def _task(task: Task) -> list[SafeString | str]:
+    return [
+        task_link(task.pk),
+        status_label(task.status),
+        task.job_id or "-",
+        moment(task.start_time),
+        elapsed(task.start_time, task.end_time),
+        Truncator(task.status_message).chars(80),
+    ]
+
+
+def _deliveries(execution: Execution) -> dict[str, Any] | None:
+    """Its last deliveries; None if there are none. The index begins with the subscription, so each is asked."""
+    subscriptions = Subscription.objects.values("pk")[:MAX_SUBSCRIPTIONS]
+    rows = Delivery.objects.filter(subscription_id__in=subscriptions, execution_id=execution.pk)
+    found = list(rows.select_related("subscription").order_by("-revision", "-pk")[:DELIVERIES])
+    if not found:
+        return None
+    return {
+        "headers": ["Subscription", "Change", "State", "Attempts", "Last error"],
+        "rows": [
+            [
+                row.subscription.name,
+                f"{row.from_status} → {row.to_status}, revision {row.revision}",
+                label(State(row.state).label, DELIVERY_COLOURS[row.state]),
+                row.attempts,
+                Truncator(row.last_error).chars(80) or "-",
+            ]
+            for row in found
+        ],
+    }

@@ -1,0 +1,187 @@
+"""Counters and histograms in PostgreSQL, for `/metrics` and the dashboard.
+
+They are rows and not numbers in a process, because they count changes of rows: a count commits in the transaction
+of the change. So it is exact after `kill -9`, for any number of processes, and after Redis was emptied. A counter
+never waits for another transaction (sql/counting_function.sql), so it delays nothing.
+
+A series is a metric with its labels as text: ("refreshes", "result=changed"). A histogram is one series for
+each of its buckets, and one for its sum. The names and labels are words of this program, never input, so there
+are few rows.
+"""
+
+import atexit
+import os
+import threading
+from bisect import bisect_left
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+
+from django.db import connection
+
+from executions.database import absence_translated, run
+from executions.errors import DatabaseAway
+
+Series = tuple[str, str]
+#: The totals of every series, by metric and labels.
+Totals = Mapping[Series, int]
+
+REFRESH_SECONDS = "refresh_seconds"
+REPORT_TO_TRUE_SECONDS = "report_to_true_seconds"
+#: The upper bounds of the buckets of each histogram, in seconds; the last bucket has none.
+BOUNDS: Mapping[str, tuple[float, ...]] = {
+    REFRESH_SECONDS: (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    REPORT_TO_TRUE_SECONDS: (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600),
+}
+SUM = "sum"
+MICROSECONDS = 1_000_000
+
+
+def add(amounts: Mapping[Series, int]) -> None:
+    """Add to these counters, in the transaction of the caller; without one, at once. 0 adds nothing.
+
+    What if the process dies before the commit: neither the change nor its count is there. What if two do it at
+    once: each adds to a shard of its own, and neither waits.
+    """
+    wanted = {key: amount for key, amount in amounts.items() if amount}
+    if wanted:
+        run(
+            "add_to_counters",
+            metrics=[metric for metric, _ in wanted],
+            series=[series for _, series in wanted],
+            amounts=list(wanted.values()),
+        )
+
+
+def add_or_keep(amounts: Mapping[Series, int]) -> None:
+    """Add at once; if the database is away, add later. For a caller that must not fail because of its counts."""
+    try:
+        with absence_translated():
+            add(amounts)
+    except DatabaseAway:
+        add_later(amounts)
+
+
+def add_later(amounts: Mapping[Series, int]) -> None:
+    """Add within about a second, for events that change no row and may come as a flood, such as refused requests.
+
+    What if the process is killed: what it counted in its last second is lost. What if the database is away: the
+    counts stay in memory, and the next attempt adds them; they are few, because series are few.
+    """
+    kept.put(amounts)
+
+
+def observe(metric: str, seconds: float) -> dict[Series, int]:
+    """Return what one observation adds to a histogram, for `add`."""
+    bounds = BOUNDS[metric]
+    seconds = max(0.0, seconds)
+    bucket = labels_of(metric)[bisect_left(bounds, seconds)]
+    return {(metric, bucket): 1, (metric, SUM): round(seconds * MICROSECONDS)}
+
+
+def labels_of(metric: str) -> list[str]:
+    """Return the label of each bucket of a histogram."""
+    return [*(f"le={bound:g}" for bound in BOUNDS[metric]), "le=+Inf"]
+
+
+def bounds_as_array(metric: str) -> str:
+    """Return the bounds of a histogram as PostgreSQL's text of an array."""
+    return "{" + ",".join(f"{bound:g}" for bound in BOUNDS[metric]) + "}"
+
+
+def labels_as_array(metric: str) -> str:
+    return "{" + ",".join(labels_of(metric)) + "}"
+
+
+def totals() -> dict[Series, int]:
+    """Return every counter. One statement over a table of a few thousand rows."""
+    return {(metric, series): amount for metric, series, amount in run("read_counters")}
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """`buckets`: how many observations fell into each bucket, not added up."""
+
+    bounds: tuple[float, ...]
+    buckets: tuple[int, ...]
+    sum: float
+
+    @classmethod
+    def of(cls, metric: str, totals: Totals) -> "Histogram":
+        buckets = tuple(totals.get((metric, label), 0) for label in labels_of(metric))
+        return cls(BOUNDS[metric], buckets, totals.get((metric, SUM), 0) / MICROSECONDS)
+
+    @property
+    def count(self) -> int:
+        return sum(self.buckets)
+
+    def since(self, earlier: "Histogram") -> "Histogram":
+        """Return what was observed after `earlier`."""
+        pairs = zip(self.buckets, earlier.buckets, strict=True)
+        return Histogram(self.bounds, tuple(now - then for now, then in pairs), self.sum - earlier.sum)
+
+    def quantile(self, share: float) -> float | None:
+        """Estimate the value that this share of the observations does not exceed, as Prometheus does: evenly
+        spread inside a bucket. None if there is no observation; of the last bucket, its lower bound."""
+        if not self.count:
+            return None
+        wanted = share * self.count
+        for place, reached in enumerate(accumulate(self.buckets)):
+            if reached >= wanted and self.buckets[place]:
+                break
+        if place == len(self.bounds):
+            return self.bounds[-1]
+        lower = self.bounds[place - 1] if place else 0.0
+        part = 1 - (reached - wanted) / self.buckets[place]
+        return lower + (self.bounds[place] - lower) * part
+
+
+class Kept:
+    """The counts of this process that are not in the database yet. A timer adds them in a thread of its own, so
+    one statement a second adds any number of them."""
+
+    SECONDS = 1.0
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with no counts, also in a child process: the parent writes its own."""
+        self._lock = threading.Lock()
+        self._amounts: dict[Series, int] = {}
+        self._timer: threading.Timer | None = None
+
+    def put(self, amounts: Mapping[Series, int]) -> None:
+        with self._lock:
+            for key, amount in amounts.items():
+                self._amounts[key] = self._amounts.get(key, 0) + amount
+            if self._amounts and not (self._timer and self._timer.is_alive()):
+                self._timer = threading.Timer(self.SECONDS, self._write_and_close)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def write(self) -> None:
+        """Add the counts that are kept. Counts that come meanwhile get a timer of their own."""
+        with self._lock:
+            amounts, self._amounts, self._timer = self._amounts, {}, None
+        try:
+            add(amounts)
+        except Exception:
+            self.put(amounts)  # whatever the reason, the next timer tries again
+            raise
+
+    def _write_and_close(self) -> None:
+        with suppress(Exception):
+            self.write()
+        connection.close()
+
+    def write_the_last(self) -> None:
+        """Add the counts that are kept when the process ends. If the database is away, they are lost."""
+        with suppress(Exception):
+            add(self._amounts)
+
+
+kept = Kept()
+os.register_at_fork(after_in_child=kept.begin)
+atexit.register(kept.write_the_last)

@@ -1,0 +1,69 @@
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from executions.models.action import MAX_NAME, Action, Origin
+
+MAX_WORD = 32
+MAX_TARGET = 200
+MAX_DETAIL = 1_000
+
+
+class Outcome(models.TextChoices):
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+class AuditEntry(models.Model):
+    """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended.
+
+    An entry commits in the transaction of what it tells, so neither is without the other. `verb` and `kind` are
+    words of executions/audit.py; they have no constraint here, because other apps add words of their own.
+
+    `count`: how many rows were affected; NULL if that is not a number of rows. `action`: the entry asked for this
+    action on many, whose state and counts are the outcome; housekeeping deletes actions after their entries.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    at = models.DateTimeField(db_default=Now())
+    by = models.CharField(max_length=MAX_NAME, db_default="")
+    origin = models.CharField(max_length=8, choices=Origin)
+    # the address of the client as the web server sees it; of a terminal the name of its machine
+    address = models.CharField(max_length=MAX_NAME, db_default="")
+    verb = models.CharField(max_length=MAX_WORD)
+    kind = models.CharField(max_length=MAX_WORD)
+    target = models.CharField(max_length=MAX_TARGET, db_default="")
+    count = models.BigIntegerField(null=True)
+    outcome = models.CharField(max_length=16, choices=Outcome, db_default=Outcome.DONE)
+    detail = models.TextField(db_default="")
+    action = models.ForeignKey(
+        Action, null=True, on_delete=models.SET_NULL, related_name="entries", db_index=False
+    )
+
+    class Meta:
+        db_table = "execution_audit"
+        verbose_name = "entry of the log of actions"
+        verbose_name_plural = "log of actions"
+        default_permissions = ("view",)
+        indexes = (
+            # the log of one execution, and the filter by kind; newest first
+            models.Index(fields=["kind", "target", "-id"], name="audit_target"),
+            # the filters by name, by verb and by origin; newest first
+            models.Index(fields=["by", "-id"], name="audit_by"),
+            models.Index(fields=["verb", "-id"], name="audit_verb"),
+            models.Index(fields=["origin", "-id"], name="audit_origin"),
+            # the filter by date, and housekeeping.py
+            models.Index(fields=["at"], name="audit_at"),
+            # the entry of an action, and the deletion of an action
+            models.Index(fields=["action"], name="audit_action", condition=Q(action__isnull=False)),
+        )
+        constraints = (
+            models.CheckConstraint(name="audit_origin_known", condition=Q(origin__in=Origin.values)),
+            models.CheckConstraint(name="audit_outcome_known", condition=Q(outcome__in=Outcome.values)),
+            models.CheckConstraint(name="audit_says_what", condition=~Q(verb="") & ~Q(kind="")),
+            models.CheckConstraint(name="audit_counts", condition=Q(count__isnull=True) | Q(count__gte=0)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.kind} {self.target}".rstrip()

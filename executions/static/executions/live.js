@@ -1,0 +1,131 @@
+// Keeps an open page up to date. The element with `data-live` names the address that is asked every `data-every`
+// milliseconds; in it, `data-part` are the pieces that the answer replaces, `data-at` is the time of the last answer,
+// and `data-trouble` says since when the service has not answered. A hidden page asks nothing.
+//
+// A page that shows more than pieces, as the dashboard does, adds functions: `live.onNews` is called with each answer,
+// `live.onRound` after each round.
+"use strict";
+
+const live = (() => {
+    const page = document.querySelector("[data-live]");
+    const LONGEST_MS = 30000;
+    const etags = new Map();
+    const newsListeners = [];
+    const roundListeners = [];
+    let every = 0;
+    let delay = 0;
+    let troubleSince = null;
+    let timer = null;
+
+    const setText = (element, text) => {
+        if (element && element.textContent !== text) {
+            element.textContent = text;
+        }
+    };
+
+    // Return what the address answers, null if nothing has changed. Throws if it does not answer.
+    const ask = async (address) => {
+        const headers = etags.has(address) ? { "If-None-Match": etags.get(address) } : {};
+        const answer = await fetch(address, { headers, cache: "no-store", signal: AbortSignal.timeout(10000) });
+        if (answer.redirected) {
+            throw new Error("403");
+        }
+        if (!answer.ok && answer.status !== 304) {
+            throw new Error(String(answer.status));
+        }
+        const at = new Date(answer.headers.get("Date") ?? Date.now());
+        setText(page.querySelector("[data-at]"), at.toISOString().slice(11, 19));
+        if (answer.status === 304) {
+            return null;
+        }
+        etags.set(address, answer.headers.get("ETag"));
+        return answer.json();
+    };
+
+    const forget = (address) => etags.delete(address);
+
+    const scrollable = (part) => [...part.querySelectorAll(".simplebar-content-wrapper")];
+
+    // A part that holds the focus waits until the focus has left it: then the answer is asked for as a whole again.
+    // Tables keep their place.
+    const setPart = (name, html) => {
+        const part = page.querySelector(`[data-part="${name}"]`);
+        if (!part || part.dataset.shown === html) {
+            return;
+        }
+        if (part.contains(document.activeElement)) {
+            forget(page.dataset.live);
+            return;
+        }
+        const places = scrollable(part).map((one) => one.scrollTop);
+        part.innerHTML = html;
+        part.dataset.shown = html;
+        if (places.some((place) => place > 0)) {
+            requestAnimationFrame(() => {
+                scrollable(part).forEach((one, number) => {
+                    one.scrollTop = places[number] ?? 0;
+                });
+            });
+        }
+    };
+
+    const showTrouble = (error) => {
+        troubleSince = troubleSince || Date.now();
+        const seconds = Math.round((Date.now() - troubleSince) / 1000);
+        const said = error.message === "403"
+            ? " · you are signed out: reload the page"
+            : ` · the service has not answered for ${seconds} s`;
+        setText(page.querySelector("[data-trouble]"), said);
+        delay = Math.min(delay * 1.5, LONGEST_MS);
+    };
+
+    const update = async () => {
+        timer = null;
+        if (document.hidden) {
+            return;
+        }
+        try {
+            const news = await ask(page.dataset.live);
+            if (news) {
+                Object.entries(news.parts).forEach(([name, html]) => setPart(name, html));
+                newsListeners.forEach((listener) => listener(news));
+            }
+            for (const listener of roundListeners) {
+                await listener();
+            }
+            troubleSince = null;
+            delay = every;
+            setText(page.querySelector("[data-trouble]"), "");
+            if (news?.reload) {
+                setTimeout(() => window.location.reload(), every);
+                return;
+            }
+        } catch (error) {
+            showTrouble(error);
+        }
+        timer = setTimeout(update, delay);
+    };
+
+    if (page) {
+        every = delay = Number(page.dataset.every);
+        page.querySelectorAll("[data-part]").forEach((part) => {
+            part.dataset.shown = "";
+        });
+        document.addEventListener("visibilitychange", () => {
+            if (!document.hidden && timer === null) {
+                update();
+            }
+        });
+        timer = setTimeout(update, every);
+    }
+
+    return {
+        page,
+        ask,
+        forget,
+        setText,
+        showTrouble,
+        onNews: (listener) => newsListeners.push(listener),
+        onRound: (listener) => roundListeners.push(listener),
+    };
+})();

@@ -1,0 +1,80 @@
+"""Kombu's transport for RabbitMQ, mended for a RabbitMQ that fails (docs/decisions/0035-rabbitmq-as-broker.md).
+
+1. A connection that the server has closed is noticed when it is next used, and the message for which it is used
+   fails. So the first message of each process after a restart would fail. The transport looks whether the
+   socket was closed, which costs no round trip, and kombu connects again before it publishes.
+2. If the confirmation of a message does not come in time, it may come later, and would be taken for that of the
+   next message. The transport closes such a connection. It does so at once, because a polite end would wait for
+   two more answers of a server that hangs.
+3. A message that the server refuses (`basic.nack`) raises an error that is no error of the broker to kombu, so
+   it would count as a fault of the message. The transport raises an error of the channel.
+4. An error of a channel (a queue that was deleted, a job that took longer than the server's
+   `consumer_timeout`), and an error while kombu connects, would end the worker. The transport counts both as
+   errors of the connection: the worker connects again.
+5. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
+   host.
+"""
+
+import select
+from typing import Any
+
+from amqp.exceptions import ChannelError, MessageNacked, RecoverableChannelError, RecoverableConnectionError
+from kombu.exceptions import OperationalError
+from kombu.transport import TRANSPORT_ALIASES, pyamqp
+
+#: The server has closed its side; only Linux tells that while unread bytes are there.
+_CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+
+
+class Channel(pyamqp.Channel):
+    def basic_publish_confirm(self, *args: Any, **kwargs: Any) -> Any:
+        connection = self.connection
+        try:
+            return super().basic_publish_confirm(*args, **kwargs)
+        except TimeoutError as exc:
+            connection.collect()
+            raise RecoverableConnectionError("RabbitMQ did not confirm a message in time") from exc
+        except MessageNacked as exc:
+            raise RecoverableChannelError("RabbitMQ refused a message") from exc
+
+
+class Connection(pyamqp.Connection):
+    Channel = Channel
+
+
+class Transport(pyamqp.Transport):
+    Connection = Connection
+    connection_errors = (*pyamqp.Transport.connection_errors, ChannelError, OperationalError)
+
+    def verify_connection(self, connection: Any) -> bool:
+        if not connection.connected:
+            return False
+        if _is_closed(connection.transport.sock):
+            connection.collect()
+            return False
+        return True
+
+    def establish_connection(self) -> Any:
+        client: Any = self.client
+        if isinstance(client.ssl, dict):
+            # kombu writes the host into it, and other connections share it
+            client.ssl = dict(client.ssl)
+        return super().establish_connection()
+
+
+class SSLTransport(pyamqp.SSLTransport, Transport):
+    pass
+
+
+def _is_closed(sock: Any) -> bool:
+    """Whether the server has closed the connection, as far as this system knows by now."""
+    poll = select.poll()
+    poll.register(sock, _CLOSED)
+    return bool(poll.poll(0))
+
+
+def register_amqp_transport() -> None:
+    """Make `amqp://` and `amqps://` mean the mended transport."""
+    for scheme in ("amqp", "pyamqp"):
+        TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
+    TRANSPORT_ALIASES["amqps"] = f"{__name__}:SSLTransport"

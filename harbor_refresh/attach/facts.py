@@ -1,0 +1,60 @@
+"""What the checks look at, beside the facts of the doctor."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+from executions.database import Statements
+from harbor_refresh.attach.marks import Marks, count_marks
+from harbor_refresh.attach.wrong_statuses import Findings, Progress, look
+from harbor_refresh.doctor.facts import Facts
+
+run = Statements(__package__)
+
+
+class Table(NamedTuple):
+    """`execution` or `task` as the database has it; `schema` is None if there is no such table."""
+
+    schema: str | None
+    kind: str
+    columns: dict[str, str]
+
+
+class Size(NamedTuple):
+    """What covering_index.sql returns. Numbers of rows are those of the statistics; -1: there are none yet."""
+
+    has_covering_index: bool
+    schema: str
+    tasks: int
+    executions: int
+    bytes: int
+
+
+class AttachFacts(Facts):
+    """`progress` is told how many executions were looked at."""
+
+    def __init__(self, progress: Progress = lambda looked_at: None) -> None:
+        super().__init__()
+        self._progress = progress
+
+    @cached_property
+    def harbors_tables(self) -> dict[str, Table]:
+        found: dict[str, Table] = {}
+        for name, schema, kind, column, kind_of_column in run("columns"):
+            table = found.setdefault(name, Table(schema, kind or "", {}))
+            if column:
+                table.columns[column] = kind_of_column
+        return found
+
+    @cached_property
+    def size(self) -> Size | None:
+        rows = run("covering_index")
+        return Size(*rows[0]) if rows else None
+
+    @cached_property
+    def marks(self) -> Marks:
+        with self.redis.asked() as client:
+            return count_marks(client)
+
+    @cached_property
+    def wrong(self) -> Findings:
+        return look(self._progress)

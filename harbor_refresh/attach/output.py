@@ -1,0 +1,80 @@
+"""What `manage.py attach` prints beside the problems of the checks."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from executions.management.output import table
+from harbor_refresh.attach.facts import AttachFacts
+from harbor_refresh.attach.wrong_statuses import Findings
+from tasks.queue.keys import HARBORS_SET
+
+if TYPE_CHECKING:
+    from harbor_refresh.attach.marks import Marks
+
+
+def known_data(facts: AttachFacts) -> dict[str, Any]:
+    """What the checks have read. A fact that no check could read is null."""
+    marks: Marks | None = facts.__dict__.get("marks")
+    wrong: Findings | None = facts.__dict__.get("wrong")
+    return {
+        "marks": None if marks is None else {**asdict(marks), "total": marks.total},
+        "executions": None if wrong is None else findings_data(wrong),
+        "would_refresh": None if marks is None or wrong is None else marks.total + wrong.wrong,
+    }
+
+
+def known_text(facts: AttachFacts) -> list[Any]:
+    marks: Marks | None = facts.__dict__.get("marks")
+    wrong: Findings | None = facts.__dict__.get("wrong")
+    shown: list[Any] = []
+    if marks is not None:
+        more = "" if marks.is_complete else " (and perhaps more: the rest of Redis was not looked at)"
+        shown.append(
+            f"Redis holds {marks.in_set:,} marks in the set {HARBORS_SET}, {marks.with_cache:,} keys with "
+            f"`cache:` and {marks.without_cache:,} without{more}."
+        )
+    if wrong is not None:
+        shown.append(
+            f"Looked at {wrong.looked_at:,} executions: {wrong.unfinished:,} have not ended, {wrong.wrong:,} are "
+            f"wrong, {wrong.given_up:,} with waiting tasks were given up by Harbor's sweep and are left."
+        )
+        shown += examples(wrong)
+    if marks is not None and wrong is not None:
+        shown.append(
+            f"The first ticks would refresh at most {marks.total:,} marked executions, and a repair "
+            f"{wrong.wrong:,} wrong ones."
+        )
+    return shown
+
+
+def findings_data(found: Findings) -> dict[str, Any]:
+    return {
+        "looked_at": found.looked_at,
+        "unfinished": found.unfinished,
+        "wrong": found.wrong,
+        "given_up": found.given_up,
+        "first_wrong": [asdict(one) for one in found.examples],
+    }
+
+
+def examples(found: Findings) -> list[Any]:
+    if not found.examples:
+        return []
+    rows = [
+        (
+            str(one.execution_id),
+            one.vendor_type,
+            *_sides(one.stored, one.stored_end),
+            *_sides(one.true, one.true_end),
+        )
+        for one in found.examples
+    ]
+    shown: list[Any] = [table(("execution", "vendor", "stored", "its end", "true", "its end"), rows)]
+    if found.wrong > len(rows):
+        shown.append(f"… and {found.wrong - len(rows):,} more.")
+    return shown
+
+
+def _sides(status: str | None, end: str | None) -> Sequence[str]:
+    return status or "none", end or "none"

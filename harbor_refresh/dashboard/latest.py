@@ -1,0 +1,88 @@
+"""The latest overview of this process: one look for all pages that are open.
+
+A page gets an answer that is at most FRESH_SECONDS old. What if fifty pages ask at once: one thread looks, and the
+requests wait for its answer. What if PostgreSQL hangs: the first requests wait for PATIENCE_SECONDS; later
+requests are told at once that it does not answer, until the look comes back.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from time import monotonic
+
+from executions.database import absence_translated
+from executions.errors import DatabaseAway
+from harbor_refresh.monitoring.flights import Flight, Late
+from tasks.overview import events, samples
+from tasks.overview.events import Told
+from tasks.overview.findings import Finding, findings
+from tasks.overview.samples import Point
+from tasks.overview.state import State, look
+
+FRESH_SECONDS = 1.5
+PATIENCE_SECONDS = 3.0
+HANGS = "PostgreSQL: it does not answer"
+EVENTS = 12
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the dashboard shows of one moment. `points` are those of the last two minutes."""
+
+    at: datetime
+    state: State
+    findings: list[Finding]
+    told: list[Told] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+
+
+class Latest:
+    def __init__(self) -> None:
+        self._flight = Flight(self._take)
+        self._lock = threading.Lock()
+        self._known: Overview | None = None
+        self._taken = 0.0
+        self._is_late = False
+
+    def overview(self) -> Overview:
+        """Return the latest overview. Takes PATIENCE_SECONDS at most."""
+        known = self._known
+        if known and monotonic() - self._taken < FRESH_SECONDS:
+            return known
+        try:
+            overview = self._flight.answer(0.01 if self._is_late else PATIENCE_SECONDS)
+        except Late:
+            self._is_late = True
+            state = State(absent={"database": HANGS})
+            return Overview(datetime.now(UTC), state, findings(state))
+        self._is_late = False
+        return overview
+
+    def _take(self) -> Overview:
+        overview = take()
+        with self._lock:
+            self._known, self._taken = overview, monotonic()
+        return overview
+
+
+def take() -> Overview:
+    """Look at all servers. Add a sample if no worker has added one lately."""
+    state = look()
+    told: list[Told] = []
+    points: list[Point] = []
+    if "database" not in state.absent:
+        try:
+            with absence_translated():
+                points = samples.read("minutes")
+                if not any(point.nodes is not None for point in points[-2:]):
+                    samples.record(state)
+                told = events.latest(EVENTS)
+        except DatabaseAway as exc:
+            state = State(absent={**state.absent, "database": str(exc)})
+    return Overview(datetime.now(UTC), state, findings(state), told, points)
+
+
+@cache
+def latest() -> Latest:
+    return Latest()

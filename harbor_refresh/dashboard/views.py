@@ -1,0 +1,110 @@
+"""The dashboard's page, and the two addresses that it asks while it is open."""
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from executions.admin import live as live_page
+from executions.admin.live_access import permissions_of, remembered_permissions
+from harbor_refresh.dashboard.cards import cards
+from harbor_refresh.dashboard.charts import CHARTS, SHOWN, all_data, data, told
+from harbor_refresh.dashboard.latest import Overview, latest
+from harbor_refresh.dashboard.series import series
+from tasks.conf import refresh_settings
+from tasks.overview.findings import Finding, Level
+
+PERMISSION = "harbor_executions.view_execution"
+PARTS = "harbor_refresh/admin/dashboard"
+#: The admin page that a finding links to, by the code of the finding.
+PLACES = {
+    "quarantined": "admin:harbor_executions_quarantine_changelist",
+    "dead_letters": "admin:harbor_executions_delivery_changelist",
+    "schedule_row_disabled": "admin:django_celery_beat_periodictask_changelist",
+    "schedule_row_missing": "admin:django_celery_beat_periodictask_changelist",
+    "beat_silent": "admin:django_celery_beat_periodictask_changelist",
+    "oldest_waits": "admin:harbor_executions_execution_changelist",
+}
+
+
+def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Unfold calls this for the first page of the admin (DASHBOARD_CALLBACK)."""
+    context["title"] = "Dashboard"
+    if not permissions_of(request, PERMISSION):
+        return context
+    overview = latest().overview()
+    points = [] if "database" in overview.state.absent else series().points("hour")
+    return context | {
+        "is_shown": True,
+        "cards": cards(overview),
+        "parts": _parts(overview),
+        "summary": summary(overview),
+        "charts": [
+            {"chart": chart, "data": json.dumps(data(chart, points)), "told": told(chart, points)}
+            for chart in CHARTS
+        ],
+        "spans": SHOWN,
+        "taken_at": overview.at,
+        "flower_url": refresh_settings().flower_url,
+    }
+
+
+@require_safe
+def live(request: HttpRequest) -> HttpResponseBase:
+    """Answer an open page: what has changed since it was sent, or 304."""
+    if not remembered_permissions(request, PERMISSION):
+        return HttpResponse(status=403)
+    return live_page.answer(request, _body(latest().overview()))
+
+
+@require_safe
+def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
+    if not remembered_permissions(request, PERMISSION):
+        return HttpResponse(status=403)
+    if span not in SHOWN:
+        return HttpResponse(status=404)
+    return live_page.answer(request, all_data(series().points(span)).encode())
+
+
+def summary(overview: Overview) -> str:
+    """Say in one sentence whether something is wrong. Screen readers read it out when it changes."""
+    wrong = [one for one in overview.findings if one.level == Level.WRONG]
+    if not wrong:
+        return "All is well."
+    return wrong[0].what if len(wrong) == 1 else f"{len(wrong)} things are wrong."
+
+
+_rendered: tuple[Overview, bytes] | None = None
+
+
+def _body(overview: Overview) -> bytes:
+    """Return the answer for this overview, rendered once for all pages. If two threads render at once, both are
+    right."""
+    global _rendered  # noqa: PLW0603
+    known = _rendered
+    if known is None or known[0] is not overview:
+        content = {
+            "cards": [card.as_json() for card in cards(overview)],
+            "parts": _parts(overview),
+            "summary": summary(overview),
+        }
+        known = _rendered = (overview, live_page.encoded(content))
+    return known[1]
+
+
+def _parts(overview: Overview) -> dict[str, str]:
+    found = [
+        {"finding": one, "href": _place(one), "is_wrong": one.level == Level.WRONG} for one in overview.findings
+    ]
+    # by name, because the order of their heartbeats changes all the time
+    alive = sorted(overview.state.nodes or (), key=lambda node: node.name)
+    context = {"found": found, "told": overview.told, "state": overview.state, "alive": alive}
+    return {name: render_to_string(f"{PARTS}/{name}.html", context) for name in ("findings", "events", "nodes")}
+
+
+def _place(finding: Finding) -> str:
+    name = PLACES.get(finding.code)
+    return reverse(name) if name else ""

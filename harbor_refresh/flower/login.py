@@ -1,0 +1,84 @@
+"""Let the staff of the admin into Flower: each request is checked by the session cookie of the admin.
+
+Browsers send a cookie to every port of a host. So Flower sees the session of the admin if both have the same
+host name, whether on two ports or behind one proxy. A user who logs out of the admin, or is no longer staff, loses
+access to Flower within REMEMBERED_SECONDS. With FLOWER_BASIC_AUTH, Flower's own check applies instead.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from time import monotonic
+from types import SimpleNamespace
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.db import close_old_connections
+from flower.views import BaseHandler
+from flower.views.auth import get_next_url
+from flower.views.monitor import Metrics
+from tornado.web import authenticated
+
+from executions.conf import intake_settings
+
+#: A page asks for a dozen files and tables at once; they share one look at the database.
+REMEMBERED_SECONDS = 3.0
+MOST_REMEMBERED = 1_000
+#: How long a request waits for the database.
+PATIENCE_SECONDS = 5.0
+
+_of_flower = BaseHandler.get_current_user
+_remembered: dict[str, tuple[float, str]] = {}
+#: Django refuses queries in the thread of an event loop. One thread has one connection.
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="login")
+
+
+def adapt() -> None:
+    """Make Flower ask for the session of the admin, unless it is told to use basic auth; also for its metrics."""
+    BaseHandler.get_current_user = current_user  # type: ignore[method-assign]
+    Metrics.get = authenticated(Metrics.get)  # type: ignore[method-assign,assignment]
+
+
+def current_user(handler: Any) -> Any:
+    if handler.application.options.basic_auth:
+        return _of_flower(handler)  # type: ignore[no-untyped-call]
+    return staff_of(handler.get_cookie(settings.SESSION_COOKIE_NAME) or "")
+
+
+def staff_of(session: str) -> str | None:
+    """Return the name of the user of this session; None if the session has no user who may use the admin, or if
+    the database is away."""
+    now = monotonic()
+    until, name = _remembered.get(session, (0.0, ""))
+    if now >= until:
+        try:
+            name = _thread.submit(_look_up, session).result(PATIENCE_SECONDS)
+        except Exception:
+            return None
+        if len(_remembered) >= MOST_REMEMBERED:
+            _remembered.clear()
+        _remembered[session] = (now + REMEMBERED_SECONDS, name)
+    return name or None
+
+
+def _look_up(session: str) -> str:
+    if not session:
+        return ""
+    close_old_connections()
+    store = import_module(settings.SESSION_ENGINE).SessionStore(session)
+    user = get_user(SimpleNamespace(session=store))  # type: ignore[arg-type]  # it reads the session alone
+    return user.get_username() if user.is_active and user.is_staff else ""
+
+
+class AdminLogin(BaseHandler):
+    """Flower's page `/login`. It redirects to the admin's page `/admin/flower/`, which leads back to Flower after
+    the login."""
+
+    async def get(self) -> None:
+        if self.current_user:
+            self.redirect(get_next_url(self))  # type: ignore[no-untyped-call]
+        elif admin := intake_settings().public_url:
+            self.redirect(f"{admin.rstrip('/')}/admin/flower/")
+        else:
+            self.set_status(403)
+            self.finish("Log in to the admin under this host name first, then load this page again.")

@@ -1,0 +1,46 @@
+"""What Flower's pages lack: every queue on the Broker page, and a link back to the admin."""
+
+from typing import Any
+
+from flower.urls import settings as flower_settings
+from flower.views import BaseHandler
+from tornado.escape import xhtml_escape
+from tornado.template import Loader, Template
+
+from executions.conf import intake_settings
+from executions.errors import QueueUnavailable
+from tasks.pauses.queue_names import declared, known
+
+_of_flower = BaseHandler.get_active_queue_names
+#: The list of links at the top of each page begins so.
+_LINKS = '<ul class="app-nav navbar-nav">'
+
+
+def adapt() -> None:
+    BaseHandler.get_active_queue_names = queue_names  # type: ignore[method-assign]
+    flower_settings["template_loader"] = LinksToTheAdmin(flower_settings["template_path"])
+
+
+def queue_names(handler: Any) -> list[str]:
+    """Return all queues: those that Flower has seen a worker take from, those of the settings, and those that a
+    worker has taken from within a week. Without this, Flower would not show a queue that no worker takes from."""
+    try:
+        ours = known()
+    except QueueUnavailable:
+        ours = declared()
+    return sorted({*_of_flower(handler), *ours})  # type: ignore[no-untyped-call]
+
+
+class LinksToTheAdmin(Loader):
+    """Flower's templates, with a link to the admin at the top of each page if its address is known."""
+
+    def _create_template(self, name: str) -> Template:
+        template: Template = super()._create_template(name)
+        admin = intake_settings().public_url
+        if name != "navbar.html" or not admin:
+            return template
+        with open(f"{self.root}/{name}", encoding="utf-8") as file:
+            text = file.read()
+        address = xhtml_escape(f"{admin.rstrip('/')}/admin/").replace("{", "%7B")
+        link = f'{_LINKS}<li class="nav-item"><a class="nav-link" href="{address}">Admin</a></li>'
+        return Template(text.replace(_LINKS, link, 1), name=name, loader=self)

@@ -1,0 +1,49 @@
+"""The ids of the work of this thread, which are added to every line that it writes meanwhile.
+
+A Celery task binds its name and the id of its message; a subtask of ours also binds the executions that it names.
+A request binds its id. Arguments of tracked jobs are never bound, because they may hold secrets.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from celery import signals
+
+from tasks.queue.node import this_node
+
+#: The innermost comes last. A task may run inside another one (task_always_eager).
+_bound: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("harbor_refresh_log_context", default=())
+LONGEST_ARGUMENTS = 120
+
+
+def ids() -> dict[str, str]:
+    """Return what is bound in this thread."""
+    return {name: value for level in _bound.get() for name, value in level.items()}
+
+
+@contextmanager
+def bound(**values: str) -> Iterator[None]:
+    token = _bound.set((*_bound.get(), values))
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+def on_task_prerun(task_id: str, task: Any, **_: Any) -> None:
+    values = {"celery_task": task.name, "celery_id": task_id, "node": this_node.name}
+    shown = getattr(task.request, "argsrepr", None)
+    if task.name.startswith("tasks.") and isinstance(shown, str) and shown not in ("()", ""):
+        values["arguments"] = shown[:LONGEST_ARGUMENTS]
+    _bound.set((*_bound.get(), values))
+
+
+def on_task_postrun(**_: Any) -> None:
+    _bound.set(_bound.get()[:-1])
+
+
+def connect() -> None:
+    signals.task_prerun.connect(on_task_prerun, dispatch_uid="logs.context.begin")
+    signals.task_postrun.connect(on_task_postrun, dispatch_uid="logs.context.end")

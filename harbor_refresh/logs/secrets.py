@@ -1,0 +1,77 @@
+"""Mask secrets in a log line.
+
+No line of ours names a secret. But an error of a library may quote an address, a header or a statement, and a job
+may log a secret. So the last step before a line is written replaces each secret of the settings, wherever it
+occurs, and everything that has the form of a secret.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from django.conf import settings
+
+from tasks.broker.amqp_address import amqp_secrets, is_amqp
+from tasks.redis_address import read_address
+
+MASK = "***"
+#: A shorter word would be masked in the middle of other words.
+SHORTEST = 6
+#: The settings that are secret as a whole.
+SECRET_SETTINGS = (
+    "SECRET_KEY",
+    "REFRESH_HARBOR_SECRET",
+    "REFRESH_SIGNING_SECRETS",
+    "REFRESH_REPORT_AUTHORIZATION",
+)
+#: The settings that hold a password in an address.
+ADDRESSES = ("REDIS_URL", "CELERY_BROKER_URL")
+#: Each pattern keeps the text before the secret.
+FORMS = re.compile(
+    r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:@/]*:)[^\s@/]+(?=@)"
+    r"|(?P<header>\b(?:authorization|cookie|x-csrftoken)['\"]?\s*[:=]\s*['\"]?(?:[a-z-]+ )?)[^\s'\",;]+"
+    r"|(?P<word>\b(?:bearer|harbor-secret) )[^\s'\",;]+"
+    r"|(?P<name>\b(?:password|passwd|secret|token)['\"]?\s*[=:]\s*['\"]?)[^\s'\",;&]+"
+    r"|(?P<ours>\b(?:hr_|whsec_))[\w+/=-]{16,}",
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str) -> str:
+    """Return the text with MASK in the place of each secret."""
+    if known := _known():
+        text = known.sub(MASK, text)
+    return FORMS.sub(_masked, text)
+
+
+def _masked(found: re.Match[str]) -> str:
+    kept = next(group for group in found.groups() if group is not None)
+    return kept + MASK
+
+
+@cache
+def _known() -> re.Pattern[str] | None:
+    """The secrets of the settings, as they are and as they stand in an address; the longest first."""
+    words = {form for secret in _secrets() for form in (secret, quote(secret, safe=""), unquote(secret))}
+    usable = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, usable))) if usable else None
+
+
+def _secrets() -> Iterator[str]:
+    for name in SECRET_SETTINGS:
+        value: Any = getattr(settings, name, "")
+        yield from (part.strip() for part in str(value or "").split(","))
+    for name in ADDRESSES:
+        address = str(getattr(settings, name, ""))
+        with suppress(ValueError):
+            yield from amqp_secrets(address) if is_amqp(address) else read_address(address).secrets
+        # an address of Celery's that ours do not cover, such as that of its Sentinels
+        with suppress(ValueError):
+            yield from (urlsplit(one).password or "" for one in address.split(";"))
+    of_broker: Any = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
+    yield of_broker.get("sentinel_kwargs", {}).get("password", "")
+    for database in settings.DATABASES.values():
+        yield str(database.get("PASSWORD") or "")

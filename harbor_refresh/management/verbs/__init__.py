@@ -1,0 +1,1 @@
+"""The verbs of `manage.py attach`, one a module."""

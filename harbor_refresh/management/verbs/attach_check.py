@@ -1,0 +1,35 @@
+"""Look at the tables, the rights, the marks and every status of a Harbor. Changes nothing. Exits with 1 if there
+is an error: what must be put right before this service is attached."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.management.looked_at import looked_at_shown
+from executions.management.output import Answer
+from executions.text import plural
+from harbor_refresh.attach.examination import CHECKS
+from harbor_refresh.attach.facts import AttachFacts
+from harbor_refresh.attach.output import known_data, known_text
+from harbor_refresh.doctor.check import Level
+from harbor_refresh.doctor.examination import examine
+from harbor_refresh.doctor.output import as_data, as_text
+
+HELP = "look whether this service can be attached"
+
+
+def arguments(parser: CommandParser) -> None:
+    """It has no options of its own."""
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    with looked_at_shown() as progress:
+        facts = AttachFacts(progress)
+        results = list(examine(CHECKS, facts))
+    errors = [one for result in results for one in result.problems if one.level == Level.ERROR]
+    *problems, summary = as_text(results)
+    return Answer(
+        {**as_data(results), **known_data(facts)},
+        [*problems, *known_text(facts), summary],
+        plural(len(errors), "problem") if errors else "",
+    )

@@ -1,0 +1,3 @@
+"""Monitoring: /metrics for Prometheus, /healthz and /readyz for load balancers and probes, and the liveness of
+workers and beat.
+"""

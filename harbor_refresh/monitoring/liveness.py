@@ -1,0 +1,136 @@
+"""Liveness: whether the workers of this host, or beat, still do their work. For probes that restart them.
+
+A worker that is alive may have stopped taking work: after an outage of its broker, or because its main loop hangs.
+Its heartbeats go on, because threads of its child processes send them. So the worker is asked over the broker. If
+it answers while messages wait and one of its processes is free, it must take a message within a few seconds.
+
+If Redis or PostgreSQL is away, liveness is unknown and a restart would not help. Then the verdict is alive.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from celery import current_app
+
+from executions.errors import QueueUnavailable
+from tasks.broker.rabbitmq import AWAY
+from tasks.overview import of_broker
+from tasks.overview.state import look
+
+#: How long a worker may take to answer; it answers between two messages.
+ANSWER_SECONDS = 3.0
+#: How long messages may wait for a worker that has a free process.
+PROGRESS_SECONDS = 15.0
+LOOK_SECONDS = 0.5
+#: Beat sends its most frequent task every five seconds, unless an administrator has changed that.
+BEAT_SECONDS = 60.0
+BEAT_INTERVALS = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`why` is the reason, as text for people. The verdict is alive if nothing can be known."""
+
+    is_alive: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a worker says of itself: the tasks it has begun so far, its free processes, and its queues."""
+
+    begun: int
+    free: int
+    queues: tuple[str, ...]
+
+
+def judge_workers(host: str = "", *, seconds: float = PROGRESS_SECONDS) -> Verdict:
+    """Judge the workers of this host: each that answers must take work if work waits for it, and one must answer.
+
+    A worker of a pool without processes answers between two tasks only.
+    """
+    host = host or socket.gethostname()
+    try:
+        waiting = of_broker.messages()
+        names = _answering(host)
+        if not names:
+            return Verdict(False, f"no worker of {host} has answered within {ANSWER_SECONDS:g} s")
+        idle = _idle(names, seconds) if any(waiting.values()) else ""
+    except (QueueUnavailable, *AWAY) as exc:
+        return Verdict(True, f"the broker is away, so nothing is known of the workers: {exc}")
+    if idle:
+        return Verdict(False, f"{idle} has a free process, and took none of the messages that wait for it")
+    return Verdict(True, f"{', '.join(names)} answers and takes work")
+
+
+def _answering(host: str) -> list[str]:
+    """Return the workers of this host that answer over the broker's channel for remote control. How many there are
+    is not known, so this waits for its whole time."""
+    hosts: Any = {"pattern": f"*@{host}", "matcher": "glob"}  # celery-types expects a function
+    inspect = current_app.control.inspect(timeout=ANSWER_SECONDS, **hosts)
+    return sorted(inspect.ping() or {})
+
+
+def _ask(names: Sequence[str]) -> dict[str, Worker]:
+    """Ask these workers. One that does not answer in time is left out."""
+    inspect = current_app.control.inspect(destination=list(names), timeout=ANSWER_SECONDS)
+    stats, active, queues = inspect.stats() or {}, inspect.active() or {}, inspect.active_queues() or {}
+    return {
+        name: Worker(
+            begun=sum((stats[name].get("total") or {}).values()),
+            free=int(stats[name]["pool"].get("max-concurrency", 1)) - len(active[name]),
+            queues=tuple(queue["name"] for queue in queues[name]),
+        )
+        for name in names
+        if name in stats and name in active and name in queues
+    }
+
+
+def _idle(names: Sequence[str], seconds: float) -> str:
+    """Return a worker that took no message for `seconds`, although some waited and it had a free process; else ''.
+
+    A worker is sound as soon as it has begun a task, or has no free process, or nothing waits in its queues.
+    """
+    first = _ask(names)
+    suspects, until = dict(first), time.monotonic() + seconds
+    while suspects:
+        waiting = of_broker.messages()
+        now = _ask(list(suspects))
+        suspects = {
+            name: one
+            for name, one in now.items()
+            if one.free > 0 and one.begun == first[name].begun and any(waiting.get(queue) for queue in one.queues)
+        }
+        if time.monotonic() > until:
+            break
+        time.sleep(LOOK_SECONDS)
+    return min(suspects, default="")
+
+
+def judge_beat() -> Verdict:
+    """Judge beat by when it last sent a task, which it writes to the database. Several beats are judged
+    together."""
+    state = look()
+    if state.schedule is None:
+        return Verdict(
+            True, f"the database is away, so nothing is known of beat: {state.absent.get('database', '')}"
+        )
+    intervals = [row.interval for row in state.schedule if row.is_enabled and row.interval]
+    if not intervals:
+        return Verdict(True, "every row of the schedule is disabled, so beat has nothing to send")
+    limit = max(BEAT_SECONDS, BEAT_INTERVALS * min(intervals))
+    silent = state.beat_silent
+    if silent is None or silent > limit:
+        told = "never" if silent is None else f"{silent:.0f} s ago"
+        return Verdict(False, f"beat sent its last task {told}; {limit:g} s is the limit")
+    return Verdict(True, f"beat sent a task {silent:.0f} s ago")
+
+
+JUDGES: Mapping[str, Callable[[], Verdict]] = {"worker": judge_workers, "beat": judge_beat}
+
+
+def as_data(verdict: Verdict) -> dict[str, Any]:
+    return {"alive": verdict.is_alive, "why": verdict.why}

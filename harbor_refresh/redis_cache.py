@@ -1,0 +1,28 @@
+"""Django's cache in the Redis of the queue, for an address of any kind: behind Sentinel, or on a Cluster.
+
+It holds the counts of the API's rate limit. Its client gives up after a second, because a request waits for it.
+"""
+
+from typing import Any
+
+from django.core.cache.backends import redis
+from redis import Redis
+
+from tasks.queue.connection import connect
+
+SECONDS = 1.0
+
+
+class Client(redis.RedisCacheClient):
+    def __init__(self, servers: list[str], **options: Any) -> None:
+        super().__init__(servers, **options)
+        self._redis = connect(servers[0], SECONDS, tries=1)
+
+    def get_client(self, key: Any = None, *, write: bool = False) -> Redis:
+        return self._redis
+
+
+class RedisCache(redis.RedisCache):
+    def __init__(self, server: str, params: dict[str, Any]) -> None:
+        super().__init__([server], params)  # as a list, because Django would split the address at its commas
+        self._class = Client

@@ -1,0 +1,88 @@
+"""The ready roles: three groups, which `migrate` makes, with the permissions that each needs.
+
+| group | may |
+| --- | --- |
+| viewer | see every page, the log of actions included; not tokens and users |
+| operator | also act: refresh, stop, retry and resume, release, pause, send dead letters again |
+| administrator | also delete executions, and edit tokens, subscriptions and the schedule; see users and groups |
+
+A group gets its permissions when it is made. Later, `migrate` adds only permissions that it has made itself at
+that moment, for new tables. So what a person took away from a group stays away, and a release never gives it back.
+A group that a person has deleted is made again, without members.
+
+Only superusers edit users and groups (admin/account.py), because an edited group gives any permission.
+"""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db import connections
+from django.db.models.signals import post_migrate, pre_migrate
+
+VIEWER, OPERATOR, ADMINISTRATOR = ROLES = ("viewer", "operator", "administrator")
+#: The apps whose permissions the roles have.
+OURS = ("harbor_executions", "harbor_tasks", "django_celery_beat")
+#: These pages would name targets to an attacker.
+HIDDEN_FROM_VIEWERS = frozenset({"apitoken"})
+#: An operator acts on these.
+ACTED_ON = frozenset({"execution", "task", "job", "action", "quarantine", "delivery", "pause"})
+ACCOUNTS = frozenset({"user", "group"})
+
+
+def may(role: str, app: str, codename: str) -> bool:
+    """Whether the role has this permission from the beginning."""
+    verb, _, model = codename.partition("_")
+    if app == "auth":
+        return role == ADMINISTRATOR and verb == "view" and model in ACCOUNTS
+    if app not in OURS:
+        return False
+    if role == ADMINISTRATOR:
+        return True
+    if model in HIDDEN_FROM_VIEWERS:
+        return False
+    return verb == "view" or (role == OPERATOR and verb == "change" and model in ACTED_ON)
+
+
+class Migration:
+    """What one run of `migrate` found, and made so far. What if two run at once: `get_or_create` and `add` let one
+    of the two write each row, and the other one finds it."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, set[int]] = {}
+        self.groups: set[str] = set()
+
+    def before(self, app_config: AppConfig, using: str, **_: Any) -> None:
+        """Remember the groups and the permissions that there are."""
+        from django.contrib.auth.models import Group, Permission
+
+        if Permission._meta.db_table not in connections[using].introspection.table_names():
+            return
+        self.groups = set(Group.objects.using(using).values_list("name", flat=True))
+        rows = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
+        self.known[app_config.label] = set(rows.values_list("pk", flat=True))
+
+    def after(self, app_config: AppConfig, using: str, **_: Any) -> None:
+        """Make the groups, and give them this app's permissions: all of them if the group is new."""
+        from django.contrib.auth.models import Group, Permission
+
+        if app_config.label not in (*OURS, "auth"):
+            return
+        rows = Permission.objects.using(using).filter(content_type__app_label=app_config.label)
+        found = rows.values_list("pk", "codename")
+        before = self.known.pop(app_config.label, set())
+        for role in ROLES:
+            group, is_made = Group.objects.using(using).get_or_create(name=role)
+            if is_made:
+                self.groups.discard(role)
+            wanted = [
+                pk
+                for pk, codename in found
+                if may(role, app_config.label, codename) and (role not in self.groups or pk not in before)
+            ]
+            group.permissions.add(*wanted)
+
+
+def connect() -> None:
+    migration = Migration()
+    pre_migrate.connect(migration.before, weak=False, dispatch_uid="harbor_refresh.roles.before")
+    post_migrate.connect(migration.after, weak=False, dispatch_uid="harbor_refresh.roles.after")

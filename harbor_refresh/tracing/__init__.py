@@ -1,0 +1,16 @@
+"""Traces: an optional follower of the steps of executions/steps.py, which makes spans of OpenTelemetry.
+
+Nothing here is used unless REFRESH_TRACES is set, and only then opentelemetry is imported. No other package of the
+service imports it. See docs/decisions/0031-traces.md.
+"""
+
+from django.conf import settings
+
+
+def connect() -> None:
+    """Follow the steps of this process, if traces are on."""
+    if getattr(settings, "REFRESH_TRACES", False):
+        from harbor_refresh.tracing import follower, tracer
+
+        tracer.connect()
+        follower.connect()

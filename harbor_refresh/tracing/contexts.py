@@ -1,0 +1,65 @@
+"""Contexts of spans as text: from the header `traceparent`, and beside the queue in Redis.
+
+The text is that of W3C Trace Context: the value of `traceparent`, and that of `tracestate` after a space if there
+is one. What cannot be read is no context. If Redis is away, only the context is lost.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from opentelemetry.context import Context
+from opentelemetry.trace import NonRecordingSpan, SpanContext, get_current_span, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from executions.errors import QueueUnavailable
+from tasks.queue.traces import Kept, traces
+
+#: A longer `tracestate` is left out. W3C asks for at least so many characters.
+LONGEST_STATE = 512
+#: One report of more executions than this is followed to the first of them.
+MOST_FOLLOWED = 100
+
+_W3C = TraceContextTextMapPropagator()
+
+
+def read(parent: str, state: str = "") -> SpanContext | None:
+    """Return the context that another program sent."""
+    carrier = {"traceparent": parent}
+    if state and len(state) <= LONGEST_STATE:
+        carrier["tracestate"] = state
+    found = get_current_span(_W3C.extract(carrier, Context())).get_span_context()
+    return found if found.is_valid else None
+
+
+def written(context: SpanContext) -> str:
+    carrier: dict[str, str] = {}
+    _W3C.inject(carrier, around(context))
+    state = carrier.get("tracestate", "")
+    return carrier["traceparent"] + (f" {state}" if 0 < len(state) <= LONGEST_STATE else "")
+
+
+def around(context: SpanContext) -> Context:
+    """Return the context in which this span is the parent, and nothing else."""
+    return set_span_in_context(NonRecordingSpan(context), Context())
+
+
+def keep(members: Sequence[str], context: SpanContext) -> None:
+    with suppress(QueueUnavailable):
+        traces().keep(members[:MOST_FOLLOWED], written(context))
+
+
+def kept_for(members: Sequence[str]) -> dict[str, Kept]:
+    with suppress(QueueUnavailable):
+        return traces().of(members)
+    return {}
+
+
+def drop(kept: Sequence[Kept]) -> None:
+    with suppress(QueueUnavailable):
+        traces().drop(kept)
+
+
+def of_reports(kept: Kept) -> list[tuple[int, SpanContext]]:
+    """Return the moment and the context of each report, the latest last."""
+    found = ((stamp, read(*text.split(" ", 1))) for stamp, text in kept.contexts)
+    return [(stamp, context) for stamp, context in found if context]

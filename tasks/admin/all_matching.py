@@ -1,0 +1,104 @@
+"""Translate the address of a list of executions into the filter of an action on all that match.
+
+The list chooses by the parameters of its address, and an action by a `Filter`. A parameter that has no exact
+translation is refused, because an action must never choose an execution that the list would not. Some lists show
+only the newest executions that match; the action is on all of them.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.text import smart_split
+
+from executions.admin.search import MAX_FOUND_BY_JOB, parse_id, unquoted, vendors
+from executions.errors import Refused
+from executions.filters import MAX_IDS, Filter
+from executions.models import Task
+
+#: Parameters that choose no rows: the page, the order, and what Django adds.
+OF_THE_VIEW = frozenset({"p", "o", "all", "e", "_changelist_filters"})
+
+
+def all_matching(query: QueryDict) -> Filter:
+    """Return the filter that chooses what the list with these parameters does, on all its pages. Raises Refused if
+    there is none."""
+    given = {name: values[-1].strip() for name, values in query.lists() if name not in OF_THE_VIEW}
+    fields: dict[str, Any] = _started(given)
+    for name, value in given.items():
+        if not value:
+            continue
+        if name not in PARAMETERS or len(query.getlist(name)) > 1:
+            raise Refused(f"the list is narrowed by `{name[:40]}`, which an action cannot do")
+        found = PARAMETERS[name](value)
+        if twice := set(found) & set(fields):
+            raise Refused(f"the list is narrowed by {' and '.join(sorted(twice))} twice; leave one out")
+        fields |= found
+    return Filter(**fields)
+
+
+def _searched(text: str) -> Mapping[str, Any]:
+    """One word of the search as a filter: `path=value`, ids of executions or jobs, or a vendor."""
+    words = list(smart_split(text))
+    if len(words) != 1:
+        raise Refused("an action can search for one word only; use the filters instead")
+    path, is_attribute, value = words[0].partition("=")
+    if is_attribute and path:
+        return {"attributes": {path: unquoted(value)}}
+    jobs = Task.objects.filter(job_id=words[0]).values_list("execution_id", flat=True)
+    ids = set(jobs[: MAX_FOUND_BY_JOB + 1])
+    if (pk := parse_id(words[0])) is not None:
+        ids.add(pk)
+    named = [vendor for vendor in vendors() if words[0].lower() in vendor.lower()]
+    if len(ids) > MAX_IDS or len(named) > 1 or (ids and named):
+        raise Refused("the search finds several vendors, or too many ids; use the filters")
+    if named:
+        return {"vendor_type": named[0]}
+    if not ids:
+        raise Refused("the search finds no execution")
+    return {"ids": sorted(ids)}
+
+
+def _vendor_id(value: str) -> Mapping[str, Any]:
+    found = parse_id(value.removeprefix("-"))
+    if found is None:
+        raise Refused("a vendor id is a whole number")
+    return {"vendor_id": -found if value.startswith("-") else found}
+
+
+def _yes(name: str) -> Callable[[str], Mapping[str, Any]]:
+    def read(value: str) -> Mapping[str, Any]:
+        if value != "yes":
+            raise Refused(f"`{name}` takes yes")
+        return {name: True}
+
+    return read
+
+
+def _started(given: dict[str, str]) -> dict[str, Any]:
+    """Take the two moments out of the parameters. They are in UTC; the last one belongs to the range."""
+    found: dict[str, Any] = {}
+    for side, field, otherwise, more in (
+        ("from", "started_after", "00:00:00", timedelta()),
+        ("to", "started_before", "23:59:59.999999", timedelta(microseconds=1)),
+    ):
+        day, time = (given.pop(f"start_time_{side}_{part}", "") for part in (0, 1))
+        if not day:
+            continue
+        try:
+            found[field] = datetime.fromisoformat(f"{day}T{time or otherwise}").replace(tzinfo=UTC) + more
+        except (ValueError, OverflowError) as exc:
+            raise Refused("a date is written 2026-01-31, and a time 23:59:59") from exc
+    return found
+
+
+PARAMETERS: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
+    "q": _searched,
+    "vendor": lambda value: {"vendor_type": value},
+    "vendor_id": _vendor_id,
+    "status__exact": lambda value: {"statuses": (value,)},
+    "trigger": lambda value: {"trigger": value},
+    "quarantined": _yes("quarantined"),
+    "has_jobs": _yes("has_jobs"),
+}

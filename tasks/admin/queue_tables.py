@@ -1,0 +1,198 @@
+"""The tables of the page of the queue, as the table component of django-unfold takes them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from executions.admin.formatters import NOTHING, execution_link, label, moment, status_label
+from executions.durations import age, ago, duration
+from executions.errors import QueueUnavailable
+from executions.models import Quarantine
+from tasks.celery_queues import TICKS
+from tasks.overview import of_broker
+from tasks.pauses.pauses import Paused, paused
+from tasks.pauses.queue_names import declared, name_of, what_of
+from tasks.queue import execution_queue
+from tasks.queue.claim_overview import ClaimOverview, claims_in_flight
+from tasks.queue.members import execution_id
+
+MOST_CLAIMS = 30
+MOST_WAITING = 20
+MOST_QUARANTINED = 10
+MOST_COUNTED = 10_000
+
+
+def queue_tables(*, may_change: bool, may_release: bool) -> dict[str, Any]:
+    """Return what the page shows. With Redis away, `absent` says why the parts that it knows are missing."""
+    known = paused()
+    shown: dict[str, Any] = {
+        **_quarantine(may_release=may_release),
+        "pauses": [_told(one) for one in known.values()],
+    }
+    try:
+        queue = execution_queue()
+        look, claims, waiting = queue.look(), claims_in_flight(queue), queue.oldest_waiting(MOST_WAITING)
+        names = list(dict.fromkeys([*declared(), *sorted(queue.taken_queues()), *known]))
+        shown |= {
+            "backlog": look.backlog,
+            "in_flight": look.in_flight,
+            "failed_before": look.failed_before,
+            "live": len(look.nodes),
+            "nodes": _nodes(claims),
+            "claims": _claims(claims),
+            "claims_note": _of_the_claims(claims),
+            "waiting": _waiting([(member, look.ago(since)) for member, since in waiting]),
+        }
+    except QueueUnavailable as exc:
+        names = list(dict.fromkeys([*declared(), *known]))
+        shown["absent"] = str(exc)
+    shown["queues"] = _queues(names, _lengths(names, shown), known, may_change=may_change)
+    return shown
+
+
+def _told(pause: Paused) -> str:
+    reason = f": {pause.reason}" if pause.reason else ""
+    return (
+        f"{name_of(pause.queue)} was paused by {pause.by or '?'} {ago(pause.lasts.total_seconds())}{reason}. "
+        "Its work waits until it is resumed."
+    )
+
+
+def _lengths(names: Sequence[str], shown: dict[str, Any]) -> dict[str, int]:
+    """Count the messages that wait; nothing if the broker is away, or is the Redis that was found away."""
+    if "absent" in shown and of_broker.is_the_same_server():
+        return {}
+    try:
+        return of_broker.messages(names)
+    except QueueUnavailable:
+        return {}
+
+
+def _queues(
+    names: Sequence[str], lengths: Mapping[str, int], known: Mapping[str, Paused], *, may_change: bool
+) -> dict[str, Any]:
+    return {
+        "headers": ["Queue", "Work", "Messages that wait", "State", ""],
+        "rows": [
+            [
+                name,
+                what_of(name),
+                f"{lengths[name]:,}" if name in lengths else NOTHING,
+                _state(known.get(name)),
+                _button("resume" if name in known else "pause", name) if may_change and name != TICKS else "",
+            ]
+            for name in names
+        ],
+    }
+
+
+def _state(pause: Paused | None) -> SafeString:
+    if pause is None:
+        return label("Running", "success")
+    return format_html(
+        '<span class="inline-flex gap-2 items-center">{} for {}</span>',
+        label("Paused", "warning"),
+        duration(round(pause.lasts.total_seconds())),
+    )
+
+
+def _button(verb: str, target: object, text: str = "") -> SafeString:
+    text = text or verb.capitalize()
+    return render_to_string(
+        "tasks/admin/verb_link.html",
+        {"href": "?" + urlencode({"verb": verb, "target": target}), "text": text, "title": f"{text} {target}"},
+    )
+
+
+def _nodes(seen: ClaimOverview) -> dict[str, Any]:
+    return {
+        "headers": ["Node", "State", "Last heartbeat", "Works on", "Waiting for it", "Oldest claim"],
+        "rows": [
+            [
+                one.name,
+                label("alive", "success") if one.is_alive else label("silent", "danger"),
+                NOTHING if one.silent is None else ago(one.silent),
+                f"{one.works_on:,}",
+                f"{one.waiting:,}",
+                NOTHING if one.oldest is None else age(one.oldest),
+            ]
+            for one in seen.nodes
+        ],
+    }
+
+
+def _claims(seen: ClaimOverview) -> dict[str, Any]:
+    return {
+        "headers": ["Executions", "One of them", "Node", "State", "Age"],
+        "rows": [
+            [
+                f"{one.count:,}",
+                execution_link(one.first),
+                one.node,
+                _claim_state(is_waiting=one.is_waiting, is_alive=one.is_alive),
+                age(one.age),
+            ]
+            for one in seen.claims[:MOST_CLAIMS]
+        ],
+    }
+
+
+def _of_the_claims(seen: ClaimOverview) -> str:
+    """Say what the table leaves out."""
+    notes = []
+    if len(seen.claims) > MOST_CLAIMS:
+        notes.append(f"The {MOST_CLAIMS} oldest of {len(seen.claims):,} claims.")
+    if seen.read < seen.in_flight:
+        notes.append(f"{seen.read:,} of {seen.in_flight:,} executions in flight were read.")
+    if seen.unreadable:
+        notes.append(f"{seen.unreadable:,} entries cannot be read; Recover now drops them.")
+    return " ".join(notes)
+
+
+def _claim_state(*, is_waiting: bool, is_alive: bool) -> SafeString:
+    if not is_alive:
+        return label("its node is silent", "danger")
+    return label("waits for a worker", "default") if is_waiting else label("is worked on", "info")
+
+
+def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    return {
+        "headers": ["Execution", "Vendor", "Waits for"],
+        "rows": [
+            [execution_link(execution_id(member)), member.partition(":")[2], age(waited)]
+            for member, waited in found
+        ],
+    }
+
+
+def _quarantine(*, may_release: bool) -> dict[str, Any]:
+    rows = Quarantine.objects.select_related("execution").order_by("-at", "pk")
+    found = [
+        [
+            execution_link(row.execution_id),
+            row.execution.vendor_type,
+            status_label(row.execution.status),
+            Truncator(row.reason).chars(120),
+            moment(row.at),
+            _button("release", row.execution_id) if may_release else "",
+        ]
+        for row in rows[:MOST_QUARANTINED]
+    ]
+    count = Quarantine.objects.order_by().values("pk")[: MOST_COUNTED + 1].count()
+    number = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
+    url = reverse("admin:harbor_executions_quarantine_changelist")
+    all_of_it = format_html('<a class="text-link" href="{}">All executions in quarantine</a>', url)
+    return {
+        "quarantine": {
+            "headers": ["Execution", "Vendor", "Last known status", "Reason", "Since", ""],
+            "rows": found,
+        },
+        "quarantine_title": f"Quarantine: {number}",
+        "quarantine_more": all_of_it if count > len(found) else "",
+    }

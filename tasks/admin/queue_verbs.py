@@ -1,0 +1,103 @@
+"""The verbs of the page of the queue: what each asks first, and the use case that carries it out, which is that of
+the API and the commands."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from executions import quarantines
+from executions.admin.search import parse_id
+from executions.audit import Kind, Word, note, noted, person_of
+from executions.text import plural
+from tasks.celery_queues import WORK
+from tasks.pauses.pauses import pause, resume
+from tasks.pauses.queue_names import name_of
+from tasks.pipeline.recovery import recover
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of this page. `ask` says what will happen to `target`, `act` does it and says what happened."""
+
+    title: str
+    submit: str
+    permission: str
+    ask: Callable[[str], str]
+    act: Callable[[HttpRequest, str], str]
+    takes_reason: bool = False
+
+
+def _pause(request: HttpRequest, queue: str) -> str:
+    done = pause(queue, person_of(request), request.POST.get("reason", ""))
+    return f"{name_of(queue)} is paused." if done else f"{name_of(queue)} was paused before."
+
+
+def _resume(request: HttpRequest, queue: str) -> str:
+    done = resume(queue, person_of(request))
+    return f"{name_of(queue)} is resumed." if done else f"{name_of(queue)} was not paused."
+
+
+def _recover(request: HttpRequest, _: str) -> str:
+    count = recover()
+    note(person_of(request), Word.RECOVER, Kind.QUEUE, count=count)
+    return f"{plural(count, 'execution')} of dead nodes went back on the queue."
+
+
+def _release(request: HttpRequest, target: str) -> str:
+    number = parse_id(target)
+    with noted(person_of(request), Word.RELEASE, Kind.QUARANTINE, target) as entry:
+        entry.count = len(quarantines.release([number] if number else []))
+        entry.skip = not entry.count
+    return f"Execution {target} will be refreshed soon." if entry.count else f"{target} is not in quarantine."
+
+
+STAYS = "It stays paused until it is resumed, whatever restarts meanwhile."
+
+
+def _what_a_pause_does(queue: str) -> str:
+    if queue == WORK:
+        return (
+            "No execution is claimed any more. Reports are stored as before, and their executions wait on the "
+            f"queue. Executions that are claimed already are refreshed. {STAYS}"
+        )
+    return (
+        f"No worker takes a message from the queue {queue} any more; its messages wait. Messages that a worker "
+        f"has fetched already still run. {STAYS}"
+    )
+
+
+VIEW, CHANGE, RELEASE = (
+    "harbor_tasks.view_pause",
+    "harbor_tasks.change_pause",
+    "harbor_executions.change_quarantine",
+)
+VERBS: Mapping[str, Verb] = {
+    "pause": Verb("Pause {}", "Pause", CHANGE, _what_a_pause_does, _pause, takes_reason=True),
+    "resume": Verb(
+        "Resume {}",
+        "Resume",
+        CHANGE,
+        lambda queue: "The work that waits is taken at once, as fast as the workers can.",
+        _resume,
+    ),
+    "recover": Verb(
+        "Recover now",
+        "Recover",
+        CHANGE,
+        lambda _: (
+            "Claims of dead nodes, and claims that are too old, go back on the queue. While beat and a worker "
+            "run, this happens by itself every few seconds."
+        ),
+        _recover,
+    ),
+    "release": Verb(
+        "Release execution {} from quarantine",
+        "Release",
+        RELEASE,
+        lambda number: (
+            f"Execution {number} is tried again at once. If it fails too often again, it comes back to quarantine."
+        ),
+        _release,
+    ),
+}

@@ -1,0 +1,42 @@
+"""Turn all executions that wait or are in flight back into Harbor's own marks, so that Harbor can go on from here.
+
+Stop the workers and beat first, or pause refreshing: their ticks would take the marks in again. If it is
+interrupted, run it again: it turns the rest.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from executions.audit import Kind, Word, at_terminal, note
+from executions.database import absence_translated
+from executions.errors import DatabaseAway
+from executions.management.output import Answer
+from executions.text import plural
+from tasks.management.verbs.page_bar import page_bar
+from tasks.pipeline.legacy_marks import export_marks
+from tasks.queue import execution_queue
+
+HELP = "turn what is on the queue back into Harbor's own marks"
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--set", action="store_true", dest="as_set", help="write the set of Harbor's main branch, and not the keys"
+    )
+    parser.add_argument("--force", action="store_true", help="export although workers are alive and not paused")
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    stats = execution_queue().stats()
+    with page_bar("executions", stats.backlog + stats.in_flight) as show:
+        count = export_marks(as_set=options["as_set"], force=options["force"], on_page=show)
+    with suppress(DatabaseAway), absence_translated():  # the export itself needs no database
+        note(at_terminal(), Word.EXPORT, Kind.QUEUE, count=count)
+    left = execution_queue().stats()
+    data = {"moved": count, "left": left.backlog + left.in_flight}
+    shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
+    if data["left"]:
+        shown.append(f"{plural(data['left'], 'mark')} of ours came meanwhile, or cannot be read: run it again.")
+    return Answer(data, shown)

@@ -1,0 +1,210 @@
+"""A live screen of the queue: one look a second, the last minute as a line, and what is wrong.
+
+It goes on while a server is away, because that is when an operator needs it. With --json it prints a JSON object
+for each look, for a program that follows it.
+"""
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from django.core.management.base import OutputWrapper
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from executions.counters import totals
+from executions.database import absence_translated
+from executions.durations import age, ago, duration
+from executions.errors import RefreshError
+from executions.management.output import Misused, printable
+from tasks.overview.findings import Finding, Level, findings
+from tasks.overview.state import State, look
+
+BARS = "▁▂▃▄▅▆▇█"
+#: Looks that the line of the past shows.
+WIDTH = 60
+#: More nodes than these are counted and not listed.
+MOST_NODES = 8
+
+
+def watch(options: dict[str, Any], stdout: OutputWrapper) -> None:
+    """Show the state until Ctrl-C, or `times` times."""
+    with suppress(KeyboardInterrupt):
+        if options["json"]:
+            for state in _looks(options):
+                stdout.write(json.dumps(data(state)))
+                stdout.flush()
+        elif not stdout.isatty():
+            raise Misused("--watch needs a terminal; with --json it prints a line for each look")
+        else:
+            _show(options, Console(highlight=False))  # Django's wrapper would add an end to each part of a line
+
+
+def data(state: State) -> dict[str, Any]:
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        **asdict(state),
+        "absent": dict(state.absent),
+        "findings": [asdict(finding) for finding in findings(state)],
+    }
+
+
+def _show(options: dict[str, Any], console: Console) -> None:
+    past = Past()
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        for state in _looks(options):
+            past.note(state, refreshed=_refreshed(state))
+            live.update(screen(state, past), refresh=True)
+
+
+def _looks(options: dict[str, Any]) -> Iterator[State]:
+    """Look at a steady pace. A look that takes long, because a server hangs, is not made up for."""
+    left = options["times"]
+    while left is None or left > 0:
+        began = time.monotonic()
+        yield look()
+        if left is not None:
+            left -= 1
+        if left != 0:
+            time.sleep(max(0.0, options["interval"] - (time.monotonic() - began)))
+
+
+class Past:
+    """The last looks: how the backlog moves. A look that found Redis away is a gap."""
+
+    def __init__(self) -> None:
+        self.backlogs: deque[tuple[float, int | None]] = deque(maxlen=WIDTH)
+        self.in_flight: deque[int | None] = deque(maxlen=WIDTH)
+        self.refreshed: deque[tuple[float, int | None]] = deque(maxlen=WIDTH)
+
+    def note(self, state: State, now: float | None = None, refreshed: int | None = None) -> None:
+        at = time.monotonic() if now is None else now
+        self.backlogs.append((at, state.backlog))
+        self.in_flight.append(state.in_flight)
+        self.refreshed.append((at, refreshed))
+
+    def pace(self) -> float | None:
+        """By how many executions a second the backlog has grown over ten looks; None if that is unknown."""
+        return _a_second(self.backlogs)
+
+    def refreshes(self) -> str:
+        """How many executions were refreshed a second, over ten looks."""
+        found = _a_second(self.refreshed)
+        return "unknown" if found is None else f"{found:,.0f}" if found >= 10 else f"{found:.1f}"
+
+    def trend(self) -> str:
+        """Say how fast the backlog grows or shrinks, and when it will be empty."""
+        pace, (_, backlog) = self.pace(), self.backlogs[-1]
+        if pace is None or backlog is None or abs(pace) < 0.5:
+            return ""
+        if pace > 0:
+            return f"grows by {pace:,.0f} a second"
+        return f"shrinks by {-pace:,.0f} a second, empty in {duration(round(backlog / -pace))}"
+
+
+def _a_second(counted: Iterable[tuple[float, int | None]]) -> float | None:
+    known = [(at, count) for at, count in list(counted)[-10:] if count is not None]
+    if len(known) < 2 or known[-1][0] <= known[0][0]:
+        return None
+    return (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
+
+
+def _refreshed(state: State) -> int | None:
+    """How many executions were refreshed since there are counters; None if the database is away."""
+    if "database" in state.absent:
+        return None
+    with suppress(RefreshError), absence_translated():
+        found = totals()
+        return sum(found.get(("refreshes", f"result={result}"), 0) for result in ("changed", "unchanged"))
+    return None
+
+
+def line(values: list[int | None]) -> str:
+    """Draw the values as bars; a gap is a blank."""
+    most = max((value for value in values if value), default=0)
+    drawn = (" " if value is None else BARS[min(7, value * 7 // most) if most else 0] for value in values)
+    return "".join(drawn)
+
+
+def screen(state: State, past: Past) -> Group:
+    found = findings(state)
+    title = Text.assemble(
+        ("Harbor Refresh", "bold"), f"  {datetime.now(UTC):%H:%M:%S} UTC  ", ("Ctrl-C ends this", "dim")
+    )
+    return Group(title, Text(), _counts(state, past), Text(), _times(state), Text(), _nodes(state), *_wrong(found))
+
+
+def _grid(*columns: str) -> Table:
+    made = Table.grid(padding=(0, 2))
+    for justify in columns:
+        made.add_column(justify=cast("Any", justify), overflow="ellipsis", no_wrap=True)
+    return made
+
+
+def _counts(state: State, past: Past) -> Table:
+    made = _grid("left", "right", "left")
+    backlogs = [count for _, count in past.backlogs]
+    made.add_row("backlog", _number(state.backlog), Text.assemble((line(backlogs), "cyan"), "  ", past.trend()))
+    made.add_row("in flight", _number(state.in_flight), Text(line(list(past.in_flight)), "cyan"))
+    made.add_row("refreshed", past.refreshes(), Text("a second", "dim"))
+    made.add_row("failed before", _number(state.failed_before), Text("of these, failed at least once", "dim"))
+    made.add_row("quarantined", _number(state.quarantined), Text("set aside", "dim"))
+    made.add_row("jobs in progress", _number(state.jobs_in_progress), _messages(state))
+    made.add_row("dead letters", _number(state.dead_letters), Text("notifications that were given up", "dim"))
+    return made
+
+
+def _messages(state: State) -> Text:
+    if state.messages is None:
+        return Text("messages unknown", "dim")
+    waiting = ", ".join(f"{name} {count:,}" for name, count in state.messages.items() if count)
+    return Text(f"messages: {waiting}" if waiting else "no message waits", "dim")
+
+
+def _times(state: State) -> Table:
+    made = _grid("left", "right", "left", "right")
+    made.add_row("oldest waiting", _waited(state.oldest_waiting), "last tick", ago(state.last_tick))
+    made.add_row("last claim", ago(state.last_claim), "last reconcile", ago(state.last_reconcile))
+    made.add_row("beat sent", ago(state.beat_silent), "paused", ", ".join(state.paused or ()) or "nothing")
+    return made
+
+
+def _nodes(state: State) -> Table:
+    made = _grid("left", "right")
+    if state.nodes is None:
+        made.add_row(Text("nodes unknown", "dim"), "")
+        return made
+    made.add_row(Text(f"{len(state.nodes):,} nodes alive", "bold"), "")
+    for node in state.nodes[:MOST_NODES]:
+        made.add_row(printable(node.name), f"heard {ago(node.silent)}")
+    if len(state.nodes) > MOST_NODES:
+        made.add_row(Text(f"and {len(state.nodes) - MOST_NODES:,} more", "dim"), "")
+    for node in (state.dead or ())[:MOST_NODES]:
+        made.add_row(Text(printable(node.name), "red"), Text(f"died, heard {ago(node.silent)}", "red"))
+    return made
+
+
+def _wrong(found: list[Finding]) -> Iterator[Text]:
+    yield Text()
+    if not found:
+        yield Text("Nothing is wrong.", "green")
+    for one in found:
+        style = "bold red" if one.level == Level.WRONG else "yellow"
+        yield Text.assemble((printable(one.what), style), f" {printable(one.meaning)}")
+        yield Text.assemble(("  → ", "dim"), printable(one.todo))
+
+
+def _number(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def _waited(seconds: float | None) -> str:
+    """How long the oldest execution has waited; 0 if none waits."""
+    return "unknown" if seconds is None else age(seconds) if seconds else "none"

@@ -1,0 +1,136 @@
+"""Events: what went wrong and how it healed in the last two days, as the dashboard lists it.
+
+They come from signals that the log has as well, and from the nodes that Redis remembers as dead. What if the
+process dies before the event is written: it is missing here, and the log has its line. What if thousands come at
+once: one row for each kind and minute adds them up, so their number is bounded.
+
+An event is written after the commit of the change that it describes, in a statement of its own. If the database
+refuses the event, the change still stands. An outage of PostgreSQL or Redis is no event: the first cannot be
+written, and during the second each report would write the same row.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import Error, transaction
+
+from tasks import signals
+from tasks.database import run
+from tasks.models.event import Event, Kind
+from tasks.overview.state import Node
+
+if TYPE_CHECKING:
+    from tasks.jobs.repair.job_recovery import Recovered
+    from tasks.pipeline.reconciliation import Reconciled
+
+#: A node that died longer ago is not noted again.
+TOLD_SECONDS = 3_600
+
+#: The sentence of each kind, for one and for many.
+SENTENCES: dict[Kind, tuple[str, str]] = {
+    Kind.NODE_DIED: ("Worker process {subject} died", ""),
+    Kind.RECOVERED: (
+        "{count} execution was taken back from a dead worker, and is refreshed by another",
+        "{count} executions were taken back from dead workers, and are refreshed by others",
+    ),
+    Kind.JOBS_RECOVERED: (
+        "{count} job was taken back from a dead worker, and runs again",
+        "{count} jobs were taken back from dead workers, and run again",
+    ),
+    Kind.DRIFT: (
+        "Reconcile found {count} status that differed from its tasks, and marked it for a refresh",
+        "Reconcile found {count} statuses that differed from their tasks, and marked them for a refresh",
+    ),
+    Kind.QUARANTINED: (
+        "{count} execution failed too often and was quarantined",
+        "{count} executions failed too often and were quarantined",
+    ),
+    Kind.PAROLED: (
+        "{count} execution left quarantine for another try",
+        "{count} executions left quarantine for another try",
+    ),
+    Kind.DELIVERIES_DIED: ("{count} notification was given up", "{count} notifications were given up"),
+}
+#: What heals; the rest is trouble.
+HEALING = frozenset({Kind.RECOVERED, Kind.JOBS_RECOVERED, Kind.DRIFT, Kind.PAROLED})
+
+
+@dataclass(frozen=True)
+class Told:
+    """An event as a sentence."""
+
+    at: datetime
+    sentence: str
+    heals: bool
+
+
+def latest(count: int) -> list[Told]:
+    """Return the latest events, the latest first."""
+    # the primary key begins with the minute; a minute has a row for each kind, and for each node that died
+    rows = Event.objects.order_by("-minute")[: 4 * count]
+    return sorted((_told(row) for row in rows), key=lambda told: told.at, reverse=True)[:count]
+
+
+def _told(row: Event) -> Told:
+    kind = Kind(row.kind)
+    one, many = SENTENCES[kind]
+    sentence = (one if row.count == 1 or not many else many).format(count=f"{row.count:,}", subject=row.subject)
+    return Told(row.last_at, sentence, kind in HEALING)
+
+
+def note_deaths(nodes: Sequence[Node]) -> None:
+    """Add an event for each node that died, unless there is one already."""
+    if lately := [node for node in nodes if node.silent <= TOLD_SECONDS]:
+        run("add_deaths", nodes=[node.name for node in lately], silent=[node.silent for node in lately])
+
+
+def note(kind: Kind, count: int) -> None:
+    """Add to the event of this kind, after the commit of what it tells. What if the database is away: it is not
+    told here, because an event must not fail what it tells of."""
+    if count > 0:
+        with suppress(Error):
+            transaction.on_commit(partial(_write, kind, count))
+
+
+def _write(kind: Kind, count: int) -> None:
+    with suppress(Error), transaction.atomic():
+        run("add_event", kind=kind, subject="", count=count)
+
+
+def on_recovered(count: int, **_: Any) -> None:
+    note(Kind.RECOVERED, count)
+
+
+def on_jobs_recovered(outcome: "Recovered", **_: Any) -> None:
+    note(Kind.JOBS_RECOVERED, outcome.given_back)
+
+
+def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
+    note(Kind.DRIFT, outcome.marked)
+
+
+def on_quarantined(execution_ids: Sequence[int], **_: Any) -> None:
+    note(Kind.QUARANTINED, len(execution_ids))
+
+
+def on_paroled(execution_ids: Sequence[int], **_: Any) -> None:
+    note(Kind.PAROLED, len(execution_ids))
+
+
+def on_deliveries_died(deliveries: Iterable[object], **_: Any) -> None:
+    note(Kind.DELIVERIES_DIED, len(list(deliveries)))
+
+
+def connect() -> None:
+    """Connect each `on_NAME` to the signal of that name."""
+    from executions import signals as of_executions
+
+    for name, listener in list(globals().items()):
+        if name.startswith("on_"):
+            signal = name.removeprefix("on_")
+            owner = signals if hasattr(signals, signal) else of_executions
+            getattr(owner, signal).connect(listener, dispatch_uid=f"{__name__}.{name}")

@@ -1,0 +1,47 @@
+"""What PostgreSQL knows of the present, by one statement."""
+
+import json
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connection, transaction
+
+from executions.database import absence_translated, first_line
+from executions.errors import DatabaseAway
+from tasks.database import run
+from tasks.schedule import ROWS
+
+#: How long the statement may take.
+PATIENCE_MS = 2_000
+
+
+def read(most: int) -> dict[str, Any]:
+    """Return the values of State that PostgreSQL knows; counts stop at `most`. Raises DatabaseAway, too, if the
+    database takes too long or has not been migrated."""
+    try:
+        with absence_translated(), transaction.atomic():
+            _be_brief()
+            found = run("look", most=most, tasks=[row.task for row in ROWS])[0]
+    except (DatabaseError, InterfaceError) as exc:
+        raise DatabaseAway(f"PostgreSQL: {first_line(exc)}") from exc
+    quarantined, dead_letters, open_actions, last_reconcile, drifted, schedule, paused = found
+    return {
+        "quarantined": quarantined,
+        "dead_letters": dead_letters,
+        "open_actions": open_actions,
+        "last_reconcile": last_reconcile,
+        "drifted": drifted,
+        "schedule": _read(schedule),
+        "paused": tuple(_read(paused)),
+    }
+
+
+def _read(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _be_brief() -> None:
+    """Limit the time of the statements in this transaction. Inside a transaction of the caller the limit would
+    outlive the look, so there it is left out."""
+    if len(connection.savepoint_ids) == 0:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")

@@ -1,0 +1,152 @@
+"""Samples: the state of the service in the last two days, one row every ten seconds, for the charts.
+
+They are rows in PostgreSQL, so they survive restarts and an emptied Redis. `tasks.sample` adds them. What if no
+worker is alive: a web process with an open dashboard adds them; without one, the charts have a gap. What if two
+add one at once: the second changes nothing. What if the process dies: one sample is missing, and the counters of
+the next hold what happened meanwhile.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from executions import counters
+from executions.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
+from tasks.conf import refresh_settings
+from tasks.database import run
+from tasks.overview.state import State
+
+
+@dataclass(frozen=True)
+class Span:
+    """How far a chart goes back, and the width of its points."""
+
+    name: str
+    span: timedelta
+    slot: timedelta
+
+
+SPANS = {
+    one.name: one
+    for one in (
+        Span("minutes", timedelta(minutes=2), timedelta(seconds=10)),
+        Span("hour", timedelta(hours=1), timedelta(seconds=30)),
+        Span("day", timedelta(days=1), timedelta(minutes=10)),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """What happened in one slot. None: unknown, because no sample was taken.
+
+    `refreshes`: how many a second. `typical` and `slow`: the seconds after a report within which half, and 95 of
+    100, of the statuses became true.
+    """
+
+    begins: datetime
+    backlog: int | None = None
+    in_flight: int | None = None
+    oldest_waiting: float | None = None
+    nodes: int | None = None
+    refreshes: float | None = None
+    failed: int | None = None
+    recovered: int | None = None
+    typical: float | None = None
+    slow: float | None = None
+
+
+@dataclass(frozen=True)
+class _Row:
+    begins: datetime
+    at: datetime
+    backlog: int | None
+    in_flight: int | None
+    oldest_waiting: float | None
+    nodes: int | None
+    refreshed: int
+    failed: int
+    recovered: int
+    latency: Sequence[int]
+
+
+def record(state: State) -> None:
+    """Add a sample of this state, unless there is one of the last five seconds."""
+    totals = counters.totals()
+    run(
+        "add_sample",
+        backlog=state.backlog,
+        in_flight=state.in_flight,
+        oldest_waiting=state.oldest_waiting,
+        nodes=None if state.nodes is None else len(state.nodes),
+        refreshed=_sum(totals, "refreshes", "result=changed", "result=unchanged"),
+        failed=_sum(totals, "refreshes", "result=failed"),
+        recovered=_sum(totals, "executions_recovered", ""),
+        latency=json.dumps(_latency(totals)),
+    )
+
+
+def read(name: str) -> list[Point]:
+    """Return a point for every slot of that span (a name of SPANS), the earliest first; a slot without a sample
+    has an empty point."""
+    span = SPANS[name]
+    # with a longer interval between samples, every second point would be a gap
+    widest = timedelta(seconds=1.5 * refresh_settings().sample_interval)
+    span = replace(span, slot=max(span.slot, widest))
+    rows = [_read_row(row) for row in run("read_samples", span=span.span, slot=span.slot)]
+    return list(_points(rows, span))
+
+
+def _points(rows: Sequence[_Row], span: Span) -> Iterator[Point]:
+    if rows:
+        begin, first = datetime.now(UTC) - span.span, rows[0].begins
+        for number in range((first - begin) // span.slot, 0, -1):
+            yield Point(first - number * span.slot)
+    for before, row in pairwise(rows):
+        missing = round((row.begins - before.begins) / span.slot) - 1
+        for number in range(missing):
+            yield Point(before.begins + (number + 1) * span.slot)
+        yield _between(before, row)
+
+
+def _between(before: _Row, row: _Row) -> Point:
+    """Return what happened between two rows. A counter that went back comes from a database that was restored, so
+    nothing is known of that time."""
+    seconds = (row.at - before.at).total_seconds()
+    known = Point(row.begins, row.backlog, row.in_flight, row.oldest_waiting, row.nodes)
+    earlier, later = _histogram(before.latency), _histogram(row.latency)
+    new = later.since(earlier)
+    changes = (row.refreshed - before.refreshed, row.failed - before.failed, row.recovered - before.recovered)
+    if seconds <= 0 or min(*changes, *new.buckets) < 0:
+        return known
+    return Point(
+        *(row.begins, row.backlog, row.in_flight, row.oldest_waiting, row.nodes),
+        *(changes[0] / seconds, changes[1], changes[2]),
+        *(new.quantile(0.5), new.quantile(0.95)),
+    )
+
+
+def _read_row(row: Sequence[Any]) -> _Row:
+    *known, latency = row
+    numbers = json.loads(latency) if isinstance(latency, str) else latency
+    parts: list[Any] = [*known, numbers]
+    return _Row(*parts)
+
+
+def _sum(totals: Totals, metric: str, *series: str) -> int:
+    return sum(totals.get((metric, one), 0) for one in series)
+
+
+def _latency(totals: Totals) -> list[int]:
+    """Return the buckets of the histogram."""
+    return [totals.get((REPORT_TO_TRUE_SECONDS, label), 0) for label in counters.labels_of(REPORT_TO_TRUE_SECONDS)]
+
+
+def _histogram(buckets: Sequence[int]) -> Histogram:
+    """A program of another version may have had other buckets: then nothing is known of them."""
+    bounds = counters.BOUNDS[REPORT_TO_TRUE_SECONDS]
+    known = tuple(buckets) if len(buckets) == len(bounds) + 1 else (0,) * (len(bounds) + 1)
+    return Histogram(bounds, known, 0.0)

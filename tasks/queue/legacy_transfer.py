@@ -1,0 +1,150 @@
+"""LegacyTransfer: move Harbor's own marks onto the queue, and back.
+
+Harbor's keys have no index, so all keys of the server are looked at, a page at a time. Each page is one script, so
+at each moment a mark is in one place.
+
+Harbor works with one Redis, or with one behind Sentinel, and never with a Redis Cluster. So on a Cluster there are
+no such keys, and a script could not move them, because they are in other slots than the queue.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from tasks.conf import refresh_settings
+from tasks.pacing import LOOK
+from tasks.queue import legacy_keys, sets
+from tasks.queue import members as names
+from tasks.queue.connection import patient, redis_errors_translated, single
+from tasks.queue.keys import HARBORS_SET
+from tasks.queue.legacy_keys import FORM, PATTERN, READERS
+from tasks.queue.queue import ExecutionQueue
+from tasks.queue.scripts import Script, Scripts
+from tasks.queue.sets import pages, sized_pages
+from tasks.queue.verbs import Verbs
+
+LEGACY = Scripts(
+    __package__,
+    {
+        "take_legacy": Script(("queue", "waiting", "legacy"), ("match", "set", "count", "rate")),
+        "import_keys": Script(("queue", "waiting"), ("cursor", "match", "count")),
+        "import_set": Script(("queue", "waiting"), ("cursor", "set", "count")),
+        "export": Script(("queue", "processing", "attempts", "waiting"), ("key", "set")),
+    },
+)
+
+
+#: Keys that one SCAN looks at, if nothing is moved.
+SCAN_PAGE = 1_000
+
+
+@dataclass(frozen=True)
+class Page:
+    """`looked_at`: keys of the server, more or less. `left`: marks that cannot be read."""
+
+    looked_at: int
+    taken: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """How many marks a look took onto the queue, and in how many seconds the next look is due."""
+
+    taken: int
+    next_in: float
+
+    @property
+    def is_due_again(self) -> bool:
+        return not self.next_in
+
+
+class LegacyTransfer(Verbs):
+    scripts = LEGACY
+
+    @property
+    def is_set_the_queue(self) -> bool:
+        """Whether the queue is Harbor's own set, so that there is nothing to move between the two."""
+        return self.keys.queue == HARBORS_SET
+
+    def look(self) -> Look:
+        """Take a page of marks onto the queue, if it is time to look. All processes together keep to the rate."""
+        rate = self.conf.legacy_rate
+        taken, left_us = self._run(
+            "take_legacy",
+            *READERS,
+            match=PATTERN,
+            set="" if self.is_set_the_queue else HARBORS_SET,
+            count=min(LOOK, rate),
+            rate=rate,
+        )
+        return Look(taken, left_us / 1_000_000)
+
+    def import_keys(self) -> Iterator[Page]:
+        """Take all keys onto the queue, page by page. A key that is written meanwhile may be taken or not."""
+        cursor = b"0"
+        while True:
+            cursor, taken, left = self._run("import_keys", *READERS, cursor=cursor, match=PATTERN, count=LOOK)
+            yield Page(LOOK, taken, left)
+            if cursor == b"0":
+                return
+
+    def import_set(self) -> Iterator[Page]:
+        """Move the whole set onto the queue, page by page."""
+        cursor = b"0"
+        while not self.is_set_the_queue:
+            cursor, taken, left = self._run("import_set", cursor=cursor, set=HARBORS_SET, count=LOOK)
+            yield Page(0, taken, left)
+            if cursor == b"0":
+                return
+
+    def count(self) -> tuple[int, int]:
+        """Count the marks that can be read, and those that cannot. Changes nothing."""
+        found: set[bytes] = set()
+        cursor = 0
+        while True:
+            with redis_errors_translated():
+                cursor, page = cast(
+                    "tuple[int, list[bytes]]", self._redis.scan(cursor, match=PATTERN, count=SCAN_PAGE)
+                )
+            found.update(page)
+            if not cursor:
+                break
+        readable = sum(legacy_keys.readable(key) is not None for key in found)
+        unreadable = len(found) - readable
+        if not self.is_set_the_queue:
+            for members in sets.scan(self._redis, HARBORS_SET, SCAN_PAGE):
+                taken, dropped = names.sorted_out(members)
+                readable, unreadable = readable + len(taken), unreadable + len(dropped)
+        return readable, unreadable
+
+    def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
+        """Turn claims and then the queue into Harbor's marks, page by page. Yields how many members each page
+        moved. A member that is claimed or marked meanwhile may be left."""
+        form = "" if as_set else FORM
+        for groups in sized_pages(((group, len(group)) for group in _tokens_by_member(queue)), LOOK):
+            yield self._run("export", *(token for group in groups for token in group), key=form, set=HARBORS_SET)
+        for page in queue.pages_of_members():
+            for part in pages(names.sorted_out(page)[0], LOOK):
+                yield self._run("export", *part, key=form, set=HARBORS_SET)
+
+
+def _tokens_by_member(queue: ExecutionQueue) -> Iterable[Sequence[str]]:
+    """Return the tokens in flight, those of one member together, so that one script moves them all."""
+    found: dict[str, dict[str, None]] = {}
+    for token in queue.tokens():
+        if not isinstance(token, bytes):
+            found.setdefault(token.member, {})[f"{token.member}:{token.holder}:{token.stamp}"] = None
+    return [list(group) for group in found.values()]
+
+
+@cache
+def legacy_transfer() -> LegacyTransfer:
+    return LegacyTransfer(refresh_settings(), patient(), single())
+
+
+def keys_of_server() -> int:
+    """Return how many keys there are, of all programs."""
+    with redis_errors_translated():
+        return int(patient().dbsize())

@@ -1,0 +1,65 @@
+-- How the marks that Harbor has written are taken onto the queue. Its keys are on the same server, and not under our
+-- prefix, so their patterns and names are arguments.
+-- include _waiting
+
+-- SCAN and SSCAN may find more than they were asked for, and Lua takes some thousand arguments at most.
+local AT_ONCE = 1000
+
+-- Put members on the queue. What is there already stays as it is.
+local function enqueue(queue, waiting, members)
+    if redis.call('SADD', queue, unpack(members)) > 0 then
+        note_waiting(waiting, members, false)
+    end
+end
+
+-- Look at a page of the server's keys from `cursor` on. For each key of Harbor, put its member on the queue and delete
+-- the key. `readers` are the forms of a key, as patterns with the id and the vendor. A key that none of them reads
+-- stays. Returns the next cursor, how many members were taken, and how many keys were left.
+--
+-- SCAN and the rest are one script, so no program sees a member in both places or in none. The member is put on the queue
+-- first: if Redis refuses one of the commands, the key is still there.
+local function take_keys(queue, waiting, cursor, match, count, readers)
+    local next_cursor, found = unpack(redis.call('SCAN', cursor, 'MATCH', match, 'COUNT', count))
+    local members, keys, left = {}, {}, 0
+    for _, key in ipairs(found) do
+        local id, vendor
+        for _, reader in ipairs(readers) do
+            id, vendor = string.match(key, reader)
+            if id then
+                break
+            end
+        end
+        if id and #id < 20 and tonumber(id) > 0 then
+            members[#members + 1] = id .. ':' .. vendor
+            keys[#keys + 1] = key
+        else
+            left = left + 1
+        end
+    end
+    for first = 1, #keys, AT_ONCE do
+        local last = math.min(first + AT_ONCE - 1, #keys)
+        enqueue(queue, waiting, { unpack(members, first, last) })
+        redis.call('DEL', unpack(keys, first, last))
+    end
+    return next_cursor, #keys, left
+end
+
+-- Move a page of Harbor's set onto the queue, from `cursor` on. Members that cannot be read stay. Returns as take_keys.
+local function take_set(queue, waiting, set, cursor, count)
+    local next_cursor, found = unpack(redis.call('SSCAN', set, cursor, 'COUNT', count))
+    local members, left = {}, 0
+    for _, member in ipairs(found) do
+        local id = string.match(member, '^(%d+):[^:%z]+$')
+        if id and #id < 20 and tonumber(id) > 0 then
+            members[#members + 1] = member
+        else
+            left = left + 1
+        end
+    end
+    for first = 1, #members, AT_ONCE do
+        local page = { unpack(members, first, math.min(first + AT_ONCE - 1, #members)) }
+        enqueue(queue, waiting, page)
+        redis.call('SREM', set, unpack(page))
+    end
+    return next_cursor, #members, left
+end

@@ -1,0 +1,44 @@
+-- Records the heartbeat of one node, and removes the nodes that are dead. Each dead node is removed by exactly one
+-- heartbeat of another node, which gets their number; its process then asks for recovery at once.
+--
+-- KEYS[1] nodes     zset  NODE by its last heartbeat (us)
+-- KEYS[2] presence  hash  since when heartbeats have come without a gap (us), the last one, the server
+-- KEYS[3] left      zset  nodes that stopped by themselves
+-- KEYS[4] dead      zset  nodes that fell silent, by their last heartbeat (us)
+-- ARGV[1] node  the node that is alive
+-- ARGV[2] ttl   node ttl, us
+-- returns {live nodes, nodes that this heartbeat found dead}
+--
+-- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
+-- heartbeat from the future comes from a clock that has gone back; that node is removed as well. A node that did not say
+-- that it stops is remembered as dead, for operators.
+--
+-- include _nodes
+-- from tasks/pacing.py: MOST_DEAD
+local nodes, presence, left, dead_nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local node, ttl = ARGV[1], tonumber(ARGV[2])
+
+local function bury(from, to)
+    local silent = redis.call('ZRANGEBYSCORE', nodes, from, to, 'WITHSCORES')
+    if #silent == 0 then
+        return 0
+    end
+    for i = 1, #silent, 2 do
+        if redis.call('ZREM', left, silent[i]) == 0 then
+            redis.call('ZADD', dead_nodes, silent[i + 1], silent[i])
+        end
+    end
+    redis.call('ZREMRANGEBYRANK', dead_nodes, 0, -MOST_DEAD - 1)
+    return redis.call('ZREMRANGEBYSCORE', nodes, from, to)
+end
+
+heartbeat(nodes, node)
+if not presence_of(presence, ttl) then
+    begin_presence(presence)
+end
+local now, dead = now_us(), 0
+redis.call('HSET', presence, 'heard', text(now))
+if is_settled(presence, ttl) then
+    dead = bury('-inf', '(' .. text(now - ttl)) + bury('(' .. text(now + ttl), '+inf')
+end
+return { live_nodes(nodes, ttl), dead }

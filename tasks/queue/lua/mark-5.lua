@@ -1,0 +1,42 @@
+-- Marks executions: puts members on the queue. Idempotent.
+--
+-- KEYS[1] queue  set     ID:VENDOR
+-- KEYS[2] wake   string  see wake-3.lua
+-- KEYS[3] marks  hash    ID:VENDOR -> how often it was marked while it waited
+-- KEYS[4] processing  set  ID:VENDOR:NODE:TIMESTAMP
+-- KEYS[5] waiting     zset  ID:VENDOR by when it was put on the queue (us)
+-- ARGV[1..] members
+-- returns {added, wake}; wake is 1 if the caller must send a tick
+--
+-- Up to the small backlog every new member wakes a tick. Above it a new member wakes one only if nothing is in flight:
+-- otherwise the workers are busy, and they wake the next tick when they complete.
+-- A new member wakes a tick even if the queue is not empty: members on a short queue may be resting (claim-12.lua),
+-- and new members must not wait for them. Above the small backlog with nothing in flight, the waiting members may have
+-- been released because their rows were locked, and a release wakes no tick. A member that is marked often while it
+-- waits is hot. Its marks are counted only where that is cheap: one mark of one execution on a short queue.
+--
+-- include _waiting
+-- from tasks/pacing.py: SMALL, TICK_SENT, MARKED_SINCE, WAKE_TTL_MS, MARKS_TTL_MS, MOST_COUNTERS
+local queue, wake, marks, processing, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+
+local added, must_wake = redis.call('SADD', queue, unpack(ARGV)), 0
+if added > 0 then
+    note_waiting(waiting, ARGV, added == #ARGV)
+end
+if added == 0 and #ARGV == 1 and redis.call('SCARD', queue) <= SMALL then
+    -- claims from a long queue do not clear their counters, so the hash is deleted when it grows too large
+    local counted = number(redis.call('HGET', marks, ARGV[1])) + 1
+    redis.call('HSET', marks, ARGV[1], text(counted))
+    if counted == 1 and redis.call('HLEN', marks) > MOST_COUNTERS then
+        redis.call('DEL', marks)
+    end
+    redis.call('PEXPIRE', marks, MARKS_TTL_MS)
+elseif added > 0
+    and (redis.call('SCARD', queue) - added <= SMALL or redis.call('EXISTS', processing) == 0) then
+    if redis.call('SET', wake, TICK_SENT, 'NX', 'PX', WAKE_TTL_MS) then
+        must_wake = 1
+    else
+        redis.call('SET', wake, MARKED_SINCE, 'XX', 'KEEPTTL')
+    end
+end
+return { added, must_wake }

@@ -1,0 +1,244 @@
+"""The address of a Redis, as an environment variable holds it.
+
+| address                                                   | the server                                 |
+| --------------------------------------------------------- | ------------------------------------------ |
+| `redis://[user:password@]host[:port][/number]`            | one                                        |
+| `redis+sentinel://[user:password@]host[:port],…/NAME[/number]` | the primary that Sentinels call NAME  |
+| `redis+cluster://[user:password@]host[:port],…`           | the primary of a Cluster that has our keys |
+
+`rediss` in the place of `redis` means TLS, to the Sentinels too. Options follow after `?` (OPTIONS). A Harbor's
+own address works: the options of its client that mean nothing here are accepted and dropped. An unknown option is
+refused, because it may be a misspelled one that protects something.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+#: Options of the pool and the retries of Harbor's client. Ours has its own.
+DROPPED = {
+    *("idle_timeout_seconds", "idle_timeout", "idle_check_frequency", "min_idle_conns", "max_conn_age"),
+    *("pool_fifo", "pool_size", "pool_timeout", "max_retries", "min_retry_backoff", "max_retry_backoff"),
+    *("dial_timeout", "read_timeout", "write_timeout"),
+}
+#: The options that name a file.
+FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+#: What `ssl_cert_reqs` takes: whether the server must have a certificate that the client trusts.
+TRUST = ("required", "optional", "none")
+TLS = (*FILES, "ssl_cert_reqs", "ssl_check_hostname")
+OF_SENTINEL = ("sentinel_username", "sentinel_password")
+OPTIONS = ("db", *TLS, *OF_SENTINEL)
+
+TAKES = (
+    "redis://[:password@]host:port/number, redis+sentinel://[:password@]host:port,host:port/NAME/number or "
+    "redis+cluster://[:password@]host:port,host:port, or one of these with rediss for TLS"
+)
+_HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+))(?::(?P<port>\d+))?")
+
+#: The part of a key that decides its slot: between the first brace and the next closing one, if it is not empty.
+_TAG = re.compile(r"^[^{]*?(\{[^}]+\})")
+
+
+class BadAddress(ValueError):
+    """What cannot be used of an address; without its password."""
+
+
+class Kind(StrEnum):
+    SERVER = "redis"
+    SENTINEL = "redis+sentinel"
+    CLUSTER = "redis+cluster"
+
+
+class Place(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """`places`: the server, the Sentinels, or some nodes of the Cluster. `primary`: its name at the Sentinels.
+    `tls`: None for no TLS, else the options of redis-py's connection. `of_sentinels`: how to connect to these."""
+
+    kind: Kind
+    places: tuple[Place, ...]
+    number: int = 0
+    primary: str = ""
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: dict[str, Any] | None = None
+    of_sentinels: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def login(self) -> dict[str, str | None]:
+        return {"username": self.username, "password": self.password}
+
+    @property
+    def secrets(self) -> Iterator[str]:
+        """Yield what no log line may show."""
+        yield from filter(None, (self.password, self.of_sentinels.get("password")))
+
+
+@cache
+def read_address(url: str) -> Address:
+    """Read an address. Raises BadAddress."""
+    parts = urlsplit(url)
+    kind = _kind(parts.scheme)
+    login, _, hosts = parts.netloc.rpartition("@")
+    username, _, password = login.partition(":")
+    given = read_options(parts.query, OPTIONS, DROPPED)
+    uses_tls = parts.scheme.startswith("rediss")
+    if not uses_tls and (useless := sorted(given.keys() & set(TLS))):
+        raise BadAddress(f"{useless[0]} without TLS: begin with rediss")
+    if kind is not Kind.SENTINEL and (useless := sorted(given.keys() & set(OF_SENTINEL))):
+        raise BadAddress(f"{useless[0]} without Sentinel")
+    names = [unquote(word) for word in parts.path.split("/") if word]
+    primary = names.pop(0) if kind is Kind.SENTINEL and names else ""
+    if kind is Kind.SENTINEL and not primary:
+        raise BadAddress("no name of the primary")
+    tls = read_tls(given) if uses_tls else None
+    return Address(
+        kind=kind,
+        places=_places(hosts, kind),
+        number=_number(kind, names, given.get("db")),
+        primary=primary,
+        username=unquote(username) or None,
+        password=unquote(password) or None,
+        tls=tls,
+        of_sentinels=_of_sentinels(given, tls) if kind is Kind.SENTINEL else {},
+    )
+
+
+def _kind(scheme: str) -> Kind:
+    try:
+        return Kind(_plain(scheme))
+    except ValueError:
+        raise BadAddress(f"the scheme {scheme}" if scheme else "no scheme") from None
+
+
+def _plain(scheme: str) -> str:
+    """The scheme without TLS."""
+    return scheme.replace("rediss", "redis", 1)
+
+
+def _places(hosts: str, kind: Kind) -> tuple[Place, ...]:
+    found = tuple(read_place(word, 26379 if kind is Kind.SENTINEL else 6379) for word in hosts.split(","))
+    if kind is Kind.SERVER and len(found) > 1:
+        raise BadAddress("several hosts, and neither +sentinel nor +cluster")
+    return found
+
+
+def read_place(word: str, standard: int) -> Place:
+    """Read `host[:port]`; `standard` is the port if it names none."""
+    match = _HOST.fullmatch(word.strip())
+    port = int(match["port"] or standard) if match else 0
+    if not match or not 0 < port < 65536:
+        raise BadAddress("a host that cannot be read")
+    return Place(match["v6"] or unquote(match["name"]), port)
+
+
+def _number(kind: Kind, names: list[str], option: str | None) -> int:
+    """Return the number of the database: the last part of the path, or else the option `db`."""
+    if len(names) > 1:
+        raise BadAddress("a path that is too long")
+    text = names[0] if names else option or "0"
+    if not (text.isascii() and text.isdecimal()):
+        raise BadAddress("a database that is no number")
+    if kind is Kind.CLUSTER and int(text):
+        raise BadAddress("a Cluster has database 0 only")
+    return int(text)
+
+
+def read_options(query: str, known: Collection[str], dropped: Collection[str] = ()) -> dict[str, str]:
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    if unknown := sorted(given.keys() - set(dropped) - set(known)):
+        # a password with a question mark ends up here
+        is_a_name = re.fullmatch("[a-z_]+", unknown[0]) and "@" not in query
+        raise BadAddress(f"the unknown option {unknown[0]}" if is_a_name else "an option that cannot be read")
+    return {name: value for name, value in given.items() if name in known}
+
+
+def read_tls(given: dict[str, str]) -> dict[str, Any]:
+    """Return the options of redis-py's connection. The server's certificate is checked if nothing else is said."""
+    options: dict[str, Any] = {}
+    for name in FILES:
+        if path := given.get(name):
+            if not os.access(path, os.R_OK):
+                raise BadAddress(f"{name} names no file that can be read")
+            options[name] = path
+    trust = given.get("ssl_cert_reqs", "required").lower().removeprefix("cert_")
+    checks_name = given.get("ssl_check_hostname", "true").lower()
+    if trust not in TRUST:
+        raise BadAddress(f"ssl_cert_reqs takes {', '.join(TRUST)}")
+    if checks_name not in ("true", "false"):
+        raise BadAddress("ssl_check_hostname takes true or false")
+    return {**options, "ssl_cert_reqs": trust, "ssl_check_hostname": checks_name == "true" and trust != "none"}
+
+
+def _of_sentinels(given: dict[str, str], tls: dict[str, Any] | None) -> dict[str, Any]:
+    login = {name.removeprefix("sentinel_"): given[name] for name in OF_SENTINEL if given.get(name)}
+    return {**login, **({"ssl": True, **tls} if tls is not None else {})}
+
+
+def is_cluster(url: str) -> bool:
+    """Say whether an address, also that of a broker of another kind, names a Cluster. The address decides alone,
+    because the clients are made by it, and the server may be away."""
+    return _plain(urlsplit(url).scheme) == Kind.CLUSTER
+
+
+def cluster_tag(url: str, prefix: str) -> str:
+    """Return the hash tag, with its braces, that a key needs to share a slot with the keys of this prefix. Empty
+    if it is no Cluster, or the prefix has no tag."""
+    if not is_cluster(url):
+        return ""
+    found = _TAG.match(prefix)
+    return found[1] if found else ""
+
+
+class OfCelery(NamedTuple):
+    """What Celery's settings need for a broker: its own form of the address, transport options and TLS."""
+
+    url: str
+    options: dict[str, Any]
+    tls: dict[str, Any] | None
+
+
+def for_celery(url: str) -> OfCelery:
+    """Translate an address for Celery, which knows no Cluster: that is left as it is, and a check refuses it.
+
+    Each Sentinel gets the login and the database, because kombu reads only the part that it has turned to.
+    """
+    address = read_address(url)
+    if address.kind is Kind.CLUSTER:
+        return OfCelery(url, {}, None)
+    user, password = (quote(text or "", safe="") for text in (address.username, address.password))
+    login = f"{user}:{password}@" if user or password else ""
+    if address.kind is Kind.SERVER:
+        scheme = "redis" if address.tls is None else "rediss"
+        return OfCelery(f"{scheme}://{login}{address.places[0]}/{address.number}", {}, address.tls)
+    places = ";".join(f"sentinel://{login}{place}/{address.number}" for place in address.places)
+    return OfCelery(places, {"master_name": address.primary, "sentinel_kwargs": address.of_sentinels}, address.tls)
+
+
+def from_celery(url: str, options: Mapping[str, Any] | None, tls: Any) -> Address:
+    """Read the address of a broker from Celery's settings, which a project may have written by itself. Raises
+    BadAddress for a broker that is no Redis, and for options that `read_address` does not know."""
+    given = options or {}
+    checked = dict(tls) if isinstance(tls, Mapping) else None
+    scheme, *_ = url.partition(":")
+    if scheme == "sentinel":
+        parts = [urlsplit(one) for one in url.split(";")]
+        hosts = ",".join(one.netloc.rpartition("@")[2] for one in parts)
+        login, at, _ = parts[0].netloc.rpartition("@")
+        name = quote(str(given.get("master_name", "")), safe="")
+        address = read_address(f"{Kind.SENTINEL}://{login}{at}{hosts}/{name}{parts[0].path}")
+        return replace(address, tls=checked, of_sentinels=dict(given.get("sentinel_kwargs") or {}))
+    address = read_address(url)
+    return address if checked is None else replace(address, tls=checked)

@@ -1,0 +1,66 @@
+"""What the admin lets a person do, and which test of a browser does it.
+
+    @acts("execution.stop_this", "execution.resume_this")
+    def test_...
+
+An act is `MODEL.NAME`: an action of the list or of the page of a model, a form (`add`, `change`), or a verb of the
+page of the queue. test_every_action.py compares the acts of the tests with those of the admin.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.test import RequestFactory
+
+from tasks.admin.queue_verbs import VERBS
+from tasks.models import Pause
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+#: The tests that do an act.
+DONE_BY: dict[str, list[str]] = defaultdict(list)
+FORMS = ("add", "change", "delete")
+#: Models whose forms, and whose action that deletes rows, are Django's or django-celery-beat's own.
+OF_DJANGO = {"crontabschedule", "group", "intervalschedule", "periodictask", "user"}
+
+
+def acts(*names: str) -> Callable[[Test], Test]:
+    """Say what the test does in the browser."""
+
+    def note(test: Test) -> Test:
+        for name in names:
+            DONE_BY[name].append(test.__name__)
+        return test
+
+    return note
+
+
+def acts_of_the_admin() -> set[str]:
+    """Return all that a superuser may do, from the screens that are registered."""
+    return {
+        f"{model._meta.model_name}.{name}"
+        for model, screen in admin.site._registry.items()
+        for name in _acts_of(screen)
+    }
+
+
+def as_root() -> HttpRequest:
+    """The request of a superuser."""
+    request = RequestFactory().get("/admin/")
+    request.user = User(username="root", is_staff=True, is_superuser=True)
+    return request
+
+
+def _acts_of(screen: Any) -> Iterator[str]:
+    request = as_root()
+    own = screen.opts.model_name not in OF_DJANGO
+    yield from (name for name in screen.get_actions(request) if own or name != "delete_selected")
+    for kind in ("actions_list", "actions_detail", "actions_row", "actions_submit_line"):
+        yield from getattr(screen, kind, ())
+    if screen.model is Pause:
+        yield from VERBS
+    elif own:
+        yield from (form for form in FORMS if getattr(screen, f"has_{form}_permission")(request))

@@ -1,0 +1,56 @@
+"""What a page lacks for people who see little, hear the page read, or hold a phone: found by axe-core."""
+
+import json
+from typing import Any
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Page
+
+from tests.browser.sizes import DESKTOP, PHONE
+
+#: axe calls these impacts serious. Lesser ones are advice.
+SERIOUS = ("serious", "critical")
+#: In the dark only colours differ.
+COLOURS = {"runOnly": ["color-contrast"]}
+
+
+def violations(page: Page) -> list[str]:
+    """Look at the page light, dark and on a phone, and tell each serious violation. It is light and wide again
+    afterwards."""
+    page.evaluate(AXE_SCRIPT)
+    found = _run(page, "light")
+    page.evaluate("document.documentElement.classList.add('dark')")
+    found += _run(page, "dark", COLOURS)
+    page.evaluate("document.documentElement.classList.remove('dark')")
+    page.set_viewport_size(PHONE)
+    found += _run(page, "phone") + _overflow(page)
+    page.set_viewport_size(DESKTOP)
+    return found
+
+
+def must_be_usable(page: Page) -> None:
+    """Fail with a line for each serious violation."""
+    found = violations(page)
+    assert not found, "\n".join(found)
+
+
+def _run(page: Page, view: str, options: dict[str, Any] | None = None) -> list[str]:
+    options = {"resultTypes": ["violations"], **(options or {})}
+    rules = page.evaluate(f"axe.run({json.dumps(options)}).then(found => found.violations)")
+    return [
+        f"{view}: {rule['id']}: {_what(node)}"
+        for rule in rules
+        if rule["impact"] in SERIOUS
+        for node in rule["nodes"]
+    ]
+
+
+def _what(node: dict[str, Any]) -> str:
+    checks = node["any"] or node["all"] or node["none"]
+    return f"{node['html'][:160]} {checks[0]['message'] if checks else ''}"
+
+
+def _overflow(page: Page) -> list[str]:
+    """A page that is wider than a phone must be moved sideways to be read."""
+    width = page.evaluate("document.documentElement.scrollWidth")
+    return [f"phone: the page is {width} px wide"] if width > PHONE["width"] else []

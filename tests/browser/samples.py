@@ -1,0 +1,112 @@
+"""One of everything that the admin shows, so that no page of it is empty."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.utils import timezone
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
+
+from executions.api.access import Scope
+from executions.audit import Kind, Origin, Person, Word, note
+from executions.bulk import ask
+from executions.creation import NewExecution, NewTask, create
+from executions.filters import Filter
+from executions.models import (
+    ApiToken,
+    AuditEntry,
+    Delivery,
+    Execution,
+    Quarantine,
+    StatusChange,
+    Subscription,
+    Task,
+)
+from executions.models.action import Verb
+from executions.models.delivery import State
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from executions.status import Status
+from tasks.models import Job
+from tests.integration.actions.sample_bulk import with_jobs
+from tests.integration.executions.api.api_client import token
+
+LABELS = {"repository": {"name": "library/nginx"}, "tag": "1.27"}
+BROKEN = "the registry answered 503: too many requests"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The executions by what they show, and a row of each model."""
+
+    running: Execution
+    failed: Execution
+    stopped: Execution
+    rows: dict[type[Model], Model]
+
+
+def make_samples() -> Samples:
+    running = _execution("REPLICATION", ["Success"] * 5 + ["Running"] * 2 + ["Pending"] * 3)
+    failed = _execution("IMAGE_SCAN", ["Success"] * 3 + ["Error"] * 4)
+    stopped = _execution("RETENTION", ["Success", "Stopped"])
+    _execution("GARBAGE_COLLECTION", ["Success"])
+    (with_job,) = with_jobs(1, "PREHEAT")
+    aside = _execution("SCAN_ALL", ["Running"])
+    quarantine([aside.pk], 5, {aside.pk: "canceling statement due to lock timeout"})
+    action = ask(Verb.STOP, Filter(vendor_type="NOTHING"), by="operator", origin=Origin.ADMIN)
+    note(Person("operator", Origin.ADMIN, "127.0.0.1"), Word.RELEASE, Kind.EXECUTION, failed.pk, count=1)
+    subscription = Subscription.objects.create(
+        name="The registry's portal", url="https://portal.example/hooks", secret="whsec_c2VjcmV0", enabled=False
+    )
+    token(Scope.READ, name="portal")
+    rows = (
+        failed,
+        Task.objects.filter(execution=failed, status=Status.ERROR).first(),
+        Job.objects.filter(task__execution=with_job).first(),
+        StatusChange.objects.filter(execution=failed).first(),
+        Quarantine.objects.get(),
+        action,
+        AuditEntry.objects.first(),
+        subscription,
+        dead_letter(subscription, failed, failed.revision, failed.status),
+        ApiToken.objects.first(),
+        PeriodicTask.objects.first(),
+        IntervalSchedule.objects.first(),
+        CrontabSchedule.objects.first(),
+        User.objects.get(username="viewer"),
+        Group.objects.first(),
+    )
+    return Samples(running, failed, stopped, {type(row): row for row in rows if row is not None})
+
+
+def _execution(vendor: str, statuses: list[str]) -> Execution:
+    tasks = [NewTask(f"job-{number:03}") for number in range(len(statuses))]
+    execution = create(NewExecution(vendor, vendor_id=7, trigger="MANUAL", extra_attrs=LABELS, tasks=tasks))
+    ids = sorted(execution.tasks.values_list("pk", flat=True))
+    report(
+        Report(pk, status, 1, BROKEN if status == Status.ERROR else "")
+        for pk, status in zip(ids, statuses, strict=True)
+        if status != Status.PENDING
+    )
+    refresh([execution.pk])
+    execution.refresh_from_db()
+    return execution
+
+
+def dead_letter(subscription: Subscription, execution: Execution, revision: int, to_status: str) -> Delivery:
+    now = timezone.now()
+    return Delivery.objects.create(
+        subscription=subscription,
+        execution_id=execution.pk,
+        vendor_type=execution.vendor_type,
+        revision=revision,
+        from_status=Status.RUNNING,
+        to_status=to_status,
+        changed_at=now,
+        state=State.DEAD,
+        attempts=12,
+        next_at=None,
+        last_error="HTTP 503",
+        ended_at=now,
+    )

@@ -1,0 +1,50 @@
+"""The dashboard says what is wrong while it is wrong, and then how it healed, without a reload."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from executions.reports import Report, report
+from tests.browser.acting import started, status_becomes
+from tests.browser.conftest import OpenPage
+from tests.browser.service import Service
+from tests.faults import jobs
+from tests.integration.sample_executions import made
+from tests.waiting import wait_for
+
+
+@pytest.mark.slow
+def test_after_a_kill_of_the_worker_the_dashboard_says_so_and_then_how_it_healed(
+    open_page: OpenPage, service: Service
+) -> None:
+    worker = service.start_worker()
+    execution = started(service, jobs.timed.s("killed in the browser", 2))
+    page = open_page("/admin/")
+    page.evaluate("window.notLoadedAgain = true")
+    findings = page.locator("[data-part=findings]")
+    wait_for(lambda: service.has_begun("timed killed in the browser"), "the job to begin")
+    worker.kill()
+    expect(findings).to_contain_text("No worker is alive")
+    expect(findings).to_contain_text("Start one with: celery -A harbor_refresh worker")
+    expect(page.locator('[data-card="workers"] [data-value]')).to_have_text("0")
+    waiting, (task,) = made(1)
+    report([Report(task, "Success", 1)])
+    expect(page.locator('[data-card="backlog"] [data-value]')).to_have_text(re.compile("[1-9]"))
+    service.start_worker()
+    expect(findings).not_to_contain_text("No worker is alive")
+    status_becomes(execution, "Success")
+    status_becomes(waiting, "Success")
+    expect(page.locator("[data-part=events]")).to_contain_text(re.compile("died"))
+    expect(page.locator("[data-part=events]").get_by_text("healing").first).to_be_visible()
+    assert page.evaluate("window.notLoadedAgain")
+
+
+def test_the_charts_change_from_the_hour_to_the_day(open_page: OpenPage) -> None:
+    page = open_page("/admin/")
+    hour, day = (page.get_by_role("button", name=f"Last {span}") for span in ("hour", "day"))
+    expect(hour).to_have_attribute("aria-pressed", "true")
+    with page.expect_response(re.compile("charts/day")):
+        day.click()
+    expect(day).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("[data-chart] canvas").first).to_be_visible()

@@ -1,0 +1,99 @@
+"""The page of the queue and the quarantine: pause, resume, recover and release do what they say."""
+
+import re
+
+from playwright.sync_api import expect
+
+from executions.models import Quarantine
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from tasks.pauses.pauses import paused
+from tests.browser.acting import confirm, page_of, run_on_rows, status_becomes
+from tests.browser.acts import acts
+from tests.browser.conftest import OpenPage
+from tests.browser.service import Service
+from tests.integration.sample_executions import made, status_of
+from tests.waiting import wait_for
+
+QUEUE = "/admin/harbor_tasks/pause/"
+
+
+@acts("pause.pause", "pause.resume")
+def test_paused_refreshing_keeps_an_execution_waiting_until_it_is_resumed(
+    open_page: OpenPage, service: Service
+) -> None:
+    service.start_worker()
+    page = open_page(QUEUE)
+    row = page.get_by_role("row").filter(has_text="Refreshing")
+    row.get_by_role("link", name="Pause").click()
+    page.get_by_label("Reason").fill("the disk is being changed")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Refreshing is paused.").first).to_be_visible()
+    try:
+        execution, (task,) = made(1)
+        report([Report(task, "Success", 1)])
+        page.reload()
+        expect(page.get_by_text("the disk is being changed").first).to_be_visible()
+        expect(page.get_by_role("link", name=str(execution.pk), exact=True)).to_be_visible()
+        assert status_of(execution) == "Running"
+        dashboard = open_page("/admin/")
+        expect(dashboard.get_by_text("An operator has paused refreshing.")).to_be_visible()
+    finally:
+        page.get_by_role("row").filter(has_text="Refreshing").get_by_role("link", name="Resume").click()
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("Refreshing is resumed.")).to_be_visible()
+    assert not paused()
+    status_becomes(execution, "Success")
+    expect(dashboard.get_by_text("An operator has paused refreshing.")).to_be_hidden()
+
+
+@acts("pause.recover")
+def test_recover_now_asks_and_says_what_it_did(open_page: OpenPage) -> None:
+    page = open_page(QUEUE)
+    page.get_by_role("link", name="Recover now").click()
+    page.get_by_role("button", name="Recover").click()
+    expect(page.get_by_text("0 executions of dead nodes went back on the queue.")).to_be_visible()
+
+
+@acts("pause.release", "execution.release_this")
+def test_executions_in_quarantine_come_to_the_open_page_and_are_released_there_and_on_their_own(
+    open_page: OpenPage, service: Service
+) -> None:
+    service.start_worker()
+    page = open_page(QUEUE)
+    page.evaluate("window.notLoadedAgain = true")
+    one, other = made(1)[0], made(1)[0]
+    quarantine([one.pk, other.pk], 5, {one.pk: "a row of the open page", other.pk: "a row of its own page"})
+    row = page.get_by_role("row").filter(has_text="a row of the open page")
+    expect(row).to_be_visible()
+    assert page.evaluate("window.notLoadedAgain")
+    row.get_by_role("link", name="Release").click()
+    page.get_by_role("button", name="Release").click()
+    expect(page.get_by_text(f"Execution {one.pk} will be refreshed soon.")).to_be_visible()
+    page.goto(page_of(other))
+    confirm(page, "Release from quarantine", "Release")
+    expect(page.get_by_text("The execution left quarantine and will be refreshed soon.")).to_be_visible()
+    assert not Quarantine.objects.filter(pk__in=[one.pk, other.pk]).exists()
+
+
+@acts("quarantine.release")
+def test_a_quarantined_execution_says_why_leads_to_its_quarantine_and_is_released_there(
+    open_page: OpenPage, service: Service
+) -> None:
+    service.start_worker()
+    execution, (task,) = made(1)
+    quarantine([execution.pk], 5, {execution.pk: "its row was locked for an hour"})
+    report([Report(task, "Success", 1)])
+    page = open_page(page_of(execution))
+    panel = page.locator("#execution-panel")
+    expect(panel).to_contain_text("its row was locked for an hour")
+    expect(page.get_by_role("link", name="Refresh now")).to_have_count(0)
+    page.get_by_role("link", name="Release it in the quarantine").click()
+    row = page.get_by_role("row").filter(has_text="its row was locked for an hour")
+    row.get_by_role("checkbox").check()
+    run_on_rows(page, "Release")
+    expect(page.get_by_text("1 execution is free again and will be refreshed soon.")).to_be_visible()
+    wait_for(lambda: not Quarantine.objects.filter(pk=execution.pk).exists(), "the release")
+    status_becomes(execution, "Success")
+    page.goto(page_of(execution))
+    expect(page.locator("#execution-panel").get_by_role("status")).to_have_text(re.compile("Success"))

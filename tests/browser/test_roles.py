@@ -1,0 +1,69 @@
+"""A viewer sees every page and can act on none; an operator acts and does not delete; the login."""
+
+import httpx
+from playwright.sync_api import expect
+
+from executions.models import Execution
+from executions.quarantines import quarantine
+from tests.browser.acting import EXECUTIONS, action_of, page_of
+from tests.browser.conftest import OpenPage
+from tests.browser.service import PASSWORD, Service
+from tests.integration.sample_executions import made, status_of
+
+QUEUE = "/admin/harbor_tasks/pause/"
+
+
+def test_a_viewer_finds_no_action_on_any_page(open_page: OpenPage) -> None:
+    execution, (task,) = made(1)
+    quarantine([execution.pk], 5, {execution.pk: "it fails"})
+    page = open_page(page_of(execution), "viewer")
+    expect(page.locator("#execution-panel")).to_contain_text("0 of 1 task")
+    for name in ("Stop", "Refresh now", "Release from quarantine", "Delete"):
+        expect(action_of(page, name)).to_have_count(0)
+    page.goto(f"/admin/harbor_executions/task/{task}/change/")
+    expect(action_of(page, "Stop")).to_have_count(0)
+    for address in (EXECUTIONS, "/admin/harbor_executions/quarantine/"):
+        page.goto(address)
+        expect(page.get_by_text("it fails").or_(page.get_by_text("Quarantined")).first).to_be_visible()
+        expect(page.locator("select[name=action]")).to_have_count(0)
+    page.goto(QUEUE)
+    expect(page.get_by_text("harbor_refresh.jobs")).to_be_visible()
+    for name in ("Pause", "Recover now", "Release"):
+        expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
+
+
+def test_what_a_viewer_sends_by_hand_is_refused_and_changes_nothing(open_page: OpenPage, service: Service) -> None:
+    execution, _ = made(1)
+    page = open_page("/admin/", "viewer")
+    cookies = {"sessionid": service.sign_in("viewer"), "csrftoken": "0" * 32}
+    with httpx.Client(base_url=service.url, cookies=cookies, trust_env=False) as client:
+        stop = client.post(
+            f"{EXECUTIONS}{execution.pk}/stop/",
+            data={"csrfmiddlewaretoken": "0" * 32, "_form_submitted": "True"},
+        )
+        pause = client.post(
+            QUEUE, data={"csrfmiddlewaretoken": "0" * 32, "verb": "pause", "target": "harbor_refresh"}
+        )
+    assert (stop.status_code, pause.status_code) == (403, 403)
+    assert status_of(execution) == "Running"
+    expect(page.get_by_text("An operator has paused refreshing.")).to_have_count(0)
+
+
+def test_an_operator_may_stop_and_may_not_delete(open_page: OpenPage) -> None:
+    execution, _ = made(1)
+    page = open_page(page_of(execution), "operator")
+    expect(action_of(page, "Stop")).to_be_visible()
+    page.goto(EXECUTIONS)
+    actions = page.locator("select[name=action] option").all_inner_texts()
+    assert "Stop" in actions
+    assert "Delete" not in actions
+    assert Execution.objects.filter(pk=execution.pk).exists()
+
+
+def test_a_person_signs_in_and_sees_the_dashboard(open_page: OpenPage) -> None:
+    page = open_page("/", "")
+    page.get_by_label("Username").fill("viewer")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    expect(page.get_by_text("Worker processes").first).to_be_visible()

@@ -1,0 +1,37 @@
+"""What the scripts of the image know: programs, health checks, variables with their defaults."""
+
+import re
+from functools import cache
+
+from tests.deploy.dockerfile import DOCKERFILE
+from tests.unit.test_docs import variables
+
+START = (DOCKERFILE.parent / "start.sh").read_text(encoding="utf-8")
+HEALTH = (DOCKERFILE.parent / "health.sh").read_text(encoding="utf-8")
+#: Settings that production demands. Each may also come from the file that NAME_FILE names.
+REQUIRED = ("SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL")
+
+
+def _cases(script: str) -> set[str]:
+    """The words that the last `case` of a script takes."""
+    labels = re.findall(r"^([a-z][a-z |]*)\)", script.rsplit("\ncase ", 1)[1], re.MULTILINE)
+    return {word for label in labels for word in label.split(" | ")}
+
+
+PROGRAMS = _cases(START)
+CHECKS = _cases(HEALTH)
+#: Variables of the image, with their defaults.
+OF_THE_IMAGE = dict(re.findall(r"\$\{([A-Z][A-Z_]+):[-+]([^}]*)\}", START + HEALTH))
+#: Of Flower's options, those that the image's scripts or the service's Flower read.
+OF_FLOWER = {"FLOWER_BASIC_AUTH", "FLOWER_READ_ONLY", "FLOWER_MAX_TASKS", "FLOWER_TASKS_COLUMNS"}
+
+
+@cache
+def known_variables() -> frozenset[str]:
+    of_settings = {"DJANGO_SETTINGS_MODULE", *variables()}
+    return frozenset({*of_settings, *(f"{name}_FILE" for name in of_settings), *OF_THE_IMAGE, *OF_FLOWER})
+
+
+def missing(given: set[str]) -> list[str]:
+    """Return the required settings that are given neither directly nor as a file."""
+    return [name for name in REQUIRED if not given & {name, f"{name}_FILE"}]

@@ -1,0 +1,93 @@
+"""docs/deploy.md: its tables say what the files say, and its commands run as far as they can without an engine and
+a cluster."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.deploy.compose import COMPOSE, VARIABLE
+from tests.deploy.dockerfile import ROOT
+from tests.deploy.manifests import built, kubectl
+from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS
+
+PAGE = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^ *```sh\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    words for block in BLOCKS for line in block.splitlines() if (words := shlex.split(line, comments=True))
+]
+#: They need an engine or a cluster, which the machines of the tests have not.
+NEED_AN_ENGINE = [["docker", "build"], ["docker", "run"], ["docker", "compose"]]
+NEED_A_CLUSTER = [["kubectl", "apply"], ["kubectl", "create", "namespace"]]
+NEED_A_CLUSTER += [["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete")]
+#: The steps of the image: test_image.py runs them as the Dockerfile has them, and in its programs.
+STEPS = [["deploy/image/install.sh"], ["PATH=/opt/venv/bin:$PATH"]]
+
+
+def rows(header: str) -> dict[str, list[str]]:
+    """The table with this first cell in its head: the names of its rows, and their other cells."""
+    table = PAGE.split(f"\n| {header} |")[1].split("\n\n")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    return {cell[0]: cell[1:] for cell in cells}
+
+
+def test_the_variables_of_the_image_are_documented_with_their_defaults() -> None:
+    documented = {name.strip("`"): cells[0].strip("`") for name, cells in rows("variable").items()}
+    assert documented == OF_THE_IMAGE | {"FLOWER_URL_PREFIX": ""}
+
+
+def test_the_variables_of_compose_are_documented_with_their_defaults() -> None:
+    text = COMPOSE.read_text(encoding="utf-8")
+    used = {name: default for name, _, default in VARIABLE.findall(text) if name}
+    documented: dict[str, str] = {}
+    for names, cells in rows("variable of the shell, or of `.env`").items():
+        defaults = [one.strip().strip("`").replace("none", "") for one in cells[0].split(";")]
+        documented |= zip((name.strip("`") for name in names.split(", ")), defaults, strict=True)
+    assert documented == used
+
+
+def test_every_program_of_the_image_is_documented() -> None:
+    assert {command.strip("`").split()[0] for command in rows("command")} == PROGRAMS
+
+
+def test_every_overlay_is_documented() -> None:
+    folders = ["base", *(f"overlays/{one.name}" for one in (ROOT / "deploy/kubernetes/overlays").iterdir())]
+    assert {name.strip("`") for name in rows("overlay")} == set(folders)
+
+
+def begins(words: list[str], prefixes: list[list[str]]) -> bool:
+    return any(words[: len(prefix)] == prefix for prefix in prefixes)
+
+
+def test_every_command_runs_or_needs_what_is_not_here(tmp_path: Path) -> None:
+    for name in ("deploy/compose", "deploy/kubernetes"):
+        shutil.copytree(ROOT / name, tmp_path / "copy" / name)
+    run = [words for words in COMMANDS if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER, *STEPS])]
+    assert [words[0] for words in run] == [
+        "deploy/compose/secrets.sh",
+        "deploy/compose/secrets.sh",
+        "kubectl",
+        "kubectl",
+    ]
+    secrets, again, secret, build = run
+    home = tmp_path / "copy"
+    assert subprocess.run(secrets, cwd=home, check=False, capture_output=True).returncode == 0
+    shutil.rmtree(home / ".secrets")
+    assert subprocess.run(again, cwd=home, check=False, capture_output=True).returncode == 0
+    made = yaml.safe_load(kubectl(*secret[1:], "--dry-run=client", "--output=yaml", folder=home))
+    assert set(made["data"]) == {"database_url", "redis_url", "secret_key", "redis_password"}
+    assert (made["metadata"]["name"], made["metadata"]["namespace"]) == ("harbor-refresh", "harbor-refresh")
+    assert list(yaml.safe_load_all(kubectl(*build[1:], folder=home))) == built("base")
+
+
+def test_the_steps_of_the_image_on_the_page_are_those_of_the_dockerfile() -> None:
+    steps = [words for words in COMMANDS if begins(words, STEPS)]
+    assert steps == [
+        ["deploy/image/install.sh", "packages", "/opt/venv", "requirements.txt"],
+        ["deploy/image/install.sh", "application", "/opt/venv"],
+        ["PATH=/opt/venv/bin:$PATH", "deploy/image/start.sh", "web"],
+        ["PATH=/opt/venv/bin:$PATH", "deploy/image/health.sh", "web"],
+    ]

@@ -1,0 +1,272 @@
+"""deploy/kubernetes: every overlay is built, valid for several versions of Kubernetes, and consistent with the
+image, the settings and the queue."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import kubernetes_validate
+import pytest
+from redis import Redis
+
+from harbor_refresh.monitoring.views import VIEWS
+from tasks.celery_queues import JOBS
+from tasks.conf import refresh_settings
+from tasks.queue import execution_queue
+from tasks.queue.keys import Keys
+from tasks.strategies.hash.instance import Instance, this_instance
+from tests.deploy.container import HEALTH, SERVICE
+from tests.deploy.dockerfile import ROOT
+from tests.deploy.manifests import OVERLAYS, built, one, pods
+from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS, START, known_variables, missing
+
+OVERLAY = pytest.mark.parametrize("overlay", OVERLAYS)
+#: The oldest and the newest that the package brings; two between are slow tests.
+VERSIONS = ("1.25", "1.37", "1.29", "1.33")
+PROGRAM = {"web", "worker", "beat", "flower"}
+SECRETS = "/run/secrets/harbor-refresh"
+OF_KEDA = {"ScaledObject", "TriggerAuthentication"}
+NAME = "app.kubernetes.io/name"
+
+
+def names(overlay: str) -> list[tuple[str, str]]:
+    return [(each["kind"], re.sub(r"-\w{10}$", "", each["metadata"]["name"])) for each in built(overlay)]
+
+
+BASE = [
+    ("ConfigMap", "settings"),
+    ("Deployment", "beat"),
+    ("Deployment", "flower"),
+    ("Deployment", "web"),
+    ("Deployment", "worker"),
+    ("HorizontalPodAutoscaler", "worker"),
+    ("Job", "migrate"),
+    ("Namespace", "harbor-refresh"),
+    ("NetworkPolicy", "flower"),
+    ("NetworkPolicy", "programs"),
+    ("NetworkPolicy", "web"),
+    ("NetworkPolicy", "worker"),
+    ("PodDisruptionBudget", "web"),
+    ("PodDisruptionBudget", "worker"),
+    ("Service", "flower"),
+    ("Service", "web"),
+    ("ServiceAccount", "harbor-refresh"),
+]
+AUTOSCALER = ("HorizontalPodAutoscaler", "worker")
+
+
+def test_an_overlay_is_the_base_but_for_what_it_is_for() -> None:
+    assert sorted(names("base")) == BASE
+    keda = {*BASE, ("ScaledObject", "worker"), ("TriggerAuthentication", "redis")} - {AUTOSCALER}
+    assert sorted(names("overlays/keda")) == sorted(keda)
+    stateful = {*BASE, ("StatefulSet", "worker"), ("Service", "worker")} - {AUTOSCALER, ("Deployment", "worker")}
+    assert sorted(names("overlays/hash")) == sorted(stateful)
+
+
+@OVERLAY
+@pytest.mark.parametrize(
+    "version", [pytest.param(one, marks=[pytest.mark.slow] if one in VERSIONS[2:] else []) for one in VERSIONS]
+)
+def test_every_object_is_valid_for_this_version_of_kubernetes(overlay: str, version: str) -> None:
+    of_kubernetes = [each for each in built(overlay) if each["kind"] not in OF_KEDA]
+    assert {kubernetes_validate.validate(each, version, strict=True) for each in of_kubernetes} == {version}
+
+
+def test_the_schemas_find_a_misspelled_word() -> None:
+    web = one("base", "Deployment", "web")
+    web["spec"]["template"]["spec"]["terminationGracePeriodsSeconds"] = 1
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(web, VERSIONS[0], strict=True)
+
+
+@OVERLAY
+def test_everything_is_in_one_namespace_that_enforces_the_restricted_rules(overlay: str) -> None:
+    namespaced = [each for each in built(overlay) if each["kind"] != "Namespace"]
+    assert {each["metadata"]["namespace"] for each in namespaced} == {"harbor-refresh"}
+    labels = one(overlay, "Namespace", "harbor")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def containers(overlay: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, pod in pods(overlay).items():
+        for each in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]:
+            yield name, each
+
+
+@OVERLAY
+def test_a_pod_has_no_rights_and_keeps_the_restricted_rules(overlay: str) -> None:
+    user, group = map(int, SERVICE.only("USER").rest.split(":"))
+    of_pods = {
+        "runAsNonRoot": True,
+        "runAsUser": user,
+        "runAsGroup": group,
+        "fsGroup": group,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    for name, pod in pods(overlay).items():
+        spec = pod["spec"]
+        assert spec["securityContext"] == of_pods, name
+        assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == ("harbor-refresh", False)
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+        assert [next(iter(set(volume) - {"name"})) for volume in spec["volumes"]] == ["secret", "emptyDir"]
+    for name, container in containers(overlay):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }, name
+        assert {each["mountPath"]: each.get("readOnly", False) for each in container["volumeMounts"]} == {
+            SECRETS: True,
+            "/tmp": False,  # noqa: S108
+        }
+        assert set(container["resources"]["requests"]) == {"cpu", "memory"}, name
+        assert set(container["resources"]["limits"]) == {"memory"}, name
+    assert one(overlay, "ServiceAccount", "harbor")["automountServiceAccountToken"] is False
+
+
+@OVERLAY
+def test_every_program_is_one_that_the_image_knows_and_waits_for_the_migrations(overlay: str) -> None:
+    started = {name: pod["spec"]["containers"][0]["args"] for name, pod in pods(overlay).items()}
+    assert started == {name: [name] for name in (*PROGRAM, "migrate")}
+    assert set(started) <= PROGRAMS
+    before = {name: pod["spec"].get("initContainers", []) for name, pod in pods(overlay).items()}
+    waits = {name: [each["args"] for each in first] for name, first in before.items()}
+    assert waits == {name: [["migrated"]] for name in PROGRAM} | {"migrate": []}
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert {container["image"] for _, container in containers(overlay)} == {f"harbor-refresh:{version}"}
+
+
+@OVERLAY
+def test_every_variable_is_known_and_none_is_missing_and_secrets_are_files(overlay: str) -> None:
+    (settings,) = (each for each in built(overlay) if each["kind"] == "ConfigMap")
+    given = settings["data"]
+    for _, container in containers(overlay):
+        assert container["envFrom"] == [{"configMapRef": {"name": settings["metadata"]["name"]}}]
+        own = {each["name"] for each in container.get("env", [])}
+        assert own - known_variables() == set()
+    assert set(given) - known_variables() == set()
+    assert missing(set(given)) == []
+    files = {name: value for name, value in given.items() if name.endswith("_FILE")}
+    assert files == {
+        f"{name.upper()}_FILE": f"{SECRETS}/{name}" for name in ("database_url", "redis_url", "secret_key")
+    }
+    for pod in pods(overlay).values():
+        secret = pod["spec"]["volumes"][0]["secret"]
+        assert secret == {"secretName": "harbor-refresh", "defaultMode": 0o440}
+    assert "Secret" not in {each["kind"] for each in built(overlay)}, "secrets are named, and made by hand"
+
+
+@OVERLAY
+def test_what_selects_pods_finds_some(overlay: str) -> None:
+    labels = [pod["metadata"]["labels"] for pod in pods(overlay).values()]
+
+    def found(selector: dict[str, str]) -> list[str]:
+        return [each[NAME] for each in labels if selector.items() <= each.items()]
+
+    for each in built(overlay):
+        kind, name, spec = each["kind"], each["metadata"]["name"], each.get("spec", {})
+        if kind == "Service":
+            assert found(spec["selector"]) == [name]
+        elif kind in ("PodDisruptionBudget", "Deployment", "StatefulSet"):
+            assert found(spec["selector"]["matchLabels"]) == [name]
+        elif kind == "NetworkPolicy":
+            everywhere = sorted((*PROGRAM, "migrate")) if name == "programs" else [name]
+            assert sorted(found(spec["podSelector"]["matchLabels"])) == everywhere
+    targets = [
+        each["spec"]["scaleTargetRef"] for each in built(overlay) if "scaleTargetRef" in each.get("spec", {})
+    ]
+    there = {(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in built(overlay)}
+    assert [one for one in targets if (one["apiVersion"], one["kind"], one["name"]) not in there] == []
+
+
+@OVERLAY
+def test_a_probe_asks_what_the_program_answers(overlay: str) -> None:
+    every = pods(overlay)
+    for name in PROGRAM:
+        (container,) = every[name]["spec"]["containers"]
+        probes = {key: each for key, each in container.items() if key.endswith("Probe")}
+        assert "livenessProbe" in probes, name
+        for probe in probes.values():
+            if "exec" in probe:
+                assert probe["exec"]["command"] == [HEALTH, name]
+                assert probe["timeoutSeconds"] >= 40, "the check waits for answers, and then for 15 s of progress"
+            else:
+                assert [port["name"] for port in container["ports"]] == [probe["httpGet"]["port"]]
+                known = set(VIEWS) if name == "web" else {"/healthcheck"}
+                assert probe["httpGet"]["path"] in known
+    ports = [every[name]["spec"]["containers"][0]["ports"][0]["containerPort"] for name in ("web", "flower")]
+    assert SERVICE.only("EXPOSE").rest.split() == [str(port) for port in ports]
+    assert [OF_THE_IMAGE["WEB_PORT"], OF_THE_IMAGE["FLOWER_PORT"]] == [str(port) for port in ports]
+
+
+@OVERLAY
+def test_a_program_has_the_time_to_end_that_it_needs(overlay: str) -> None:
+    every = pods(overlay)
+    grace = {name: every[name]["spec"]["terminationGracePeriodSeconds"] for name in PROGRAM}
+    (graceful,) = re.findall(r"--graceful-timeout (\d+)", START)
+    (container,) = every["web"]["spec"]["containers"]
+    before = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert grace["web"] >= before + int(graceful) + 5
+    assert grace["worker"] == 120, "a refresh waits 5 s for a lock, and a chunk takes seconds"
+
+
+def test_workers_are_two_to_ten_by_their_cpu() -> None:
+    spec = one("base", "HorizontalPodAutoscaler", "worker")["spec"]
+    (metric,) = spec["metrics"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 10)
+    assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
+    assert "replicas" not in one("base", "Deployment", "worker")["spec"], (
+        "it would undo what the autoscaler decided"
+    )
+
+
+def test_there_is_one_beat_at_a_time_and_a_web_process_always() -> None:
+    beat, web = one("base", "Deployment", "beat")["spec"], one("base", "Deployment", "web")["spec"]
+    assert (beat["replicas"], beat["strategy"]) == (1, {"type": "Recreate"})
+    assert (web["replicas"], web["strategy"]["rollingUpdate"]["maxUnavailable"]) == (2, 0)
+    assert one("base", "PodDisruptionBudget", "web")["spec"]["minAvailable"] == 1
+
+
+def test_keda_counts_the_queue_and_the_jobs_under_the_keys_that_they_have(redis: Redis) -> None:
+    """KEDA asks Redis for the type of the key, and counts a set with SCARD and a list with LLEN. The words here
+    are those of its trigger `redis` since version 2.0."""
+    spec = one("overlays/keda", "ScaledObject", "worker")["spec"]
+    assert set(spec) == {
+        *(
+            "scaleTargetRef",
+            "minReplicaCount",
+            "maxReplicaCount",
+            "pollingInterval",
+            "fallback",
+            "advanced",
+            "triggers",
+        )
+    }
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (2, 10)
+    for trigger in spec["triggers"]:
+        assert (trigger["type"], trigger["authenticationRef"]) == ("redis", {"name": "redis"})
+        assert set(trigger["metadata"]) == {"address", "databaseIndex", "listName", "listLength"}
+        assert all(isinstance(value, str) for value in trigger["metadata"].values()), "KEDA takes text alone"
+    backlog, jobs = (trigger["metadata"]["listName"] for trigger in spec["triggers"])
+    assert (backlog, jobs) == (Keys(refresh_settings().key_prefix).queue, JOBS)
+    execution_queue().mark([f"{number}:REPLICATION" for number in range(1, 8)])
+    assert (redis.type(backlog), redis.scard(backlog)) == (b"set", 7)
+    authentication = one("overlays/keda", "TriggerAuthentication", "redis")["spec"]
+    assert authentication == {
+        "secretTargetRef": [{"parameter": "password", "name": "harbor-refresh", "key": "redis_password"}]
+    }
+
+
+def test_each_instance_of_the_hash_design_finds_its_number_in_its_name(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = one("overlays/hash", "StatefulSet", "worker")["spec"]
+    (given,) = (each["data"] for each in built("overlays/hash") if each["kind"] == "ConfigMap")
+    assert given["REFRESH_STRATEGY"] == "hash"
+    assert int(given["CORE_INSTANCE_TOTAL"]) == worker["replicas"]
+    assert (worker["serviceName"], worker["podManagementPolicy"]) == ("worker", "Parallel")
+    settings.CORE_INSTANCE_TOTAL = worker["replicas"]
+    for ordinal in range(worker["replicas"]):
+        monkeypatch.setattr("socket.gethostname", lambda ordinal=ordinal: f"worker-{ordinal}")
+        assert this_instance() == Instance(ordinal, worker["replicas"])

@@ -1,0 +1,147 @@
+"""`manage.py attach check`: what it finds on a Harbor before and after the first migration."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker, Settings
+from redis import Redis
+
+from executions.attachment import HARBOR
+from harbor_refresh.attach.examination import CHECKS
+from harbor_refresh.attach.marks import count_marks
+from harbor_refresh.attach.schema import proposal
+from tests import servers
+from tests.harbor.databases import connections_attached, make_harbors_database
+from tests.harbor.samples import everything, execution, sql
+from tests.integration.command_output import data, failing, misuse, said
+
+
+@pytest.fixture
+def untouched(settings: Settings, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A database of Harbor's with none of our tables, to which this process is attached during the test."""
+    name = "harbor_untouched"
+    make_harbors_database(name)
+    settings.REFRESH_ATTACH = HARBOR
+    with connections_attached(), django_db_blocker.unblock():
+        connection.close()
+        before, connection.settings_dict["NAME"] = connection.settings_dict["NAME"], name
+        yield
+        connection.close()
+        connection.settings_dict["NAME"] = before
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def problems(answer: Any) -> dict[str, list[str]]:
+    return {
+        one["check"]: [each["what"] for each in one["problems"]] for one in answer["checks"] if one["problems"]
+    }
+
+
+def test_on_an_untouched_harbor_only_the_migrations_are_missing(untouched: None, redis: Redis) -> None:
+    wrong = execution("Running", None, "Success", "Success")
+    execution("Running", None, "Running")
+    redis.sadd("execution:status_outdate", "1:REPLICATION", "2:REPLICATION")
+    redis.set("cache:execution:id:2:vendor:REPLICATION:status_outdate", "")
+    redis.mset({f"execution:id:{number}:vendor:X:status_outdate": "" for number in range(3)})
+    before = everything()
+    answer = data("attach", "check")
+    assert list(problems(answer)) == ["attach.index", "attach.migrations", "attach.statuses"]
+    assert answer["marks"] == {
+        "set_type": "set",
+        "in_set": 2,
+        "with_cache": 1,
+        "without_cache": 3,
+        "is_complete": True,
+        "total": 6,
+    }
+    found = answer["executions"]
+    assert (found["looked_at"], found["unfinished"], found["wrong"]) == (2, 2, 1)
+    assert [one["execution_id"] for one in found["first_wrong"]] == [wrong]
+    assert answer["would_refresh"] == 7
+    assert everything() == before
+    assert sql("SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('harbor_refresh')") == [(0,)]
+
+
+def test_it_prints_what_it_found_for_people(untouched: None, redis: Redis) -> None:
+    execution("Running", None, "Success")
+    redis.sadd("execution:status_outdate", "1:REPLICATION")
+    text = said("attach", "check")
+    assert "Redis holds 1 marks in the set execution:status_outdate, 0 keys with `cache:` and 0 without." in text
+    assert "Looked at 1 executions: 1 have not ended, 1 are wrong, 0 with" in text
+    assert f"{len(CHECKS)} checks: {len(CHECKS) - 3} sound, 3 warnings." in text
+
+
+def test_what_the_index_check_proposes_is_the_index_that_it_wants(untouched: None, redis: Redis) -> None:
+    (asked,) = (one for one in data("attach", "check")["checks"] if one["check"] == "attach.index")
+    (problem,) = asked["problems"]
+    assert problem["todo"].endswith(proposal("public"))
+    sql(problem["todo"].partition(": ")[2])
+    assert "attach.index" not in problems(data("attach", "check"))
+    for index in ("(execution_id)", "(execution_id, status)", "(status, execution_id, end_time)"):
+        sql("DROP INDEX task_execution_id_status_end_time")
+        sql(f"CREATE INDEX task_execution_id_status_end_time ON task {index}")
+        assert "attach.index" in problems(data("attach", "check")), index
+
+
+BREAKS = {
+    "ALTER TABLE task DROP COLUMN status_revision": "The table task has no column status_revision.",
+    "ALTER TABLE execution DROP COLUMN revision": "The table execution has no column revision.",
+    "ALTER TABLE task ALTER COLUMN end_time TYPE text": (
+        "The column task.end_time is text; it takes timestamp without time zone or timestamp with time zone."
+    ),
+    "DROP TABLE task": "The database has no table task.",
+    "ALTER TABLE task RENAME TO old; CREATE VIEW task AS TABLE old": (
+        "task is a view and no table, so it is not Harbor's."
+    ),
+}
+
+
+@pytest.mark.parametrize("statement", BREAKS)
+def test_what_is_missing_is_named(untouched: None, redis: Redis, statement: str) -> None:
+    sql(statement)
+    out, why = failing("attach", "check")
+    assert f"attach.columns  {BREAKS[statement]}" in out
+    assert why == "1 problem"
+
+
+def test_other_types_that_a_harbor_may_have_are_accepted(untouched: None, redis: Redis) -> None:
+    sql("DROP INDEX idx_task_extra_attrs_report_uuids")
+    for column, kind in (
+        ("id", "bigint"),
+        ("status_revision", "integer"),
+        ("extra_attrs", "jsonb USING extra_attrs::jsonb"),
+        ("update_time", "timestamptz"),
+    ):
+        sql(f"ALTER TABLE task ALTER COLUMN {column} TYPE {kind}")
+    assert "attach.columns" not in problems(data("attach", "check"))
+
+
+def test_a_key_of_the_set_that_is_no_set_is_an_error(database: str, redis: Redis) -> None:
+    redis.set("execution:status_outdate", "x")
+    out, _ = failing("attach", "check")
+    assert (
+        "The key execution:status_outdate is a string and not a set, so this is not Harbor's Redis database."
+        in out
+    )
+
+
+def test_without_the_setting_it_says_so(database: str, redis: Redis, settings: Settings) -> None:
+    settings.REFRESH_ATTACH = ""
+    out, _ = failing("attach", "check")
+    assert "REFRESH_ATTACH is not set, so this program would make tables of its own." in out
+
+
+def test_a_misused_command_line_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "invalid choice: 'mend'" in misuse(capsys, "attach", "mend")
+
+
+def test_a_large_redis_is_not_looked_at_for_ever(redis: Redis) -> None:
+    redis.mset({f"execution:id:{number}:vendor:X:status_outdate": "" for number in range(5_000)})
+    found = count_marks(redis, seconds=0)
+    assert not found.is_complete
+    assert 0 < found.without_cache < 5_000
+    assert count_marks(redis).without_cache == 5_000

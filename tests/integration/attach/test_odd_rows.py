@@ -1,0 +1,139 @@
+"""No page, no operation of the API and no command dies of a row as Harbor may have written it."""
+
+from datetime import UTC
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from executions.api.access import Scope
+from executions.deliveries.changes import read_changes
+from executions.deliveries.claims import Claimed
+from executions.deliveries.payload import body_of
+from executions.models.subscription import Payload
+from executions.quarantines import quarantine
+from executions.rollup import refresh
+from harbor_refresh.doctor.examination import CHECKS, examine
+from harbor_refresh.invariants import violations
+from tests.harbor.rows import NEVER, T1, asked, execution, task
+from tests.integration.command_output import data, said
+from tests.integration.doctor.examined import found
+from tests.integration.executions.api.api_client import Program, token
+
+pytestmark = pytest.mark.usefixtures("attached", "redis")
+
+NULLS_OF_AN_EXECUTION = (
+    "vendor_id", "status", "status_message", "extra_attrs", "start_time", "end_time", "revision", "update_time",
+)  # fmt: skip
+NULLS_OF_A_TASK = (
+    "job_id", "status_revision", "status_message", "run_count", "extra_attrs", "creation_time", "start_time",
+    "update_time", "end_time",
+)  # fmt: skip
+
+
+@pytest.fixture
+def rows() -> dict[str, int]:
+    """The ids of executions, by what is odd about them."""
+    null = execution(**dict.fromkeys(NULLS_OF_AN_EXECUTION))
+    for word in ("Running", "Error", "Stopped"):
+        task(null, word, **dict.fromkeys(NULLS_OF_A_TASK))
+    no_tasks = execution(**dict.fromkeys(NULLS_OF_AN_EXECUTION))
+    year_1 = execution("Error", start_time=NEVER, end_time=NEVER, update_time=NEVER, extra_attrs="[1, 2]")
+    task(year_1, "Error", start_time=NEVER, end_time=NEVER, update_time=NEVER, extra_attrs='"text"')
+    words = execution("Succeed", vendor_type="", trigger="", extra_attrs='{"a": "\\u0000", "a": 1e400}')
+    task(words, "Finished", vendor_type="a:b")
+    task(words, "", vendor_type="")
+    quarantine([null], 5)
+    return {"null": null, "no tasks": no_tasks, "year 1": year_1, "words": words}
+
+
+EXECUTIONS, TASKS = "/admin/harbor_executions/execution/", "/admin/harbor_executions/task/"
+PAGES = [
+    "/admin/",
+    EXECUTIONS,
+    *(f"{EXECUTIONS}?{one}" for one in (
+        "status__exact=Running", "status__exact=Error", "trigger=MANUAL", "vendor=REPLICATION", "vendor_id=1",
+        "quarantined=yes", "q=1", "q=REPLICATION", "q=a=1", "q=a.b=x", "start_time_from_0=2020-01-01",
+        "has_jobs=yes",
+    )),
+    TASKS,
+    *(f"{TASKS}?{one}" for one in (
+        "status__exact=Error", "status__exact=Success", "q=job-1", "q=1", "execution__id__exact=1",
+    )),
+    f"{TASKS}errors/",
+    "/admin/harbor_executions/statuschange/",
+    "/admin/harbor_executions/quarantine/",
+    "/admin/harbor_executions/delivery/",
+    "/admin/harbor_tasks/job/",
+    "/admin/harbor_tasks/job/?status__exact=Error",
+    "/admin/harbor_tasks/pause/",
+    "/healthz",
+    "/metrics",
+]  # fmt: skip
+
+
+def test_every_page_is_shown(rows: dict[str, int], admin: Client, settings: Settings) -> None:
+    settings.REFRESH_METRICS_NETWORKS = ("127.0.0.1/32",)
+    refresh(list(rows.values()))
+    answered = {address: admin.get(address).status_code for address in PAGES}
+    for pk in rows.values():
+        for address in (f"{EXECUTIONS}{pk}/change/", f"{EXECUTIONS}{pk}/panel/"):
+            answered[address] = admin.get(address).status_code
+    for (pk,) in asked("SELECT id FROM task"):
+        answered[f"{TASKS}{pk}/change/"] = admin.get(f"{TASKS}{pk}/change/").status_code
+    assert {address: code for address, code in answered.items() if code != 200} == {}
+
+
+def test_every_question_of_the_api_is_answered(rows: dict[str, int]) -> None:
+    refresh(list(rows.values()))
+    program = Program(token(*Scope))
+    listed = program.get("/executions")["items"]
+    assert sorted(one["id"] for one in listed) == sorted(rows.values())
+    for query in ("status=Running", "trigger=MANUAL", "vendor_type=A", "attribute=a=1"):
+        program.get(f"/executions?{query}")
+    for pk in rows.values():
+        shown = program.get(f"/executions/{pk}")
+        assert shown["id"] == pk
+        program.get(f"/executions/{pk}/history")
+        for one in program.get(f"/executions/{pk}/tasks")["items"]:
+            assert program.get(f"/tasks/{one['id']}") == one
+    program.get("/queue")
+
+
+def test_every_command_goes_on(rows: dict[str, int]) -> None:
+    refresh(list(rows.values()))
+    for words in (
+        ("executions", "list"),
+        ("executions", "list", "--status", "Error"),
+        ("executions", "list", "--attribute", "a=1"),
+        *(("executions", "show", pk) for pk in rows.values()),
+        *(("refresh_queue", "why", pk) for pk in rows.values()),
+        ("refresh_queue", "stats"),
+        ("refresh_queue", "quarantine"),
+        ("refresh_queue", "mark", *rows.values()),
+        ("reconcile", "--full"),
+        ("reconcile",),
+    ):
+        assert said(*words) or words
+        assert data(*words) is not None
+
+
+def test_a_notification_tells_of_them(rows: dict[str, int]) -> None:
+    """The rows of what is told, for a webhook of every status."""
+    moment = T1.replace(tzinfo=UTC)
+    told = read_changes(
+        [Claimed(number, 1, pk, "A", 1, "", "Error", moment, 1, 0) for number, pk in enumerate(rows.values())]
+    )
+    assert len(told) == len(rows)
+    for change in told.values():
+        assert body_of(change, Payload.STANDARD)
+        assert body_of(change, Payload.SLACK)
+        assert (change.status_message, change.duration_seconds) == ("", None)
+
+
+def test_the_invariants_and_the_doctor_read_them(rows: dict[str, int]) -> None:
+    refresh(list(rows.values()))
+    assert violations(at_most=5) == []
+    for name in ("tables.migrations", "tables.indexes", "tables.rights", "database.search_path"):
+        assert found(name) == []
+    examine(CHECKS)

@@ -1,0 +1,180 @@
+"""What Harbor owns is refused, at whichever door, before anything is written."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+from redis import Redis
+
+from executions import bulk, creation, deletion, manual_status, reports, stops
+from executions.api.access import Scope
+from executions.creation import NewExecution, NewTask
+from executions.errors import OwnedByHarbor
+from executions.filters import Filter
+from executions.models import Action, AuditEntry
+from executions.models.action import Origin, Verb
+from executions.ownership import ON_PAGES
+from executions.reports import Report
+from tasks.jobs.lifecycle import retries
+from tests.harbor.samples import everything, execution, sql, stored
+from tests.integration.admin_client import act, told
+from tests.integration.command_output import failing
+from tests.integration.executions.api.api_client import Program, token
+from tests.integration.executions.hook_requests import SECRET, post, wire
+
+pytestmark = pytest.mark.usefixtures("database")
+
+USE_CASES: dict[str, Callable[[int], Any]] = {
+    "create": lambda pk: creation.create(NewExecution("REPLICATION")),
+    "add tasks": lambda pk: creation.add_tasks(pk, [NewTask()]),
+    "report": lambda pk: reports.report([Report(1, "Success", 1)]),
+    "stop": stops.stop,
+    "stop a task": lambda pk: stops.stop_task(1),
+    "finish": manual_status.finish_as_success,
+    "delete": lambda pk: deletion.delete([pk]),
+    "delete one that has ended": deletion.delete_ended,
+    "delete those that have ended": lambda pk: deletion.delete_many_ended([pk]),
+    "delete in the sweep": lambda pk: deletion.delete_final([pk]),
+    "retry": retries.retry_failed,
+    "resume": retries.resume_stopped,
+    "run a job again": lambda pk: retries.run_job_again(1),
+    **{
+        f"{verb} many": lambda pk, verb=verb: bulk.ask(verb, Filter(ids=(pk,)), by="a person", origin=Origin.API)
+        for verb in (Verb.STOP, Verb.RETRY, Verb.RESUME, Verb.DELETE)
+    },
+}
+
+
+@pytest.mark.parametrize("name", USE_CASES)
+def test_a_use_case_that_writes_what_harbor_owns_is_refused(name: str) -> None:
+    pk = execution("Running", None, "Running")
+    before = everything()
+    with pytest.raises(OwnedByHarbor, match=r"^Harbor owns executions and tasks here: "):
+        USE_CASES[name](pk)
+    assert everything() == before
+    assert not Action.objects.exists()
+
+
+def test_a_refresh_of_many_is_asked_for() -> None:
+    pk = execution("Running", None, "Success")
+    assert bulk.ask(Verb.REFRESH, Filter(ids=(pk,)), by="a person", origin=Origin.API).verb == Verb.REFRESH
+
+
+PROBLEM = {"type": "urn:harbor-refresh:owned-by-harbor", "title": "Harbor does this", "status": 403}
+REQUESTS: dict[tuple[str, str], Any] = {
+    ("POST", "/executions"): {"vendor_type": "REPLICATION"},
+    ("POST", "/executions/{execution}/tasks"): {"tasks": [{}]},
+    ("POST", "/executions/{execution}/finish"): {"status": "Success"},
+    ("POST", "/executions/{execution}/stop"): None,
+    ("POST", "/executions/{execution}/retry"): None,
+    ("POST", "/executions/{execution}/resume"): None,
+    ("DELETE", "/executions/{execution}"): None,
+    ("POST", "/tasks/{task}/stop"): None,
+    ("POST", "/tasks/{task}/retry"): None,
+    ("POST", "/tasks/{task}/report"): {"status": "Success", "revision": 1},
+    ("POST", "/reports"): {"reports": [{"task_id": 1, "status": "Success", "revision": 1}]},
+    ("POST", "/executions/stop"): {"all": True},
+    ("POST", "/executions/retry"): {"all": True},
+    ("POST", "/executions/resume"): {"all": True},
+    ("POST", "/executions/delete"): {"all": True},
+}
+
+
+def test_the_api_answers_one_problem_of_its_own_type(redis: Redis) -> None:
+    """And it writes nothing, no entry in the log of actions either."""
+    pk = execution("Running", None, "Running")
+    ((task,),) = sql("SELECT id FROM task")
+    program = Program(token(*Scope))
+    before = everything()
+    answers = {
+        (method, path): program.send(method, path.format(execution=pk, task=task), body)
+        for (method, path), body in REQUESTS.items()
+    }
+    problems = {request: json.loads(answer.content) for request, answer in answers.items()}
+    details = {request: problem.pop("detail") for request, problem in problems.items()}
+    assert problems == dict.fromkeys(REQUESTS, PROBLEM)
+    assert {answer["Content-Type"] for answer in answers.values()} == {"application/problem+json"}
+    assert all(one.startswith("Harbor owns executions and tasks here: ") for one in details.values())
+    assert "PUT /api/v2.0/" in details["POST", "/executions/stop"]
+    assert everything() == before
+    assert not AuditEntry.objects.exists()
+
+
+def test_the_api_still_refreshes(redis: Redis) -> None:
+    pk = execution("Running", None, "Success")
+    assert Program(token(*Scope)).post(f"/executions/{pk}/refresh")["status"] == "Success"
+    assert stored()[pk].status == "Success"
+
+
+def test_the_hook_is_left_to_harbors_core(settings: Settings) -> None:
+    settings.REFRESH_HARBOR_SECRET = SECRET
+    execution("Running", None, "Running")
+    before = everything()
+    for body in (wire("abc", "Success"), wire("abc", check_in="half")):
+        answer = post(body, 1)
+        problem = json.loads(answer.content)
+        assert "/service/notifications/tasks/ID" in problem.pop("detail")
+        assert problem == PROBLEM
+    assert everything() == before
+
+
+def test_a_command_fails_with_the_sentence(redis: Redis) -> None:
+    execution("Success", None, "Success")
+    for words in (
+        ("sweep",),
+        ("sweep", "--older-than", "1d"),
+        ("executions", "stop", "--all", "--yes"),
+        ("executions", "delete", "--all", "--yes"),
+    ):
+        assert failing(*words)[1].startswith("Harbor owns executions and tasks here: "), words
+
+
+def page(admin: Client, name: str, *args: int) -> str:
+    return admin.get(reverse(f"admin:harbor_executions_{name}", args=args)).content.decode()
+
+
+def test_the_admin_shows_no_button_that_is_harbors(redis: Redis, admin: Client) -> None:
+    running, ended = execution("Running", None, "Running"), execution("Success", None, "Success")
+    rows = page(admin, "execution_changelist")
+    assert "refresh_selected" in rows
+    assert [one for one in ("stop", "retry", "resume", "remove") if f"{one}_selected" in rows] == []
+    for pk in (running, ended):
+        one = page(admin, "execution_change", pk)
+        assert f"/{pk}/refresh" in one
+        assert [path for path in ("stop", "retry", "resume", "remove") if f"/{pk}/{path}" in one] == []
+    ((task,), _) = sql("SELECT id FROM task ORDER BY id")
+    assert f"/{task}/stop" not in page(admin, "task_change", task)
+
+
+def test_the_pages_of_what_is_harbors_say_why_a_button_is_missing(
+    redis: Redis, admin: Client, settings: Settings
+) -> None:
+    pk = execution("Running", None, "Running")
+    ((task,),) = sql("SELECT id FROM task")
+    pages: list[tuple[Any, ...]] = [
+        ("execution_changelist",),
+        ("execution_change", pk),
+        ("task_changelist",),
+        ("task_change", task),
+    ]
+    assert [page(admin, *one).count(ON_PAGES) for one in pages] == [1, 1, 1, 1]
+    panel = page(admin, "execution_panel", pk)
+    assert "execution-panel" in panel
+    assert ON_PAGES not in panel, "the panel renews itself, and the note stands before it"
+    settings.REFRESH_ATTACH = ""
+    assert [page(admin, *one).count(ON_PAGES) for one in pages] == [0, 0, 0, 0]
+
+
+def test_a_form_that_was_open_before_is_refused(redis: Redis, admin: Client) -> None:
+    """The page was loaded from a process that was not attached."""
+    pk = execution("Running", None, "Running")
+    before = everything()
+    address = reverse("admin:harbor_executions_execution_changelist")
+    told(act(admin, address, "stop_selected", [pk]))
+    stop = reverse("admin:harbor_executions_execution_change", args=[pk]).replace("change/", "stop")
+    admin.post(stop, {"confirmed": "yes"})
+    assert everything() == before

@@ -1,0 +1,122 @@
+"""Every command of docs/attach.md, run as it stands there: step by step, and then the way back."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from redis import Redis
+
+from harbor_refresh.local.binaries import find_postgres
+from harbor_refresh.local.redis import EmbeddedRedis
+from tests import servers
+from tests.faults.cluster import ROOT, Cluster
+from tests.harbor.databases import make_harbors_database
+from tests.harbor.dump import dump_of_public
+from tests.programs import needs
+from tests.waiting import wait_for
+
+NAME = "harbor_of_the_page"
+PAGE = (ROOT / "docs" / "attach.md").read_text(encoding="utf-8")
+
+
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def steps() -> dict[str, tuple[list[str], list[str]]]:
+    """Each step with its blocks, and with those of its way back."""
+    found = {}
+    for title, text in re.findall(r"^### (\d\..*?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL):
+        forward, way_back, back = text.partition("*Way back:*")
+        assert way_back, f"{title} has no way back"
+        found[title] = blocks(forward), blocks(back)
+    return found
+
+
+@pytest.fixture
+def harbor(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a person who follows the page."""
+    make_harbors_database(NAME)
+    url = servers.postgres.url_for(NAME)
+    with EmbeddedRedis(tmp_path / "redis") as redis, EmbeddedRedis(tmp_path / "broker") as broker:
+
+        def as_user(server: EmbeddedRedis, user: str) -> str:
+            return server.url.replace("redis://", f"redis://{user}:secret@")
+
+        yield {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{find_postgres()}:{os.environ['PATH']}",
+            "DJANGO_SETTINGS_MODULE": "settings.test",
+            "HARBORS_DATABASE_URL": url,
+            "HARBORS_REDIS_URL": redis.url,
+            "BROKERS_REDIS_URL": broker.url,
+            "PASSWORD": "secret",
+            "DATABASE_URL": url.replace("//postgres@", "//harbor_refresh:secret@"),
+            "REDIS_URL": as_user(redis, "harbor_refresh"),
+            "CELERY_BROKER_URL": as_user(broker, "harbor_refresh_broker"),
+            "REFRESH_ATTACH": "harbor",
+        }
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        server.execute(f"DROP DATABASE {NAME} WITH (FORCE)".encode())
+        server.execute(b"DROP ROLE IF EXISTS harbor_refresh")
+
+
+def run(block: str, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (block, done.stdout[-2000:], done.stderr[-2000:])
+
+
+def serve(block: str, env: dict[str, str], cluster: Cluster) -> None:
+    """Start each line, and end it with SIGTERM when it serves."""
+    for line in block.splitlines():
+        _, *words = line.split()
+        cluster.env = env
+        member = cluster.start(words[2], [sys.executable, "-m", "celery", *words])
+        ready = " ready." if words[2] == "worker" else "beat: Starting"
+        wait_for(lambda: ready in member.text(), f"{line} to serve", log=member.log)  # noqa: B023  # awaited here
+        member.signal(signal.SIGTERM)
+        wait_for(member.died, f"{line} to end", log=member.log)
+
+
+@pytest.mark.slow
+def test_each_step_and_each_way_back_can_be_typed(harbor: dict[str, str], tmp_path: Path) -> None:
+    needs("redis-cli")
+    before = dump_of_public(NAME)
+    cluster = Cluster(NAME, tmp_path)
+    ways_back = []
+    try:
+        for title, (forward, back) in steps().items():
+            # the user of the broker is made in step 2
+            env = {name: value for name, value in harbor.items() if name != "CELERY_BROKER_URL" or title > "2"}
+            for block in forward:
+                if block.startswith("celery"):
+                    serve(block, env, cluster)
+                else:
+                    run(block, env)
+            ways_back.append(back)
+        for back in reversed(ways_back):
+            for block in back:
+                run(block, harbor)
+    finally:
+        cluster.end()
+    assert dump_of_public(NAME) == before
+    with psycopg.connect(servers.postgres.url_for(NAME)) as database:
+        left = database.execute(
+            "SELECT to_regnamespace('harbor_refresh') IS NULL, count(*) FROM pg_roles"
+            " WHERE rolname = 'harbor_refresh'"
+        ).fetchone()
+    assert left == (True, 0)
+    users = [Redis.from_url(harbor[name]).acl_users() for name in ("HARBORS_REDIS_URL", "BROKERS_REDIS_URL")]
+    assert users == [["default"], ["default"]]
+
+
+def test_each_step_has_its_way_back() -> None:
+    assert list(map(int, (title[0] for title in steps()))) == [1, 2, 3, 4, 5, 6, 7]

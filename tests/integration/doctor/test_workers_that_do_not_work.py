@@ -1,0 +1,84 @@
+"""Workers that are alive and do not do what they should: real ones, examined while they run."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from celery import current_app
+
+from harbor_refresh.doctor.facts import Workers
+from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from tests.faults.cluster import Cluster
+from tests.integration.doctor.examined import E, found
+from tests.integration.redis_state import Redis
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(database, tmp_path)
+    yield made
+    made.end()
+
+
+def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluster) -> None:
+    cluster.worker(concurrency=1)
+    assert found("workers.queues") == []
+    assert found("workers.tasks") == []
+    assert found("workers.answer") == []
+    told: dict[str, str] = {}
+
+    def tells() -> bool:
+        """It tells nothing if its answer takes too long."""
+        told.update(what.split(" with ", 1)[1].split(" = ") for _, what in found("workers.settings"))
+        return bool(told)
+
+    wait_for(tells, "the worker to tell its settings")
+    assert told == {  # the workers of the tests have short times
+        "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1.0, and this command with 30.",
+        "REFRESH_NODE_TTL_SECONDS": "1.5, and this command with 10.",
+        "REFRESH_STALE_SECONDS": "3600.0, and this command with 300.",
+        "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "3.0, and this command with 300.",
+    }
+    current_app.control.cancel_consumer(TICKS, reply=True)
+    current_app.control.cancel_consumer(DELIVERIES, reply=True)
+    wait_for(lambda: len(Workers().queues) == 1, "the worker to answer")
+    assert found("workers.queues") == [
+        (
+            E,
+            f"No worker takes the queue {TICKS}, in which 0 messages wait: no tick runs, so nothing is claimed, "
+            "recovered or reconciled.",
+        ),
+        (E, f"No worker takes the queue {DELIVERIES}, in which 0 messages wait: no notification is sent."),
+    ]
+
+
+def test_a_worker_whose_main_process_stands_still(cluster: Cluster) -> None:
+    worker = cluster.worker(concurrency=1)
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    try:
+        ((level, what),) = found("workers.answer")
+    finally:
+        os.kill(worker.process.pid, signal.SIGCONT)
+    assert (level, what.split(",")[0]) == (E, "Heartbeats come from 1 worker process")
+
+
+def test_a_worker_of_another_app_that_takes_our_messages(cluster: Cluster) -> None:
+    stranger = cluster.start(
+        "stranger",
+        [
+            *[sys.executable, "-m", "celery", "-A", "tests.integration.doctor.another_app", "worker"],
+            *["-n", "stranger@%h", "-c", "1", "-Q", f"{WORK},{JOBS}", "-l", "INFO"],
+        ],
+        DJANGO_SETTINGS_MODULE="",
+    )
+    wait_for(lambda: " ready." in stranger.text(), "the stranger", log=stranger.log)
+    ((level, what),) = found("workers.tasks")
+    assert (level, what.split(" and does not know ")[0].split("@")[0]) == (E, "stranger")
+    ((_, silent),) = found("workers.answer")
+    assert "none of its processes sends a heartbeat" in silent

@@ -1,0 +1,54 @@
+"""A claim reads about as many rows as it takes, however many deliveries wait."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from executions.deliveries.outbox import write_deliveries
+from executions.models import Delivery, Subscription
+from executions.sql import text
+from tests.integration.executions.deliveries.changed_executions import ended
+
+WAITING = 20_000
+ROOM = 5
+
+
+@pytest.mark.parametrize("is_analyzed", [False, True], ids=["without_statistics", "with_statistics"])
+def test_a_claim_reads_few_rows_of_many(subscribed: Callable[..., Subscription], is_analyzed: bool) -> None:
+    """A table that was just filled has no statistics, and the planner never knows how few rows a claim takes."""
+    for name in ("one", "two"):
+        subscribed("http://127.0.0.1:9/", name=name)
+    ended(1)
+    write_deliveries()
+    names = {field.column: field.column for field in Delivery._meta.concrete_fields if not field.primary_key}
+    values = {**names, "execution_id": "execution_id + more"}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO execution_delivery ({', '.join(names)}) "
+            f"SELECT {', '.join(values.values())} "
+            f"FROM execution_delivery, generate_series(1, {WAITING // 2}) AS more"
+        )
+        if is_analyzed:
+            cursor.execute("ANALYZE execution_delivery")
+        cursor.execute(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {text('executions', 'claim_deliveries')}",
+            {"only": None, "busy": [], "rooms": [], "room": ROOM, "opens": 5, "lease": 60.0},
+        )
+        (answer,) = cursor.fetchone()
+    (plan,) = json.loads(answer) if isinstance(answer, str) else answer
+    assert Delivery.objects.filter(attempts=1).count() == 2 * ROOM
+    assert rows_read(plan["Plan"]) < 20 * ROOM, json.dumps(plan, indent=1)
+
+
+def rows_read(node: dict[str, Any]) -> float:
+    """Return how many rows of the table of deliveries a plan has read."""
+    own = (
+        node.get("Actual Rows", 0)
+        + node.get("Rows Removed by Filter", 0)
+        + node.get("Rows Removed by Join Filter", 0)
+    )
+    mine = own * node.get("Actual Loops", 1) if node.get("Relation Name") == "execution_delivery" else 0
+    return float(mine) + sum(rows_read(one) for one in node.get("Plans", []))

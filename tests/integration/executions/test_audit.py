@@ -1,0 +1,155 @@
+"""The log of actions: an entry commits with its act, and says who did what."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.test import RequestFactory
+
+from executions import audit
+from executions.api.access import Caller, Scope
+from executions.audit import Kind, Origin, Outcome, Person, Word, at_terminal, note, noted, person_of
+from executions.bulk import ask
+from executions.filters import Filter
+from executions.housekeeping import HOUSEKEEPING
+from executions.models import Action, AuditEntry, Task
+from executions.models.action import Verb
+from executions.stops import stop
+from tests.integration.database_state import rows
+from tests.integration.sample_executions import made, status_of
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANNA = Person("anna", Origin.ADMIN, "10.1.2.3")
+
+
+def told() -> list[dict[str, Any]]:
+    """The entries, without what each has: its id and its moment."""
+    found = []
+    for row in rows(AuditEntry).values():
+        assert row.pop("at") is not None
+        assert row.pop("pk") == row.pop("id")
+        found.append(row)
+    return found
+
+
+def entry(**different: Any) -> dict[str, Any]:
+    return {
+        "by": "anna",
+        "origin": "admin",
+        "address": "10.1.2.3",
+        "verb": "stop",
+        "kind": "execution",
+        "target": "7",
+        "count": None,
+        "outcome": "done",
+        "detail": "",
+        "action_id": None,
+        **different,
+    }
+
+
+def breaks_a_constraint(stopped: int) -> None:
+    assert Task.objects.update(status_revision=-1) == stopped
+
+
+def test_an_entry_is_committed_with_its_act() -> None:
+    execution, _ = made(2)
+    with noted(ANNA, Word.STOP, Kind.EXECUTION, execution.pk) as noting:
+        noting.count = stop(execution.pk)
+        assert not AuditEntry.objects.exists()
+    assert told() == [entry(target=str(execution.pk), count=2)]
+    assert status_of(execution) == "Stopped"
+
+
+def test_an_act_that_fails_has_no_entry_and_an_entry_that_fails_has_no_act() -> None:
+    execution, _ = made(2)
+    with pytest.raises(IntegrityError), noted(ANNA, Word.STOP, Kind.EXECUTION, execution.pk):
+        breaks_a_constraint(stop(execution.pk))
+    with pytest.raises(IntegrityError), noted(ANNA, "", Kind.EXECUTION, execution.pk):
+        stop(execution.pk)
+    assert told() == []
+    assert status_of(execution) == "Running"
+
+
+def test_an_act_says_how_it_ended_what_it_made_or_that_there_was_nothing_to_do() -> None:
+    with noted(ANNA, Word.CREATE, Kind.SUBSCRIPTION) as noting:
+        noting.target, noting.outcome, noting.detail = 9, Outcome.FAILED, "why"
+    with noted(ANNA, Word.RETRY, Kind.EXECUTION, 7) as noting:
+        noting.skip = True
+    assert told() == [entry(verb="create", kind="subscription", target="9", outcome="failed", detail="why")]
+
+
+def test_what_cannot_be_stored_is_shortened_and_replaced() -> None:
+    note(
+        Person("\x00" + "n" * 999, Origin.TERMINAL, "a" * 999),
+        Word.MARK,
+        Kind.EXECUTION,
+        "t" * 999,
+        detail="d" * 9999,
+    )
+    assert told() == [
+        entry(
+            by="?" + "n" * 149,
+            origin="terminal",
+            address="a" * 150,
+            verb="mark",
+            target="t" * 200,
+            detail="d" * 1_000,
+        )
+    ]
+
+
+@pytest.mark.parametrize("wrong", [{"origin": "x"}, {"outcome": "x"}, {"kind": ""}, {"verb": ""}, {"count": -1}])
+def test_the_database_refuses_an_entry_that_says_nothing(wrong: dict[str, Any]) -> None:
+    fields = entry() | wrong
+    with pytest.raises(IntegrityError), transaction.atomic():
+        AuditEntry.objects.create(**fields)
+
+
+def test_a_request_is_of_its_token_or_of_its_user() -> None:
+    request: Any = RequestFactory().post("/", REMOTE_ADDR="10.1.2.3", HTTP_X_FORWARDED_FOR="6.6.6.6")
+    request.user = User(username="anna")
+    assert person_of(request) == ANNA
+    request.auth = Caller("token 7", frozenset(Scope), title="runners (token 7)")
+    assert person_of(request) == Person("runners (token 7)", Origin.API, "10.1.2.3")
+    request.auth = Caller("signed reports", frozenset())
+    assert person_of(request).name == "signed reports"
+
+
+def test_a_terminal_has_a_user_and_a_machine() -> None:
+    person = at_terminal()
+    assert (person.origin, bool(person.name), bool(person.address)) == ("terminal", True, True)
+
+
+def test_an_action_on_many_is_logged_when_it_is_asked_for_and_its_entry_survives_it() -> None:
+    action = ask(Verb.STOP, Filter("SCAN", quarantined=True), by="anna", origin=Origin.ADMIN, address="10.1.2.3")
+    expected = entry(target="vendor type SCAN, quarantined")
+    assert told() == [expected | {"action_id": action.pk}]
+    Action.objects.all().delete()
+    assert told() == [expected]
+
+
+def test_an_entry_is_forgotten_before_the_action_that_it_leads_to() -> None:
+    """The action ends after its entry, and both are kept for as long, so no entry loses its outcome."""
+    chores = {chore.name: chore for chore in HOUSEKEEPING}
+    assert chores["log of actions"].age == chores["ended actions"].age
+    note(ANNA, Word.STOP, Kind.EXECUTION, 7)
+    note(ANNA, Word.STOP, Kind.EXECUTION, 8)
+    first = AuditEntry.objects.earliest("pk")
+    AuditEntry.objects.filter(pk=first.pk).update(at=first.at - chores["log of actions"].age - timedelta(hours=1))
+    with transaction.atomic():
+        assert chores["log of actions"].do() == 1
+    assert [row["target"] for row in told()] == ["8"]
+
+
+def test_the_log_keeps_the_newest_entries_however_many_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "KEPT", 3)
+    for number in range(7):
+        note(ANNA, Word.STOP, Kind.EXECUTION, number)
+    long_ago = AuditEntry.objects.earliest("pk").at - timedelta(days=1)
+    with transaction.atomic():
+        assert [audit.forget(long_ago, most=3) for _ in range(3)] == [3, 1, 0]
+    assert [row["target"] for row in told()] == ["4", "5", "6"]

@@ -1,0 +1,69 @@
+"""Errors by message, vendor and hour."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from executions import error_groups
+from executions.creation import NewExecution, NewTask, create
+from executions.error_groups import group_errors
+from executions.models import Execution, Task
+from executions.reports import Report, report
+
+pytestmark = pytest.mark.usefixtures("database")
+
+NOON = datetime(2026, 1, 31, 12, 30, tzinfo=UTC)
+
+
+def failed(vendor: str, *messages: str, at: datetime = NOON) -> Execution:
+    execution = create(NewExecution(vendor, tasks=[NewTask() for _ in messages]))
+    pks = list(execution.tasks.order_by("pk").values_list("pk", flat=True))
+    report([Report(pk, "Error", 1, message) for pk, message in zip(pks, messages, strict=True)])
+    Task.objects.filter(pk__in=pks).update(end_time=at)
+    return execution
+
+
+def test_errors_are_counted_by_message_vendor_and_hour_with_an_example_of_each() -> None:
+    first = failed("SCAN", "refused", "refused", "timed out")
+    second = failed("RETENTION", "refused", "", at=NOON + timedelta(hours=1))
+    tasks = list(Task.objects.order_by("pk").values_list("pk", flat=True))
+    done = create(NewExecution("SCAN", tasks=[NewTask()]))
+    report([Report(done.tasks.get().pk, "Success", 1)])
+
+    found = group_errors()
+
+    later = NOON + timedelta(hours=1)
+    assert [(one.key, one.count, one.last_end, one.task_id, one.execution_id) for one in found.messages] == [
+        ("refused", 3, later, tasks[3], second.pk),
+        ("", 1, later, tasks[4], second.pk),
+        ("timed out", 1, NOON, tasks[2], first.pk),
+    ]
+    assert [(one.key, one.count) for one in found.vendors] == [("SCAN", 3), ("RETENTION", 2)]
+    assert [(one.key, one.count) for one in found.hours] == [
+        (later.replace(minute=0), 2),
+        (NOON.replace(minute=0), 3),
+    ]
+    assert not found.is_capped
+
+
+def test_errors_of_one_execution_or_of_a_time_are_counted_alone() -> None:
+    old = failed("SCAN", "old")
+    failed("SCAN", "new", at=NOON + timedelta(days=1))
+
+    of_one = group_errors(execution_id=old.pk)
+    of_late = group_errors(since=NOON + timedelta(hours=1))
+
+    assert [one.key for one in of_one.messages] == ["old"]
+    assert [one.key for one in of_late.messages] == ["new"]
+    assert group_errors(execution_id=0).messages == []
+
+
+def test_only_the_newest_errors_are_read_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_groups, "COMPARED", 2)
+    failed("SCAN", "old")
+    failed("SCAN", "new", "new")
+
+    found = group_errors()
+
+    assert [(one.key, one.count) for one in found.messages] == [("new", 2)]
+    assert found.is_capped

@@ -1,0 +1,152 @@
+"""Deletions, reports, refreshes, stops and the outbox take their locks in one order, so none of them deadlocks."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from executions.creation import NewExecution, NewTask, add_tasks, create_many
+from executions.deletion import delete, delete_ended, delete_final, delete_many_ended
+from executions.deliveries import dead_letters, subscriptions
+from executions.deliveries.claims import Outcome, Result, claim_for_webhooks, record
+from executions.deliveries.outbox import write_deliveries
+from executions.deliveries.subscriptions import Wish
+from executions.errors import Refused
+from executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from executions.quarantines import quarantine, release
+from executions.reports import Report, report
+from executions.rollup import refresh
+from executions.stops import stop_many, stop_task
+from tests import servers
+from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
+from tests.integration.executions.deliveries.changed_executions import ended
+from tests.integration.executions.table_order import rows_come_in_another_order
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ROUNDS = 12
+
+
+@pytest.fixture
+def webhook() -> Subscription:
+    return subscriptions.create(Wish("pager", "https://hooks.example.com/", statuses=()))
+
+
+@pytest.fixture
+def other(database: str) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    with psycopg.connect(servers.postgres.url_for(database)) as connection:
+        yield connection
+        connection.rollback()
+
+
+def shuffled(ids: Sequence[int]) -> list[int]:
+    return random.sample(ids, len(ids))
+
+
+def test_no_two_of_them_deadlock(webhook: Subscription) -> None:
+    """All at once, on the same executions in different orders. What comes too late is refused, and that is all
+    that may be raised: a deadlock is an error of the database."""
+    before = deadlocks_so_far()
+    for _ in range(ROUNDS):
+        made = create_many(NewExecution("TEST", tasks=[NewTask()] * 3) for _ in range(6))
+        ids = [one.pk for one in made]
+        tasks = list(Task.objects.filter(execution_id__in=ids).order_by("pk").values_list("pk", flat=True))
+        report([Report(pk, "Success") for pk in tasks])
+        refresh(ids)
+        quarantine(ids[::2], 1)
+
+        def each(one: Callable[[int], object], chosen: Sequence[int] = ids) -> Callable[[], None]:
+            def do() -> None:
+                for pk in shuffled(chosen):
+                    with suppress(Refused):
+                        one(pk)
+
+            return do
+
+        def refreshed(chosen: Sequence[int] = ids) -> None:
+            assert not refresh(shuffled(chosen)).failed
+
+        at_once(
+            each(delete_ended),
+            lambda chosen=ids: delete_many_ended(shuffled(chosen)),
+            lambda chosen=ids: delete_final(shuffled(chosen)),
+            lambda chosen=ids: delete(shuffled(chosen)[:2]),
+            lambda chosen=tasks: report([Report(pk, "Running", 1) for pk in shuffled(chosen)]),
+            lambda chosen=tasks: report([Report(pk, "Success", 1) for pk in shuffled(chosen)]),
+            refreshed,
+            lambda chosen=ids: stop_many(shuffled(chosen)),
+            each(stop_task, tasks),
+            each(lambda pk: add_tasks(pk, [NewTask()])),
+            lambda chosen=ids: release(shuffled(chosen)),
+            write_deliveries,
+        )
+        delete(ids)
+        assert not Task.objects.filter(execution_id__in=ids).exists()
+        assert not StatusChange.objects.filter(execution_id__in=ids).exists()
+    assert deadlocks_so_far() == before
+
+
+def test_a_deletion_and_the_outbox_lock_the_changes_in_id_order(
+    database: str, webhook: Subscription, other: "psycopg.Connection[tuple[object, ...]]"
+) -> None:
+    """The change of the newer execution was written first, and lies behind the other one on the disk."""
+    older, newer = create_many(NewExecution("TEST", tasks=[NewTask()]) for _ in range(2))
+    for one in (newer, older):
+        report([Report(one.tasks.get().pk, "Success")])
+        refresh([one.pk])
+    first, last = StatusChange.objects.order_by("pk")
+    assert (first.execution_id, last.execution_id) == (newer.pk, older.pk)
+    rows_come_in_another_order(database, "execution_status_change", first.pk)
+    other.execute("SELECT FROM execution_status_change WHERE id = %s FOR UPDATE", [last.pk])
+    with in_background(lambda: delete_many_ended([older.pk, newer.pk])) as deleted:
+        wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the last change")
+        with in_background(write_deliveries) as told:
+            wait_until(lambda: waiting_for_locks() == 2, "the outbox waits for the deletion")
+            other.rollback()
+            assert sorted(deleted()) == [older.pk, newer.pk]
+            assert told() == 0
+    assert not Execution.objects.exists()
+    assert not Delivery.objects.exists()
+
+
+def test_a_subscription_is_deleted_while_results_of_its_deliveries_are_recorded(
+    webhook: Subscription, other: "psycopg.Connection[tuple[object, ...]]"
+) -> None:
+    """It fails, so its circuit moves. The deletion is first in the row for the subscription."""
+    ended(3)
+    write_deliveries()
+    claimed = claim_for_webhooks(5, {}, 30.0)
+    assert len(claimed) == 3
+    other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
+    failed = [Result(one, Outcome.AGAIN, "away", 5.0, answered=False) for one in claimed]
+    with in_background(lambda: subscriptions.delete(webhook.pk)) as deleted:
+        wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the subscription")
+        with in_background(lambda: record(failed)) as recorded:
+            wait_until(lambda: waiting_for_locks() == 2, "the results wait for the deletion")
+            other.rollback()
+            deleted()
+            assert len(recorded()) in (0, 3)  # before the deletion, or after it
+    assert not Subscription.objects.exists()
+
+
+def test_a_subscription_is_deleted_while_its_dead_letters_are_sent_again(
+    database: str, webhook: Subscription, other: "psycopg.Connection[tuple[object, ...]]"
+) -> None:
+    """The first delivery lies behind the others on the disk."""
+    ended(3)
+    write_deliveries()
+    Delivery.objects.update(state="dead", next_at=None, ended_at="2026-01-01T00:00Z")
+    first, *_, last = Delivery.objects.order_by("pk").values_list("pk", flat=True)
+    rows_come_in_another_order(database, "execution_delivery", first)
+    other.execute("SELECT FROM execution_delivery WHERE id = %s FOR UPDATE", [last])
+    with in_background(lambda: subscriptions.delete(webhook.pk)) as deleted:
+        wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the last delivery")
+        with in_background(lambda: dead_letters.resend_all(webhook.pk)) as resent:
+            wait_until(lambda: waiting_for_locks() == 2, "the dead letters wait for the deletion")
+            other.rollback()
+            deleted()
+            assert resent() == 0
+    assert not Delivery.objects.exists()

@@ -1,0 +1,79 @@
+"""A server that answers and refuses the connection is not called away, and workers wait for it all the same."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from executions.database import absence_translated
+from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
+from executions.management.output import Failed, errors_in_one_line
+
+
+@pytest.fixture
+def parameters(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    connection.close()
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+        connection.close()
+
+
+def connect() -> None:
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+@pytest.mark.parametrize(("name", "value"), [("USER", "stranger"), ("NAME", "nowhere")])
+def test_an_account_or_a_database_that_does_not_exist_is_a_refusal(
+    parameters: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    parameters.setitem(connection.settings_dict, name, value)
+    with pytest.raises(DatabaseRefused, match=f'"{value}" does not exist'), absence_translated():
+        connect()
+    assert issubclass(DatabaseRefused, DatabaseAway)
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_a_command_says_what_to_correct(
+    parameters: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch, is_set: bool
+) -> None:
+    parameters.setitem(connection.settings_dict, "USER", "stranger")
+    if not is_set:
+        monkeypatch.delenv("DATABASE_URL")
+    with pytest.raises(Failed) as failed, errors_in_one_line():
+        connect()
+    advice = "Correct the account" if is_set else "DATABASE_URL is not set, so the default was tried"
+    assert "The database answers, and refuses this program." in str(failed.value)
+    assert advice in str(failed.value)
+    assert "is away" not in str(failed.value)
+
+
+def test_a_server_that_is_not_there_is_still_away(parameters: pytest.MonkeyPatch) -> None:
+    parameters.setitem(connection.settings_dict, "PORT", "1")
+    with pytest.raises(DatabaseAway) as away, absence_translated():
+        connect()
+    assert type(away.value) is DatabaseAway
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('FATAL:  password authentication failed for user "x"', DatabaseRefused),
+        ('FATAL:  no pg_hba.conf entry for host "1.2.3.4", user "x"', DatabaseRefused),
+        ("FATAL:  SASL authentication failed", DatabaseRefused),
+        ("fe_sendauth: no password supplied", DatabaseRefused),
+        ("FATAL:  no such user", DatabaseRefused),
+        ("server does not support SSL, but SSL was required", DatabaseRefused),
+        ("FATAL:  unsupported startup parameter: options", PoolerRefused),
+        ("connection refused", DatabaseAway),
+        ("FATAL:  the database system is starting up", DatabaseAway),
+        ("FATAL:  sorry, too many clients already", DatabaseAway),
+    ],
+)
+def test_the_words_of_a_server(text: str, error: type[DatabaseAway]) -> None:
+    from django.db import OperationalError
+
+    with pytest.raises(DatabaseAway) as raised, absence_translated():
+        raise OperationalError(f"connection failed: {text}")
+    assert type(raised.value) is error

@@ -1,0 +1,106 @@
+"""Events: what went wrong and healed, in bounded rows, told in sentences."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+
+from executions import signals as of_executions
+from tasks import signals
+from tasks.jobs.repair.job_recovery import Recovered
+from tasks.models import Event
+from tasks.models.event import Kind
+from tasks.overview import events
+from tasks.overview.state import Node
+from tasks.pipeline.reconciliation import Reconciled
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def rows() -> list[tuple[str, str, int]]:
+    return sorted(Event.objects.values_list("kind", "subject", "count"))
+
+
+def test_each_signal_of_trouble_or_healing_is_an_event() -> None:
+    signals.recovered.send(sender=None, count=3)
+    signals.jobs_recovered.send(sender=None, outcome=Recovered(given_back=2))
+    signals.reconciled.send(sender=None, outcome=Reconciled(marked=4))
+    of_executions.quarantined.send(sender=None, execution_ids=[1], reason="x")
+    of_executions.paroled.send(sender=None, execution_ids=[1, 2])
+    of_executions.deliveries_died.send(sender=None, deliveries=[])
+    assert rows() == [
+        ("drift", "", 4),
+        ("jobs_recovered", "", 2),
+        ("paroled", "", 2),
+        ("quarantined", "", 1),
+        ("recovered", "", 3),
+    ]
+
+
+def test_a_flood_of_one_kind_is_one_row_a_minute() -> None:
+    for number in range(300):
+        of_executions.quarantined.send(sender=None, execution_ids=[number], reason="x")
+    found = rows()
+    assert len(found) <= 2, "two, if the minute ends meanwhile"
+    assert sum(count for _, _, count in found) == 300
+
+
+def test_nothing_happened_is_no_event() -> None:
+    signals.recovered.send(sender=None, count=0)
+    assert rows() == []
+
+
+def test_what_is_rolled_back_is_no_event() -> None:
+    def leave() -> None:
+        with transaction.atomic():
+            of_executions.paroled.send(sender=None, execution_ids=[1])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        leave()
+    assert rows() == []
+    with transaction.atomic():
+        of_executions.paroled.send(sender=None, execution_ids=[1])
+        assert rows() == []
+    assert rows() == [("paroled", "", 1)]
+
+
+def test_an_event_that_cannot_be_written_stops_nothing() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE service_event RENAME TO gone")
+    signals.recovered.send(sender=None, count=3)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM gone")
+        assert cursor.fetchone() == (0,)
+
+
+def test_a_death_is_told_once_however_often_it_is_seen() -> None:
+    events.note_deaths([Node("a", 10.0), Node("b", 50.0), Node("long ago", 3_601.0)])
+    events.note_deaths([Node("a", 200.0), Node("b", 60.0), Node("c", 0.5)])
+    assert rows() == [("node_died", "a", 1), ("node_died", "b", 1), ("node_died", "c", 1)]
+    assert [one.sentence for one in events.latest(2)] == ["Worker process c died", "Worker process a died"]
+
+
+def test_events_of_more_than_two_days_are_deleted_with_the_next() -> None:
+    events.note(Kind.DRIFT, 1)
+    Event.objects.update(minute=F("minute") - timedelta(hours=49))
+    events.note(Kind.RECOVERED, 1)
+    assert [kind for kind, _, _ in rows()] == ["recovered"]
+
+
+def test_every_kind_has_a_sentence_for_one_and_for_many() -> None:
+    for kind in Kind:
+        one, many = events.SENTENCES[kind]
+        assert one.format(count="1", subject="a")
+        assert many or kind == Kind.NODE_DIED
+    events.note(Kind.RECOVERED, 1)
+    events.note(Kind.RECOVERED, 1_999)
+    (told,) = events.latest(5)
+    assert told.sentence == "2,000 executions were taken back from dead workers, and are refreshed by others"
+    assert told.heals
+
+
+def test_only_known_kinds_can_be_stored() -> None:
+    with pytest.raises(IntegrityError, match="event_kind_known"):
+        Event.objects.create(minute="2026-01-01T00:00Z", kind="other", count=1, last_at="2026-01-01T00:00Z")

@@ -1,0 +1,186 @@
+"""Samples: the state of two days in rows, and what happened between two of them."""
+
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from executions import counters
+from executions.counters import REPORT_TO_TRUE_SECONDS
+from tasks.models import Event, Sample
+from tasks.overview import samples
+from tasks.overview.samples import Point
+from tasks.overview.state import Node, State
+from tasks.queue import execution_queue
+from tasks.sample import sample
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+STATE = State(backlog=7, in_flight=2, oldest_waiting=1.5, nodes=(Node("a", 0.1), Node("b", 0.2)))
+NO_LATENCY = [0] * len(counters.labels_of(REPORT_TO_TRUE_SECONDS))
+
+
+def moved(**age: float) -> None:
+    """Make all samples older."""
+    Sample.objects.update(at=F("at") - timedelta(**age))
+
+
+def rows() -> list[dict[str, Any]]:
+    return list(Sample.objects.order_by("at").values())
+
+
+def known(points: list[Point]) -> list[Point]:
+    return [point for point in points if point != Point(point.begins)]
+
+
+def test_a_sample_holds_the_state_and_the_counters() -> None:
+    counters.add(
+        {
+            ("refreshes", "result=changed"): 5,
+            ("refreshes", "result=unchanged"): 3,
+            ("refreshes", "result=failed"): 1,
+            ("executions_recovered", ""): 4,
+            **counters.observe(REPORT_TO_TRUE_SECONDS, 0.2),
+        }
+    )
+    samples.record(STATE)
+    (row,) = rows()
+    at = row.pop("at")
+    assert datetime.now(UTC) - at < timedelta(seconds=60)
+    assert at.second % 5 == 0
+    latency = [1 if label == "le=0.25" else 0 for label in counters.labels_of(REPORT_TO_TRUE_SECONDS)]
+    assert row == {
+        **{"backlog": 7, "in_flight": 2, "oldest_waiting": 1.5, "nodes": 2},
+        **{"refreshed": 8, "failed": 1, "recovered": 4, "latency": latency},
+    }
+
+
+def test_what_is_not_known_is_null_and_not_zero() -> None:
+    samples.record(State(absent={"redis": "Redis: gone"}))
+    (row,) = rows()
+    assert [row[name] for name in ("backlog", "in_flight", "oldest_waiting", "nodes")] == [None] * 4
+
+
+def test_processes_that_sample_at_once_add_one_row() -> None:
+    def add() -> None:
+        samples.record(STATE)
+        connection.close()
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= len(rows()) <= 2, "two, if the five seconds end meanwhile"
+
+
+def test_samples_of_more_than_two_days_are_deleted_with_the_next() -> None:
+    samples.record(STATE)
+    moved(hours=47)
+    samples.record(STATE)
+    moved(hours=1, minutes=1)
+    samples.record(STATE)
+    assert len(rows()) == 2
+
+
+def put(at: datetime, **values: Any) -> None:
+    Sample.objects.create(
+        **{"at": at, "refreshed": 0, "failed": 0, "recovered": 0, "latency": NO_LATENCY, "backlog": 0} | values
+    )
+
+
+@pytest.fixture
+def begin() -> datetime:
+    """The begin of a slot of the hour, ten minutes ago."""
+    now = datetime.now(UTC) - timedelta(minutes=10)
+    return now.replace(second=now.second // 30 * 30, microsecond=0)
+
+
+def at(begin: datetime, seconds: float) -> datetime:
+    return begin + timedelta(seconds=seconds)
+
+
+def test_a_point_is_what_happened_since_the_slot_before(begin: datetime) -> None:
+    slow = [*NO_LATENCY[:-1], 0]
+    slow[counters.labels_of(REPORT_TO_TRUE_SECONDS).index("le=5")] = 10
+    put(at(begin, 20), refreshed=100)
+    put(at(begin, 30), refreshed=130, backlog=50, oldest_waiting=2.0, nodes=2)
+    put(at(begin, 50), refreshed=400, failed=2, recovered=3, latency=slow, backlog=9, oldest_waiting=9.0, nodes=1)
+    (point,) = known(samples.read("hour"))
+    assert point.begins == at(begin, 30)
+    assert (point.backlog, point.oldest_waiting, point.nodes) == (50, 9.0, 1), "the worst of the slot"
+    assert (point.refreshes, point.failed, point.recovered) == (10.0, 2, 3)
+    assert point.typical is not None
+    assert point.slow is not None
+    assert 2.5 < point.typical < point.slow < 5
+
+
+def test_a_slot_without_a_sample_is_a_gap_and_the_count_comes_with_the_next(begin: datetime) -> None:
+    put(begin, refreshed=0)
+    put(at(begin, 120), refreshed=240, recovered=6)
+    points = [point for point in samples.read("hour") if point.begins > begin]
+    assert [point.begins for point in points] == [at(begin, seconds) for seconds in (30, 60, 90, 120)]
+    assert [point.refreshes for point in points] == [None, None, None, 2.0]
+    assert points[-1].recovered == 6
+
+
+def test_of_a_database_that_was_restored_only_the_state_is_known(begin: datetime) -> None:
+    put(begin, refreshed=500, recovered=9)
+    put(at(begin, 30), refreshed=100, backlog=4)
+    (point,) = known(samples.read("hour"))
+    assert (point.backlog, point.refreshes, point.recovered, point.slow) == (4, None, None, None)
+
+
+def test_samples_of_a_program_with_other_buckets_tell_no_latency(begin: datetime) -> None:
+    put(begin, latency=[1, 2, 3])
+    put(at(begin, 30), refreshed=60)
+    (point,) = known(samples.read("hour"))
+    assert (point.refreshes, point.typical) == (2.0, None)
+
+
+def test_a_day_has_a_point_for_ten_minutes() -> None:
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    first = now.replace(minute=now.minute // 10 * 10) - timedelta(hours=20)
+    for minutes in range(0, 60, 2):
+        put(at(first, 60 * minutes), refreshed=60 * minutes, backlog=minutes)
+    points = known(samples.read("day"))
+    assert [point.begins for point in points] == [at(first, 600 * number) for number in range(1, 6)]
+    assert [point.backlog for point in points] == [18, 28, 38, 48, 58]
+    assert {round(point.refreshes or 0, 3) for point in points} == {1.0}
+
+
+def test_the_rows_of_an_hour_are_found_by_the_primary_key() -> None:
+    Sample.objects.bulk_create(
+        Sample(
+            **{"at": datetime.now(UTC) - timedelta(seconds=10 * number), "latency": NO_LATENCY},
+            **{"refreshed": 0, "failed": 0, "recovered": 0},
+        )
+        for number in range(17_280)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE service_sample")
+        cursor.execute(
+            "EXPLAIN (FORMAT JSON) SELECT max(backlog) FROM service_sample WHERE at >= now() - interval '1 hour'"
+        )
+        (plan,) = cursor.fetchone()
+    assert "service_sample_pkey" in json.dumps(plan)
+
+
+def test_with_a_longer_interval_the_slots_are_wider(settings: Any, begin: datetime) -> None:
+    settings.REFRESH_SAMPLE_INTERVAL_SECONDS = 60
+    for number in range(6):
+        put(at(begin, 60 * number), refreshed=60 * number)
+    points = [point for point in samples.read("hour") if point.begins > at(begin, 30)]
+    assert {point.refreshes for point in points} == {1.0}
+
+
+def test_the_celery_task_samples_and_remembers_who_died(redis: Any) -> None:
+    queue = execution_queue()
+    redis.zadd(queue.keys.dead, {"host-1-a": queue.stats().now - 4_000_000})
+    assert sample() == 1
+    assert len(rows()) == 1
+    assert list(Event.objects.values_list("kind", "subject", "count")) == [("node_died", "host-1-a", 1)]

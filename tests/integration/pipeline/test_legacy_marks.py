@@ -1,0 +1,229 @@
+"""Harbor's own marks: taken in by ticks, imported, and exported."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from executions import crash_points
+from executions.audit import Word, at_terminal
+from executions.errors import Refused
+from executions.models import AuditEntry
+from tasks.pauses.pauses import pause, resume
+from tasks.pipeline import legacy_marks
+from tasks.pipeline.dispatcher import dispatch
+from tasks.pipeline.legacy_marks import export_marks, import_marks, take_some
+from tasks.queue import execution_queue, legacy_transfer
+from tasks.queue.connection import connect
+from tests import servers
+from tests.integration.command_output import data, failing, said
+from tests.integration.pipeline.pipeline_state import marked, names
+from tests.integration.redis_state import Redis
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+KEY = "cache:execution:id:{}:vendor:{}:status_outdate"
+SET = "execution:status_outdate"
+
+
+@pytest.fixture(autouse=True)
+def as_a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(legacy_marks._Rest, "until", 0.0)
+    legacy_transfer.legacy_transfer.cache_clear()
+    yield
+    legacy_transfer.legacy_transfer.cache_clear()
+    crash_points.handlers.clear()
+
+
+def others(redis: Redis) -> set[bytes]:
+    """The keys that are not of the queue, nor of the broker."""
+    return {
+        key for key in redis.keys("*") if not key.startswith((b"cache:execution:refresh:", b"_kombu", b"harbor_"))
+    }
+
+
+def test_a_tick_takes_harbors_marks_and_claims_them_at_once(redis: Redis, told: list[Any]) -> None:
+    redis.mset({KEY.format(7, "SCAN_ALL"): "", "execution:id:8:vendor:GARBAGE_COLLECTION:status_outdate": ""})
+    redis.sadd(SET, "9:REPLICATION", "7:SCAN_ALL")
+    published: list[Any] = []
+    assert dispatch(published.extend, 0) == 3
+    assert {member for claim in published for member in claim.members} == {
+        "7:SCAN_ALL",
+        "8:GARBAGE_COLLECTION",
+        "9:REPLICATION",
+    }
+    assert (marked(redis), others(redis)) == (set(), set())
+    assert names(told)[0] == "legacy_taken"
+
+
+def test_nothing_but_a_tick_looks_for_harbors_marks(redis: Redis) -> None:
+    redis.set(KEY.format(7, "SCAN"), "")
+    execution_queue().mark(["8:SCAN"])
+    execution_queue().claim("node", 1)
+    assert others(redis) == {KEY.format(7, "SCAN").encode()}
+
+
+def test_while_refreshing_is_paused_a_tick_takes_nothing(redis: Redis) -> None:
+    redis.set(KEY.format(7, "SCAN"), "")
+    pause("harbor_refresh", at_terminal())
+    assert dispatch(lambda claims: None, 0) == 0
+    assert others(redis) == {KEY.format(7, "SCAN").encode()}
+    resume("harbor_refresh", at_terminal())
+    assert dispatch(lambda claims: None, 0) == 1
+
+
+def test_one_tick_makes_so_many_looks_and_leaves_the_rest_to_the_next(
+    redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 1_000_000
+    monkeypatch.setattr(legacy_marks, "LOOKS_A_TICK", 2)
+    redis.mset({KEY.format(number, "SCAN"): "" for number in range(1, 3_001)})
+    first = take_some()
+    assert 900 < first < 1_500
+    assert first + sum(take_some() for _ in range(10)) == 3_000
+
+
+def test_a_process_asks_redis_for_no_look_that_is_not_due(redis: Redis) -> None:
+    """So a tick costs no command more than without marks of an old release."""
+    take_some()
+    redis.set(KEY.format(7, "SCAN"), "")
+    redis.config_resetstat()
+    for _ in range(10):
+        assert take_some() == 0
+    assert "cmdstat_evalsha" not in redis.info("commandstats")
+    legacy_marks._Rest.until = 0.0
+    redis.delete("cache:execution:refresh:legacy")
+    assert take_some() == 1
+
+
+def test_a_rate_of_zero_looks_for_nothing(redis: Redis, settings: Settings) -> None:
+    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 0
+    redis.set(KEY.format(7, "SCAN"), "")
+    assert take_some() == 0
+    assert not redis.exists("cache:execution:refresh:legacy")
+
+
+def test_a_redis_that_refuses_the_look_keeps_no_tick_from_its_work(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any]
+) -> None:
+    """The rights of its user are those of the queue alone."""
+    redis.acl_setuser(
+        "limited",
+        enabled=True,
+        nopass=True,
+        categories=["+@all"],
+        keys=["cache:execution:refresh:*"],
+        reset=True,
+    )
+    limited = connect(servers.redis.url.replace("redis://", "redis://limited:any@"), 2, tries=1)
+    transfer = legacy_transfer.LegacyTransfer(legacy_marks.refresh_settings(), limited, limited)
+    monkeypatch.setattr(legacy_marks, "legacy_transfer", lambda: transfer)
+    redis.set(KEY.format(7, "SCAN"), "")
+    execution_queue().mark(["8:SCAN"])
+    for _ in range(2):
+        dispatch(lambda claims: None, 0)
+    assert names(told).count("legacy_unread") == 1, "the next look is in a minute"
+    assert "claimed" in names(told)
+    assert others(redis) == {KEY.format(7, "SCAN").encode()}
+    limited.close()
+    redis.acl_deluser("limited")
+
+
+def test_an_import_takes_all_and_leaves_what_cannot_be_read(redis: Redis, told: list[Any]) -> None:
+    redis.mset({KEY.format(7, "SCAN_ALL"): "", "execution:id:8:vendor:GARBAGE_COLLECTION:status_outdate": ""})
+    redis.sadd(SET, "9:REPLICATION", "7:SCAN_ALL")
+    redis.mset({KEY.format("x", "SCAN"): "", "unrelated": "1"})
+    redis.sadd(SET, "unreadable")
+    assert data("refresh_queue", "import-legacy") == {"taken": 4, "unreadable": 2}
+    assert marked(redis) == {"7:SCAN_ALL", "8:GARBAGE_COLLECTION", "9:REPLICATION"}
+    assert others(redis) == {KEY.format("x", "SCAN").encode(), b"unrelated", SET.encode()}
+    assert redis.smembers(SET) == {b"unreadable"}
+    assert names(told) == ["woken"], "one tick for all"
+    assert said("refresh_queue", "import-legacy").splitlines() == [
+        "Took 0 marks onto the queue.",
+        "Left 2 marks that cannot be read.",
+    ]
+    assert list(AuditEntry.objects.order_by("pk").values_list("verb", "count")) == [
+        (Word.IMPORT, 4),
+        (Word.IMPORT, 0),
+    ]
+
+
+def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis: Redis) -> None:
+    queue = execution_queue()
+    queue.mark(["7:SCAN"])
+    queue.claim("node", 1)
+    queue.mark(["8:SCAN"])
+    assert data("refresh_queue", "export-legacy", "--force") == {"moved": 2, "left": 0}
+    assert others(redis) == {KEY.format(7, "SCAN").encode(), KEY.format(8, "SCAN").encode()}
+    assert marked(redis) == set()
+    assert not redis.exists("cache:execution:refresh:processing")
+    assert said("refresh_queue", "import-legacy") == "Took 2 marks onto the queue."
+    assert (others(redis), marked(redis)) == (set(), {"7:SCAN", "8:SCAN"})
+
+
+def test_an_export_for_harbors_main_branch_is_its_set(redis: Redis) -> None:
+    execution_queue().mark(["8:SCAN"])
+    assert said("refresh_queue", "export-legacy", "--set") == "Turned 1 execution into marks of Harbor."
+    assert redis.smembers(SET) == {b"8:SCAN"}
+
+
+def test_an_export_is_refused_while_ticks_would_take_the_marks_in_again(redis: Redis) -> None:
+    queue = execution_queue()
+    queue.mark(["8:SCAN"])
+    queue.heartbeat("node")
+    _, failure = failing("refresh_queue", "export-legacy")
+    assert "1 processes of workers are alive" in failure
+    assert "manage.py refresh_queue pause" in failure
+    assert marked(redis) == {"8:SCAN"}
+    pause("harbor_refresh", at_terminal())
+    assert export_marks() == 1
+
+
+def test_marks_and_claims_that_come_while_an_export_runs_are_exported_as_well(redis: Redis) -> None:
+    """A member that is claimed behind the export's back is found by its next pass."""
+    queue = execution_queue()
+    queue.mark(["7:SCAN"])
+
+    def claims_another(point: str, ids: Any) -> None:
+        if not redis.exists(KEY.format(8, "SCAN")) and not marked(redis):
+            queue.mark(["8:SCAN"])
+            queue.claim("node", 1)
+
+    crash_points.handlers.append(claims_another)
+    assert export_marks(force=True) == 2
+    assert others(redis) == {KEY.format(7, "SCAN").encode(), KEY.format(8, "SCAN").encode()}
+    assert not redis.exists("cache:execution:refresh:processing", "cache:execution:refresh:queue:v2")
+
+
+def test_what_an_export_cannot_read_is_told(redis: Redis) -> None:
+    redis.sadd("cache:execution:refresh:queue:v2", "unreadable", "8:SCAN")
+    assert data("refresh_queue", "export-legacy") == {"moved": 1, "left": 1}
+    assert "1 mark of ours" in said("refresh_queue", "export-legacy")
+
+
+def test_with_an_older_design_these_keys_are_its_own(settings: Settings) -> None:
+    settings.REFRESH_STRATEGY = "scan"
+    for move in (import_marks, export_marks):
+        with pytest.raises(Refused, match="the strategy is scan"):
+            move()
+
+
+def test_without_a_queue_nothing_is_imported(redis: Redis, settings: Settings) -> None:
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+    redis.set(KEY.format(7, "SCAN"), "")
+    with pytest.raises(Refused, match="there is no queue"):
+        import_marks()
+    assert others(redis) == {KEY.format(7, "SCAN").encode()}
+
+
+def test_on_a_redis_cluster_the_commands_are_refused_and_ticks_do_not_look(
+    settings: Settings, told: list[Any]
+) -> None:
+    """The address says that it is one, so none is asked."""
+    settings.REDIS_URL = "redis+cluster://127.0.0.1:1"
+    for move in (import_marks, export_marks):
+        with pytest.raises(Refused, match="on a Redis Cluster"):
+            move()
+    assert (take_some(), names(told)) == (0, [])

@@ -1,0 +1,77 @@
+"""Beside an old release, and not attached to its database, with the users of deploy/attach: all works."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from executions.models import Execution
+from tasks.queue.keys import HARBORS_SET
+from tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
+from tests import servers
+from tests.faults.cluster import Cluster
+from tests.harbor.restricted import address, give_rights
+from tests.integration.command_output import manage
+from tests.integration.redis_state import Redis
+from tests.integration.sample_executions import drifted
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
+    """Queue and broker are on one Redis, with a user for each."""
+    users = {"REDIS_URL": give_rights("redis.acl", redis), "CELERY_BROKER_URL": give_rights("broker.acl", redis)}
+    redis.acl_log_reset()
+    cluster = Cluster(database, tmp_path)
+    cluster.env |= {name: address(servers.redis, user) for name, user in users.items()}
+    yield cluster
+    cluster.end()
+    redis.acl_deluser(*users.values())
+
+
+def refused(redis: Redis) -> list[tuple[str, str]]:
+    return [(one["reason"], one["object"]) for one in redis.acl_log()]
+
+
+def moved(cluster: Cluster, *words: str) -> None:
+    done = manage("refresh_queue", *words, **cluster.env)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+
+def wrong() -> set[str]:
+    return set(Execution.objects.values_list("status", flat=True)) - {"Success"}
+
+
+@pytest.mark.parametrize("strategy", ["claim", "scan", "lock"])
+def test_workers_refresh_what_harbors_keys_name(cluster: Cluster, redis: Redis, strategy: str) -> None:
+    """Reconcile is far away, so the marks alone bring the status."""
+    for form in (FORM, SEED_FORM):
+        redis.set(form % (drifted().pk, "TEST"), "")
+    if strategy == "claim":
+        redis.sadd(HARBORS_SET, f"{drifted().pk}:TEST")
+    cluster.env |= {"REFRESH_STRATEGY": strategy, "REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
+    cluster.worker(concurrency=1)
+    cluster.beat()
+    wait_for(lambda: not wrong(), "the executions to be refreshed", log=cluster.members[0].log)
+    wait_for(lambda: not redis.keys(PATTERN), "the marks to be gone")
+    assert refused(redis) == []
+
+
+def test_the_commands_move_all_marks_and_back(cluster: Cluster, redis: Redis) -> None:
+    pks = [drifted().pk for _ in range(3)]
+    members = {f"{pk}:TEST".encode() for pk in pks}
+    keys = {(FORM % (pk, "TEST")).encode() for pk in pks}
+    redis.mset({FORM % (pks[0], "TEST"): "", SEED_FORM % (pks[1], "TEST"): ""})
+    redis.sadd(HARBORS_SET, f"{pks[2]}:TEST")
+    moved(cluster, "import-legacy", "--dry-run")
+    moved(cluster, "import-legacy")
+    assert redis.smembers("cache:execution:refresh:queue:v2") == members
+    moved(cluster, "export-legacy")
+    assert set(redis.keys(PATTERN)) == keys
+    moved(cluster, "import-legacy")
+    moved(cluster, "export-legacy", "--set")
+    assert (redis.smembers(HARBORS_SET), redis.keys(PATTERN)) == (members, [])
+    moved(cluster, "stats")
+    assert refused(redis) == []

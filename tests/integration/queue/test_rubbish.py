@@ -1,0 +1,91 @@
+"""Entries in our keys that no release writes, and keys of another type: the work goes on."""
+
+from typing import Any
+
+import pytest
+
+from tasks.jobs.records.counts import counts
+from tasks.queue.keys import EXPIRING, KINDS, Keys
+from tasks.queue.queue import ExecutionQueue
+from tasks.queue.replies import Whereabouts
+from tests.integration.queue.verb_cases import put
+from tests.integration.redis_state import PREFIX, Redis, queue_with_clock
+
+MEMBERS = ("1:A", "2:B", "3:C")
+UNREADABLE = (b"\xff", b"", b"7", b"0:X", b"7:a:b", b"99999999999999999999:X", b"7:A:host:no-number")
+NUMBERS = (b"\xff", b"", b"x", b"-5", b"1.5", b"nan", b"inf", b"1e400", b"99999999999999999999999999")
+
+
+def rubbish(name: str) -> list[Any]:
+    """Values of the right type for this key."""
+    match KINDS[name]:
+        case "set":
+            return [set(UNREADABLE)]
+        case "zset":
+            return [dict.fromkeys(UNREADABLE, score) for score in (-1.0, 0.0, 1e300)]
+        case "hash":
+            fields = (*MEMBERS, *UNREADABLE, "since", "heard", "server", "recovery.passes", "recovery.last")
+            return [dict.fromkeys(fields, number) for number in NUMBERS]
+        case _:
+            return list(NUMBERS)
+
+
+def key_of(name: str) -> str:
+    return str(getattr(Keys(PREFIX), name))
+
+
+def write(redis: Redis, name: str, value: Any) -> None:
+    if KINDS[name] == "zset":
+        redis.zadd(key_of(name), value)
+    else:
+        put(redis, {key_of(name).removeprefix(PREFIX): value})
+
+
+def whole_life(redis: Redis) -> None:
+    """All verbs: members are marked twice, claimed, fail, rest, are claimed again and completed."""
+    queue, clock = queue_with_clock(redis, max_attempts=3)
+    queue.heartbeat("me")
+    queue.mark(MEMBERS)
+    queue.mark(MEMBERS[:1])  # counts a mark of a member that waits
+    assert queue.lost(MEMBERS) == []
+    first = queue.claim("me", 100).claim
+    assert set(first.members) == set(MEMBERS)
+    assert queue.fail(queue.take_over(first, "me")).exhausted == ()
+    clock.move(5)
+    queue.heartbeat("me")
+    again = queue.take_over(queue.claim("me", 100).claim, "me")
+    assert set(again.members) == set(MEMBERS)
+    assert queue.complete(again).outlived == 0
+    assert not queue.wake()
+    assert (queue.stats().backlog, queue.look().backlog) == (0, 0)
+    assert queue.whereabouts(MEMBERS[0]) == Whereabouts(False, 0, ())
+    assert queue.oldest_waiting(10) == []
+    queue.taken_queues()
+    queue.leave("me")
+    counts().add("recovery", {"given_back": 1})
+    assert counts().all()[1]["recovery"].passes >= 1
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rubbish_in_a_key_stops_no_verb(name: str, queue: ExecutionQueue, redis: Redis) -> None:
+    for value in rubbish(name):
+        redis.flushall()
+        write(redis, name, value)
+        queue.drop_foreign_keys()
+        whole_life(redis)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_key_of_another_type_is_dropped(name: str, queue: ExecutionQueue, redis: Redis) -> None:
+    redis.lpush(key_of(name), "x")
+    assert queue.drop_foreign_keys() == [key_of(name)]
+    assert queue.drop_foreign_keys() == []
+    whole_life(redis)
+
+
+@pytest.mark.parametrize("name", sorted(EXPIRING))
+def test_a_key_that_would_never_expire_is_dropped(name: str, queue: ExecutionQueue, redis: Redis) -> None:
+    redis.set(key_of(name), "x", px=60_000)
+    assert queue.drop_foreign_keys() == []
+    redis.persist(key_of(name))
+    assert queue.drop_foreign_keys() == [key_of(name)]

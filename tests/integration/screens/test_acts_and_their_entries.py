@@ -1,0 +1,261 @@
+"""No door has an act without its entry, or an entry without its act, because the two commit together."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import IntegrityError, connection
+from django.test import Client
+
+from executions import api_tokens
+from executions.api.access import Scope
+from executions.bulk import stop_action
+from executions.creation import NewExecution, create
+from executions.deliveries import subscriptions
+from executions.deliveries.subscriptions import Wish
+from executions.management.output import Failed
+from executions.models import (
+    Action,
+    ApiToken,
+    AuditEntry,
+    Delivery,
+    Execution,
+    Quarantine,
+    Subscription,
+    Task,
+)
+from executions.models.action import Verb
+from executions.models.audit_entry import Outcome
+from executions.models.delivery import State
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.stops import stop
+from tasks.celery_queues import JOBS
+from tasks.models.pause import Pause
+from tests.integration.actions.sample_bulk import reported, with_jobs
+from tests.integration.admin_client import act
+from tests.integration.command_output import said
+from tests.integration.database_state import rows
+from tests.integration.executions.api.api_client import Program, token
+from tests.integration.sample_actions import asked
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+PAGES = "/admin/harbor_executions"
+LIST = f"{PAGES}/execution/"
+SUBMITTED = {"_form_submitted": "1"}
+TABLES = (Execution, Task, Quarantine, Action, Subscription, Delivery, Pause)
+
+Acts = Mapping[str, Callable[[], object]]
+
+
+def log_takes_entries(*, does: bool) -> None:
+    change = "DROP CONSTRAINT no_entry" if does else "ADD CONSTRAINT no_entry CHECK (FALSE) NOT VALID"
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE execution_audit {change}")
+
+
+def stored() -> list[Any]:
+    """All that an act may change. The last use of a token is none of that."""
+    tokens = list(ApiToken.objects.order_by("pk").values_list("pk", "revoked_at"))
+    return [tokens, *(rows(table) for table in (*TABLES, LogEntry))]
+
+
+def tables_take_changes(*, do: bool) -> None:
+    """A request with a token notes its use, and may do so."""
+    statements = [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'no change' USING ERRCODE = '23514'; END $$",
+        f"CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OF revoked_at ON {ApiToken._meta.db_table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
+        *(
+            f"CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON {table._meta.db_table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION refuse()"
+            for table in TABLES
+        ),
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("DROP FUNCTION refuse() CASCADE" if do else ";".join(statements))
+
+
+def entries() -> int:
+    """A refresh that the database refused is told in the log: it has an entry, which says that it failed."""
+    return AuditEntry.objects.exclude(outcome=Outcome.FAILED).count()
+
+
+def done_only_with_its_entry(acts: Acts) -> None:
+    """While the log takes no entry, no act changes anything. While the tables take no change, no act has an entry.
+    Afterwards each act changes something, and has one entry."""
+    before, entries_before = stored(), entries()
+    log_takes_entries(does=False)
+    for name, do in acts.items():
+        with suppress(IntegrityError, Failed):
+            do()
+        assert stored() == before, f"{name} was done, and has no entry"
+    log_takes_entries(does=True)
+    tables_take_changes(do=False)
+    for name, do in acts.items():
+        with suppress(IntegrityError, Failed):
+            do()
+        assert entries() == entries_before, f"{name} has an entry, and was not done"
+    tables_take_changes(do=True)
+    for name, do in acts.items():
+        before, entries_before = stored(), entries()
+        do()
+        assert stored() != before, name
+        assert entries() == entries_before + 1, name
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row for each act, so that no act depends on another one."""
+
+    going: Execution
+    across: Execution
+    failed: Execution
+    stopped: Execution
+    ended: Execution
+    drifted: Execution
+    held: Execution
+    empty: Execution
+    stopped_task: Task
+    failed_task: Task
+    to_stop: Action
+    to_resume: Action
+    subscription: Subscription
+    dead: Delivery
+    token: ApiToken
+
+
+@pytest.fixture
+def sample(database: str) -> Sample:
+    names = ("GOING", "ACROSS", "FAILED", "STOPPED", "ENDED", "DRIFTED", "HELD", "TASK", "FAILED_TASK")
+    one = {name: with_jobs(1, name)[0] for name in names}
+    reported([one["FAILED"], one["FAILED_TASK"]], "Error")
+    reported([one["ENDED"]], "Success")
+    stop(one["STOPPED"].pk)
+    report([Report(one["DRIFTED"].tasks.get().pk, "Success", 1)])
+    quarantine([one["HELD"].pk], 5)
+    to_resume = asked(Verb.STOP, vendor_type="NONE")
+    stop_action(to_resume.pk)
+    subscription = subscriptions.create(Wish("chat", "https://hooks.example.com/harbor"))
+    made, _ = api_tokens.make("of a program")
+    dead = Delivery.objects.create(
+        subscription=subscriptions.create(Wish("pager", "https://hooks.example.com/pager")),
+        execution_id=one["ENDED"].pk,
+        vendor_type="ENDED",
+        from_status="Running",
+        to_status="Success",
+        revision=1,
+        changed_at=made.created_at,
+        state=State.DEAD,
+        next_at=None,
+        ended_at=made.created_at,
+    )
+    return Sample(
+        going=one["GOING"],
+        across=one["ACROSS"],
+        failed=one["FAILED"],
+        stopped=one["STOPPED"],
+        ended=one["ENDED"],
+        drifted=one["DRIFTED"],
+        held=one["HELD"],
+        empty=create(NewExecution("EMPTY")),
+        stopped_task=one["TASK"].tasks.get(),
+        failed_task=one["FAILED_TASK"].tasks.get(),
+        to_stop=asked(Verb.STOP, vendor_type="NONE"),
+        to_resume=to_resume,
+        subscription=subscription,
+        dead=dead,
+        token=made,
+    )
+
+
+def test_an_act_of_the_admin_is_done_with_its_entry_or_not_at_all(admin: Client, sample: Sample) -> None:
+    def chosen(verb: str, execution: Execution) -> Callable[[], object]:
+        return lambda: act(admin, LIST, f"{verb}_selected", [execution.pk])
+
+    def pressed(page: str, pk: int, verb: str) -> Callable[[], object]:
+        return lambda: admin.post(f"{PAGES}/{page}/{pk}/{verb}/", SUBMITTED)
+
+    def listed(page: str, action: str, pk: int) -> Callable[[], object]:
+        return lambda: act(admin, f"{PAGES}/{page}/", action, [pk])
+
+    form = {"action": "stop_selected", "select_across": 1, "confirmed": "yes", "index": 0}
+    done_only_with_its_entry(
+        {
+            "stop": chosen("stop", sample.going),
+            "retry": chosen("retry", sample.failed),
+            "resume": chosen("resume", sample.stopped),
+            "refresh": chosen("refresh", sample.drifted),
+            "delete": chosen("remove", sample.ended),
+            "stop all that match": lambda: admin.post(
+                f"{LIST}?vendor=ACROSS", form | {"_selected_action": sample.across.pk}
+            ),
+            "release": pressed("execution", sample.held.pk, "release"),
+            "stop a task": pressed("task", sample.stopped_task.pk, "stop"),
+            "retry a task": pressed("task", sample.failed_task.pk, "retry"),
+            "stop an action": pressed("action", sample.to_stop.pk, "stop"),
+            "resume an action": pressed("action", sample.to_resume.pk, "resume"),
+            "send again": listed("delivery", "send_again", sample.dead.pk),
+            "revoke": listed("apitoken", "revoke_selected", sample.token.pk),
+            "rotate": lambda: admin.post(
+                f"{PAGES}/subscription/{sample.subscription.pk}/rotate-secret/",
+                SUBMITTED | {"old_secret_seconds": "3600"},
+            ),
+            "unsubscribe": listed("subscription", "delete_chosen", sample.subscription.pk),
+            "make a token": lambda: admin.post(f"{PAGES}/apitoken/add/", {"name": "new", "may_read": "on"}),
+        }
+    )
+
+
+def test_an_act_of_the_api_is_done_with_its_entry_or_not_at_all(sample: Sample) -> None:
+    program = Program(token(*Scope, name="runners"))
+
+    def sent(path: str, body: Any = None, method: str = "POST") -> Callable[[], object]:
+        return lambda: program.send(method, path, body)
+
+    def one(execution: Execution, verb: str) -> Callable[[], object]:
+        return sent(f"/executions/{execution.pk}/{verb}")
+
+    done_only_with_its_entry(
+        {
+            "stop": one(sample.going, "stop"),
+            "retry": one(sample.failed, "retry"),
+            "resume": one(sample.stopped, "resume"),
+            "refresh": one(sample.drifted, "refresh"),
+            "delete": sent(f"/executions/{sample.ended.pk}", method="DELETE"),
+            "finish": sent(f"/executions/{sample.empty.pk}/finish", {"status": "Success"}),
+            "stop all that match": sent("/executions/stop", {"vendor_type": "ACROSS"}),
+            "stop a task": sent(f"/tasks/{sample.stopped_task.pk}/stop"),
+            "retry a task": sent(f"/tasks/{sample.failed_task.pk}/retry"),
+            "stop an action": sent(f"/actions/{sample.to_stop.pk}/stop"),
+            "send again": sent(f"/deliveries/{sample.dead.pk}/resend"),
+            "subscribe": sent("/subscriptions", {"name": "new", "url": "https://hooks.example.com/new"}),
+            "change": sent(f"/subscriptions/{sample.subscription.pk}", {"name": "other"}, "PATCH"),
+            "rotate": sent(f"/subscriptions/{sample.subscription.pk}/rotate-secret", {}),
+            "unsubscribe": sent(f"/subscriptions/{sample.subscription.pk}", method="DELETE"),
+            "pause": sent("/queue/pause", {"queue": JOBS}),
+        }
+    )
+
+
+def test_an_act_of_a_terminal_is_done_with_its_entry_or_not_at_all(sample: Sample) -> None:
+    def typed(*words: object) -> Callable[[], object]:
+        return lambda: said(*words)
+
+    done_only_with_its_entry(
+        {
+            "stop": typed("refresh_jobs", "stop", sample.going.pk),
+            "retry": typed("refresh_jobs", "retry", sample.failed.pk),
+            "stop all that match": typed("executions", "stop", "--vendor", "ACROSS", "--yes"),
+            "release": typed("refresh_queue", "quarantine", "--release", sample.held.pk),
+            "stop an action": typed("executions", "actions", "--stop", sample.to_stop.pk),
+            "resume an action": typed("executions", "actions", "--resume", sample.to_resume.pk),
+            "make a token": typed("api_token", "new"),
+            "pause": typed("refresh_queue", "pause"),
+        }
+    )

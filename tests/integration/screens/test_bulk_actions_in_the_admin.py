@@ -1,0 +1,318 @@
+"""The actions of the list of executions: each asks first, on the rows chosen or on all that match."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.http import QueryDict
+from django.test import Client
+
+from executions.action_pages import count
+from executions.creation import NewExecution, create
+from executions.errors import Refused
+from executions.filters import Filter
+from executions.models import Action, AuditEntry, Execution, Quarantine, Task
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from executions.stops import stop
+from tasks.actions.bulk import work
+from tasks.admin import bulk_actions
+from tasks.admin.all_matching import all_matching
+from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
+from tests.integration.admin_client import act, signed_in, told
+from tests.integration.database_state import rows
+from tests.integration.sample_executions import made, status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+LIST = "/admin/harbor_executions/execution/"
+VERBS = ["refresh", "stop", "retry", "resume", "remove"]
+
+
+def ask(client: Client, verb: str, ids: list[int], query: str = "", *, across: bool = False, **more: Any) -> Any:
+    """Choose rows, or all that match, and run the action."""
+    form = {"action": f"{verb}_selected", "_selected_action": ids, "index": 0, "select_across": int(across)}
+    return client.post(LIST + query, form | more)
+
+
+def confirm(client: Client, page: Any, query: str = "") -> Any:
+    """Send the form of a confirmation, as a browser does."""
+    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page.content.decode())
+    form: dict[str, list[str]] = {}
+    for name, value in fields:
+        form.setdefault(name, []).append(value)
+    form.pop("csrfmiddlewaretoken", None)
+    return client.post(LIST + query, form)
+
+
+def said(page: Any) -> str:
+    """The text of the page, in one line."""
+    text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page.content.decode(), flags=re.DOTALL)
+    return " ".join(text.split())
+
+
+def entries() -> list[tuple[str, str, str, str, int | None]]:
+    ordered = AuditEntry.objects.order_by("pk")
+    return list(ordered.values_list("by", "verb", "target", "outcome", "action_id"))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_action_asks_first_and_says_how_many_and_what_will_happen(admin: Client, verb: str) -> None:
+    executions = with_jobs(3)
+    page = ask(admin, verb, [one.pk for one in executions[:2]])
+    assert page.status_code == 200
+    assert "2 executions" in said(page)
+    question = bulk_actions.QUESTIONS[{"remove": "delete"}.get(verb, verb)]  # type: ignore[index]
+    assert question.effect in said(page)
+    assert statuses() == {"Running": 3}
+    assert entries() == []
+    across = ask(admin, verb, [executions[0].pk], "?vendor=SCAN", across=True)
+    assert "3 executions" in said(across)
+    assert "that match this filter: vendor type SCAN ." in said(across)
+    assert not Action.objects.exists()
+
+
+def test_the_rows_chosen_are_stopped_and_no_other(admin: Client) -> None:
+    one, other, third = with_jobs(3)
+    page = ask(admin, "stop", [one.pk, other.pk])
+    assert told(confirm(admin, page)) == ["success: 2 executions stopped; 0 jobs run and were asked to stop."]
+    assert [status_of(row) for row in (one, other, third)] == ["Stopped", "Stopped", "Running"]
+    assert entries() == [("operator", "stop", str(row.pk), "done", None) for row in (one, other)]
+    log = LogEntry.objects.order_by("pk").values_list("user__username", "object_id", "change_message")
+    assert list(log) == [("operator", str(row.pk), "Stop: done") for row in (one, other)]
+
+
+def test_stopped_failed_and_ended_executions_run_again_or_are_deleted(admin: Client) -> None:
+    stopped, failed, done = with_jobs(1)[0], with_jobs(1, "FAILED")[0], with_jobs(1, "DONE")[0]
+    stop(stopped.pk)
+    reported([failed], "Error")
+    reported([done], "Success")
+    every = [stopped.pk, failed.pk, done.pk]
+    act(admin, LIST, "resume_selected", every)
+    act(admin, LIST, "retry_selected", every)
+    assert statuses() == {"Running": 2, "Success": 1}
+    assert told(act(admin, LIST, "remove_selected", every)) == [
+        "success: 1 job of 1 execution will run again.",
+        "success: 1 job of 1 execution will be tried again.",
+        f"warning: Not deleted, stop them first: {stopped.pk}, {failed.pk}.",
+        "success: 1 execution deleted.",
+    ]
+    assert set(Execution.objects.values_list("pk", flat=True)) == {stopped.pk, failed.pk}
+    assert [(verb, target) for _, verb, target, _, _ in entries()] == [
+        ("resume", str(stopped.pk)),
+        ("retry", str(failed.pk)),
+        ("delete", str(done.pk)),
+    ]
+    log = LogEntry.objects.order_by("pk").values_list("object_id", "change_message")
+    assert list(log) == [
+        (str(stopped.pk), "Resume: done"),
+        (str(failed.pk), "Retry: done"),
+        (str(done.pk), "Delete: done"),
+    ]
+
+
+def test_an_execution_without_jobs_is_stopped_by_the_same_use_case_as_in_the_api(admin: Client) -> None:
+    empty = create(NewExecution("RUNNER"))
+    act(admin, LIST, "stop_selected", [empty.pk])
+    assert status_of(empty) == "Stopped"
+
+
+def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
+    executions, others = with_jobs(60), with_jobs(2, "GC")
+    query = "?vendor=SCAN&status__exact=Running&p=1"
+    page = ask(admin, "stop", [executions[0].pk], query, across=True)
+    late = with_jobs(1, "SCAN_LATE")[0]
+    Execution.objects.filter(pk=late.pk).update(vendor_type="SCAN")
+    answer = confirm(admin, page, query)
+    action = Action.objects.get()
+    assert answer["Location"] == f"/admin/harbor_executions/action/{action.pk}/change/"
+    assert (action.verb, action.filter, action.requested_by, action.requested_from) == (
+        "stop",
+        {"vendor_type": "SCAN", "statuses": ["Running"]},
+        "operator",
+        "admin",
+    )
+    assert entries() == [("operator", "stop", "vendor type SCAN, statuses Running", "done", action.pk)]
+    assert AuditEntry.objects.get().address == "127.0.0.1"
+    log = LogEntry.objects.values_list("user__username", "object_id", "change_message")
+    assert list(log) == [("operator", str(action.pk), "Stop: done, asked for: vendor type SCAN, statuses Running")]
+    work()
+    assert statuses() == {"Stopped": 60, "Running": 3}
+    assert {status_of(one) for one in (*others, late)} == {"Running"}, "it began after the count that was shown"
+
+
+def test_a_confirmation_counts_no_further_than_its_bound(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_actions, "MAX_COUNTED", 4)
+    executions = with_jobs(7)
+    page = ask(admin, "stop", [executions[0].pk], across=True)
+    assert "Stop more than 4 executions?" in said(page)
+    assert "that match this filter: none, so all executions" in said(page)
+
+
+def test_nothing_that_matches_any_more_is_told(admin: Client) -> None:
+    (execution,) = with_jobs(1)
+    answer = ask(admin, "stop", [execution.pk], "?vendor=NONE", across=True)
+    assert told(answer) == ["warning: Nothing was done: no execution matches any more."]
+
+
+def test_the_list_offers_all_that_match_only_if_there_are_more_than_it_shows(admin: Client) -> None:
+    with_jobs(3)
+    assert "Choose all that match" not in said(admin.get(LIST))
+    with_jobs(60, "MORE")
+    assert "Choose all that match (63)" in said(admin.get(LIST))
+    assert "Choose all that match (60)" in said(admin.get(LIST + "?vendor=MORE"))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", Filter()),
+        ("p=3&o=1&vendor=&q=", Filter()),
+        ("vendor=SCAN&status__exact=Error", Filter("SCAN", statuses=("Error",))),
+        ("vendor_id=-7&trigger=MANUAL", Filter(vendor_id=-7, trigger="MANUAL")),
+        ("quarantined=yes", Filter(quarantined=True)),
+        ("vendor=SCAN&has_jobs=yes", Filter("SCAN", has_jobs=True)),
+        ("q=a.b=c", Filter(attributes={"a.b": "c"})),
+        ("q=a='b c'", Filter(attributes={"a": "b c"})),
+        (
+            "start_time_from_0=2026-01-31&start_time_to_0=2026-01-31",
+            Filter(
+                started_after=datetime(2026, 1, 31, tzinfo=UTC), started_before=datetime(2026, 2, 1, tzinfo=UTC)
+            ),
+        ),
+        (
+            "start_time_from_0=2026-01-31&start_time_from_1=12:30:00",
+            Filter(started_after=datetime(2026, 1, 31, 12, 30, tzinfo=UTC)),
+        ),
+    ],
+)
+def test_the_address_of_a_list_is_the_filter_of_its_action(query: str, expected: Filter) -> None:
+    assert all_matching(QueryDict(query)) == expected
+
+
+def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
+    one, other = with_jobs(1, "IMAGE_SCAN")[0], with_jobs(1, "GC")[0]
+    assert all_matching(QueryDict(f"q={one.pk}")).ids == [one.pk]
+    assert all_matching(QueryDict("q=GC-0-0")).ids == [other.pk]
+    assert all_matching(QueryDict("q=scan")) == Filter("IMAGE_SCAN")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "colour=red",
+        "status__in=Error,Running",
+        "vendor=SCAN&vendor=GC",
+        "status__exact=Succeed",
+        "vendor_id=x",
+        "quarantined=no",
+        "has_jobs=no",
+        "start_time_from_0=yesterday",
+        "q=two words",
+        "q=nothing-of-that-name",
+        "vendor=SCAN&q=SCAN",
+        "vendor=" + "x" * 65,
+    ],
+)
+def test_a_list_that_an_action_cannot_follow_exactly_is_refused(admin: Client, query: str) -> None:
+    (execution,) = with_jobs(1)
+    with pytest.raises(Refused):
+        all_matching(QueryDict(query))
+    ask(admin, "stop", [execution.pk], "?" + query, across=True, confirmed="yes")
+    assert not Action.objects.exists()
+    assert status_of(execution) == "Running"
+
+
+def test_all_that_have_jobs_are_stopped_and_no_other(admin: Client) -> None:
+    with_some, (without, _) = with_jobs(3), made(2)
+    query = "?has_jobs=yes"
+    page = ask(admin, "stop", [with_some[0].pk], query, across=True)
+    assert "Stop 3 executions?" in said(page)
+    confirm(admin, page, query)
+    work()
+    assert statuses() == {"Stopped": 3, "Running": 1}
+    assert status_of(without) == "Running"
+    assert count(Filter(has_jobs=False), seconds=60).count == 1
+
+
+def test_a_confirmation_with_an_impossible_bound_touches_what_there_is_now(admin: Client) -> None:
+    (execution,) = with_jobs(1)
+    for highest in ("x", "-1", "9" * 18):
+        ask(admin, "stop", [execution.pk], across=True, confirmed="yes", highest=highest)
+    assert set(Action.objects.values_list("highest", flat=True)) == {execution.pk}
+
+
+def test_only_those_who_may_delete_are_offered_to_delete() -> None:
+    (execution,) = with_jobs(1)
+    stop(execution.pk)
+    client = signed_in("view_execution", "change_execution")
+    assert 'value="stop_selected"' in client.get(LIST).content.decode()
+    assert 'value="remove_selected"' not in client.get(LIST).content.decode()
+    act(client, LIST, "remove_selected", [execution.pk])
+    client.post(f"{LIST}{execution.pk}/remove/", {"_form_submitted": "1"})
+    assert Execution.objects.filter(pk=execution.pk).exists()
+
+
+def buttons(client: Client, execution: Execution) -> set[str]:
+    page = client.get(f"{LIST}{execution.pk}/change/").content.decode()
+    found = set(re.findall(rf'hx-get="{LIST}{execution.pk}/(\w+)/"', page))
+    return found - {"place"}  # a part of the page that is loaded after it
+
+
+def test_a_page_offers_what_would_do_something(admin: Client) -> None:
+    going, stopped, failed = with_jobs(1)[0], with_jobs(1, "STOPPED")[0], with_jobs(1, "FAILED")[0]
+    stop(stopped.pk)
+    reported([failed], "Error")
+    assert buttons(admin, going) == {"refresh", "stop"}
+    assert buttons(admin, stopped) == {"refresh", "resume", "remove"}
+    assert buttons(admin, failed) == {"refresh", "retry", "remove"}
+
+
+def test_a_quarantined_execution_offers_its_release_and_no_refresh(admin: Client) -> None:
+    (execution,) = with_jobs(1)
+    quarantine([execution.pk], 5, {execution.pk: "why"})
+    assert buttons(admin, execution) == {"release", "stop"}
+    admin.post(f"{LIST}{execution.pk}/release/", {"_form_submitted": "1"})
+    assert buttons(admin, execution) == {"refresh", "stop"}
+    admin.post(f"{LIST}{execution.pk}/release/", {"_form_submitted": "1"})
+    assert [entry[1:4] for entry in entries()] == [("release", str(execution.pk), "done")], "once, as it was done"
+
+
+def test_a_refresh_leaves_what_is_in_quarantine_and_enters_the_rest(admin: Client) -> None:
+    held, other = with_jobs(1)[0], with_jobs(1, "OTHER")[0]
+    quarantine([held.pk], 5)
+    shown = told(act(admin, LIST, "refresh_selected", [held.pk, other.pk]))
+    assert shown[0] == "success: 1 execution refreshed, 0 changed."
+    assert shown[1].startswith(f"warning: In quarantine, so left alone: {held.pk}.")
+    assert [entry[1:4] for entry in entries()] == [("refresh", str(other.pk), "unchanged")]
+
+
+@pytest.mark.parametrize("verb", ["stop", "retry", "resume", "remove", "release"])
+def test_a_page_that_is_opened_or_sent_without_its_answer_does_nothing(admin: Client, verb: str) -> None:
+    (execution,) = with_jobs(1, tasks=2)
+    one, other = execution.tasks.order_by("pk")
+    if verb != "stop":
+        report([Report(one.pk, "Error", 1), Report(other.pk, "Stopped", 1)])
+        refresh([execution.pk])
+    if verb == "release":
+        quarantine([execution.pk], 5)
+    before = rows(Execution), rows(Task), rows(Quarantine)
+    for answer in (admin.get, admin.post):
+        answer(f"{LIST}{execution.pk}/{verb}/")
+    assert (rows(Execution), rows(Task), rows(Quarantine)) == before
+    assert entries() == []
+
+
+def test_an_execution_is_resumed_and_deleted_on_its_page(admin: Client) -> None:
+    (execution,) = with_jobs(1)
+    stop(execution.pk)
+    admin.post(f"{LIST}{execution.pk}/resume/", {"_form_submitted": "1"})
+    assert status_of(execution) == "Running"
+    stop(execution.pk)
+    answer = admin.post(f"{LIST}{execution.pk}/remove/", {"_form_submitted": "1"})
+    assert answer["HX-Redirect"] == LIST
+    assert not Execution.objects.exists()
+    assert not Task.objects.exists()

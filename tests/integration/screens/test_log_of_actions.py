@@ -1,0 +1,310 @@
+"""The log of actions: every door writes who did what, and its page shows it."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from executions import api_tokens, audit
+from executions.api.access import Scope
+from executions.audit import Kind, Origin, Outcome, Person, Word
+from executions.creation import NewExecution, create
+from executions.deliveries import subscriptions
+from executions.deliveries.subscriptions import Wish
+from executions.models import AuditEntry, Delivery, Execution
+from executions.models.action import Verb
+from executions.models.delivery import State
+from executions.quarantines import quarantine
+from executions.stops import stop
+from tasks.actions.bulk import work
+from tests.integration.actions.sample_bulk import with_jobs
+from tests.integration.admin_client import act, signed_in
+from tests.integration.command_output import said
+from tests.integration.executions.api.api_client import Program, token
+from tests.integration.query_counts import queries
+from tests.integration.sample_actions import asked
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+LOG = "/admin/harbor_executions/auditentry/"
+Row = tuple[str, str, str, str]
+
+
+def log(*verbs: str) -> list[Row]:
+    """Verb, kind, target and outcome of the entries; of these verbs, or of all."""
+    rows = AuditEntry.objects.order_by("pk").values_list("verb", "kind", "target", "outcome")
+    return [row for row in rows if not verbs or row[0] in verbs]
+
+
+def people() -> set[tuple[str, str, bool]]:
+    """Who did it, from which door, and whether it is known where they were."""
+    return {(row.by, row.origin, bool(row.address)) for row in AuditEntry.objects.all()}
+
+
+@pytest.fixture
+def program(database: str) -> Program:
+    return Program(token(*Scope, name="runners"))
+
+
+def stopped_one() -> Execution:
+    (execution,) = with_jobs(1)
+    stop(execution.pk)
+    return execution
+
+
+# each door
+
+
+def test_the_api_writes_every_act_with_the_name_of_the_token(program: Program) -> None:
+    execution, empty = stopped_one(), create(NewExecution("EMPTY"))
+    one = f"/executions/{execution.pk}"
+    program.post(f"{one}/resume")
+    program.post(f"{one}/refresh")
+    program.post(f"/tasks/{execution.tasks.get().pk}/stop")
+    program.post(f"{one}/retry")
+    program.post(f"{one}/stop")
+    program.post(f"/executions/{empty.pk}/finish", {"status": "Success"})
+    program.delete(one)
+    action = program.post("/executions/stop", {"vendor_type": "SCAN"}, 202)["id"]
+    program.post(f"/actions/{action}/stop")
+    pk = str(execution.pk)
+    assert log() == [
+        ("resume", "execution", pk, "done"),
+        ("refresh", "execution", pk, "unchanged"),
+        ("stop", "task", log()[2][2], "done"),
+        ("retry", "execution", pk, "unchanged"),
+        ("stop", "execution", pk, "done"),
+        ("finish", "execution", str(empty.pk), "done"),
+        ("delete", "execution", pk, "done"),
+        ("stop", "execution", "vendor type SCAN", "done"),
+        ("stop", "action", str(action), "done"),
+    ]
+    assert people() == {("runners (token 1)", "api", True)}
+
+
+def test_what_the_api_refuses_is_no_act(program: Program) -> None:
+    (execution,) = with_jobs(1)
+    program.delete(f"/executions/{execution.pk}", 412)
+    program.post(f"/executions/{execution.pk}/finish", {"status": "Success"}, 409)
+    program.post("/executions/999/stop", status=404)
+    program.post("/actions/999/stop", status=404)
+    program.post("/executions/stop", {}, 400)
+    program.post("/deliveries/999/resend", status=404)
+    assert log() == []
+
+
+def test_reports_and_new_executions_are_work_and_not_in_the_log(program: Program) -> None:
+    made = program.post("/executions", {"vendor_type": "SCAN", "tasks": [{"job_id": "a"}]}, 201)
+    assert made
+    assert log() == []
+
+
+def test_the_api_writes_who_changes_subscriptions_and_nothing_secret(program: Program) -> None:
+    made = program.post("/subscriptions", {"name": "chat", "url": "https://hooks.example.com/harbor"}, 201)
+    one = f"/subscriptions/{made['id']}"
+    program.client.patch(
+        f"/api/v1{one}", {"name": "team"}, "application/json", headers={"Authorization": f"Bearer {program.token}"}
+    )
+    program.post("/deliveries/resend", {})
+    program.delete(one)
+    pk = str(made["id"])
+    assert log() == [
+        ("create", "subscription", pk, "done"),
+        ("change", "subscription", pk, "done"),
+        ("resend", "delivery", "", "done"),
+        ("delete", "subscription", pk, "done"),
+    ]
+    texts = " ".join(map(str, AuditEntry.objects.values_list("detail", "target", "by")))
+    assert made["secret"] not in texts
+    assert program.token not in texts
+
+
+def test_the_terminal_writes_every_act() -> None:
+    execution = stopped_one()
+    pk = str(execution.pk)
+    said("executions", "resume", "--id", pk, "--yes")
+    said("refresh_jobs", "stop", pk)
+    said("refresh_queue", "mark", pk)
+    said("refresh_queue", "recover")
+    quarantine([execution.pk], 5)
+    said("refresh_queue", "quarantine", "--release", pk)
+    said("reconcile")
+    said("sweep", "--vendor", "NONE")
+    said("executions", "refresh", "--vendor", "SCAN", "--yes")
+    action = asked(Verb.STOP)
+    said("executions", "actions", "--stop", action.pk)
+    said("executions", "actions", "--resume", action.pk)
+    said("api_token", "runner")
+    made = api_tokens.ApiToken.objects.get().pk
+    assert [row for row in log() if row[2] != "all"] == [
+        ("resume", "execution", f"ids {pk}", "done"),
+        ("stop", "execution", pk, "done"),
+        ("mark", "execution", pk, "done"),
+        ("recover", "queue", "", "done"),
+        ("release", "quarantine", pk, "done"),
+        ("reconcile", "queue", "", "done"),
+        ("sweep", "execution", "NONE", "done"),
+        ("refresh", "execution", "vendor type SCAN", "done"),
+        ("stop", "action", str(action.pk), "done"),
+        ("resume", "action", str(action.pk), "done"),
+        ("create", "token", str(made), "done"),
+    ]
+    terminal = {one for one in people() if one[1] == "terminal"}
+    assert terminal == {(audit.at_terminal().name, "terminal", True)}
+
+
+def test_a_command_that_changes_nothing_writes_nothing() -> None:
+    said("reconcile", "--dry-run")
+    said("sweep", "--dry-run")
+    said("refresh_queue", "stats")
+    said("refresh_queue", "quarantine")
+    said("executions", "stop", "--all", "--dry-run")
+    said("executions", "list")
+    assert log() == []
+
+
+def test_the_admin_writes_tokens_subscriptions_deliveries_and_quarantine(admin: Client) -> None:
+    admin.post("/admin/harbor_executions/apitoken/add/", {"name": "runner", "may_read": "on"})
+    made = api_tokens.ApiToken.objects.get()
+    act(admin, "/admin/harbor_executions/apitoken/", "revoke_selected", [made.pk])
+    act(admin, "/admin/harbor_executions/apitoken/", "revoke_selected", [made.pk])
+    row = subscriptions.create(Wish("chat", "https://hooks.example.com/harbor"))
+    execution = stopped_one()
+    change = {"execution_id": execution.pk, "vendor_type": "SCAN", "from_status": "Running", "to_status": "Error"}
+    dead = Delivery.objects.create(
+        subscription_id=row.pk,
+        revision=1,
+        changed_at=made.created_at,
+        state=State.DEAD,
+        next_at=None,
+        ended_at=made.created_at,
+        **change,
+    )
+    act(admin, "/admin/harbor_executions/delivery/", "send_again", [dead.pk])
+    act(admin, "/admin/harbor_executions/delivery/", "send_again", [dead.pk])
+    act(admin, "/admin/harbor_executions/subscription/", "delete_chosen", [row.pk])
+    quarantine([execution.pk], 5)
+    act(admin, "/admin/harbor_executions/quarantine/", "release", [execution.pk])
+    assert log() == [
+        ("create", "token", str(made.pk), "done"),
+        ("revoke", "token", str(made.pk), "done"),
+        ("resend", "delivery", str(dead.pk), "done"),
+        ("delete", "subscription", str(row.pk), "done"),
+        ("release", "quarantine", str(execution.pk), "done"),
+    ]
+    assert people() == {("operator", "admin", True)}
+
+
+def test_the_admin_writes_the_schedule_and_the_accounts_that_are_edited(admin: Client) -> None:
+    task = PeriodicTask.objects.exclude(interval=None).earliest("pk")
+    form = {"name": task.name, "task": task.task, "interval": task.interval_id, "args": "[]", "kwargs": "{}"}
+    admin.post(f"/admin/django_celery_beat/periodictask/{task.pk}/change/", {**form, "headers": "{}"})
+    admin.post("/admin/auth/group/add/", {"name": "readers"})
+    group = Group.objects.get(name="readers")
+    admin.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+    assert log() == [
+        ("change", "schedule", str(task.pk), "done"),
+        ("create", "group", str(group.pk), "done"),
+        ("delete", "group", str(group.pk), "done"),
+    ]
+    assert LogEntry.objects.count() == 3
+    assert IntervalSchedule.objects.exists()
+
+
+# its page
+
+
+def entered(**different: Any) -> AuditEntry:
+    fields: dict[str, Any] = {"by": "anna", "origin": Origin.ADMIN, "address": "10.1.2.3"}
+    fields |= {key: different.pop(key) for key in list(different) if key in fields}
+    person = Person(fields["by"], fields["origin"], fields["address"])
+    word, kind, target = (different.pop(key, value) for key, value in WHAT)
+    return audit.note(person, word, kind, target, **different)
+
+
+WHAT = (("verb", Word.STOP), ("kind", Kind.EXECUTION), ("target", 7))
+
+
+def shown(client: Client, query: str) -> list[int]:
+    return [row.pk for row in client.get(LOG + query).context["cl"].result_list]
+
+
+def test_the_page_shows_who_did_what_from_where_and_how_it_ended(admin: Client) -> None:
+    entered(count=3, outcome=Outcome.FAILED, detail="because")
+    page = admin.get(LOG).content.decode()
+    for text in ("anna", "10.1.2.3", "Stop", "execution 7", "because", "Failed"):
+        assert text in page, text
+    assert "/admin/harbor_executions/execution/7/change/" in page
+
+
+def test_an_action_on_many_shows_its_own_outcome(admin: Client) -> None:
+    with_jobs(4)
+    action = asked(Verb.STOP, Origin.ADMIN)
+    assert "Queued" in admin.get(LOG).content.decode()
+    work()
+    page = admin.get(LOG).content.decode()
+    assert "Done" in page
+    assert f"/admin/harbor_executions/action/{action.pk}/change/" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ["c", "b", "a"]),
+        ("?q=anna", ["a"]),
+        ("?q=ann", []),
+        ("?q=8", ["b"]),
+        ("?verb=stop", ["a"]),
+        ("?kind=queue", ["c"]),
+        ("?origin__exact=terminal", ["c"]),
+        ("?verb=stop&kind=queue", []),
+    ],
+)
+def test_the_log_is_filtered_by_person_verb_kind_origin_and_target(
+    admin: Client, query: str, expected: list[str]
+) -> None:
+    made = {
+        "a": entered(),
+        "b": entered(by="ben", verb=Word.RETRY, target=8),
+        "c": entered(by="cron", origin=Origin.TERMINAL, verb=Word.RECOVER, kind=Kind.QUEUE, target=""),
+    }
+    assert shown(admin, query) == [made[name].pk for name in expected]
+
+
+def test_the_page_of_an_execution_leads_to_what_was_done_to_it(admin: Client) -> None:
+    one, other = with_jobs(2)
+    pk = entered(target=one.pk).pk
+    entered(target=other.pk)
+    entered(target=one.pk, kind=Kind.TASK)
+    page = admin.get(f"/admin/harbor_executions/execution/{one.pk}/change/").content.decode()
+    found = re.search(rf'href="{LOG}(\?[^"]+)"', page)
+    assert found
+    assert shown(admin, found[1].replace("&amp;", "&")) == [pk]
+
+
+def test_the_log_is_read_and_never_edited(admin: Client) -> None:
+    pk = entered().pk
+    for address in (f"{LOG}add/", f"{LOG}{pk}/delete/"):
+        assert admin.get(address).status_code == 403
+    admin.post(f"{LOG}{pk}/change/", {"by": "ben"})
+    assert AuditEntry.objects.get().by == "anna"
+    assert signed_in_without("view_auditentry").get(LOG).status_code == 403
+
+
+def signed_in_without(permission: str) -> Client:
+    User.objects.all().delete()
+    client = signed_in("view_execution")
+    assert not User.objects.get().has_perm(f"harbor_executions.{permission}")
+    return client
+
+
+def test_the_log_costs_as_many_queries_for_forty_entries_as_for_one(admin: Client) -> None:
+    entered()
+    first = queries(admin, LOG)
+    for number in range(40):
+        entered(target=number)
+    assert queries(admin, LOG) == first <= 10

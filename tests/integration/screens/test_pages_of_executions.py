@@ -1,0 +1,461 @@
+"""The list and the page of executions, their tasks, and the page of errors: what they find, show and do."""
+
+import gzip
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from executions.admin import filters
+from executions.creation import NewExecution, NewTask, create
+from executions.deletion import delete
+from executions.models import AuditEntry, Delivery, Execution, Subscription, Task
+from executions.quarantines import quarantine
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.admin_client import ids_shown, signed_in, told
+from tests.integration.jobs.jobs_in_progress import failed, started, statuses
+from tests.integration.query_counts import queries
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+LIST = "/admin/harbor_executions/execution/"
+TASKS = "/admin/harbor_executions/task/"
+ERRORS = f"{TASKS}errors/"
+
+
+def made(*task_statuses: str, vendor: str = "SCAN_ALL", **fields: Any) -> Execution:
+    """Create an execution with a task of each of these statuses, refreshed."""
+    execution = create(NewExecution(vendor, tasks=[NewTask() for _ in task_statuses], **fields))
+    pks = execution.tasks.order_by("pk").values_list("pk", flat=True)
+    report([Report(pk, status, 1, f"it is {status}") for pk, status in zip(pks, task_statuses, strict=True)])
+    refresh([execution.pk])
+    execution.refresh_from_db()
+    return execution
+
+
+def page_of(execution: Execution) -> str:
+    return f"{LIST}{execution.pk}/change/"
+
+
+def panel_of(execution: Execution) -> str:
+    return f"{LIST}{execution.pk}/panel/"
+
+
+def text(response: Any) -> str:
+    """What a person reads, with single blanks."""
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def began(execution: Execution, at: str) -> None:
+    Execution.objects.filter(pk=execution.pk).update(start_time=at)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"status__exact": "Error"}, ["held", "failed"]),
+        ({"status__exact": "Running"}, ["going"]),
+        ({"status__exact": "Success"}, ["done"]),
+        ({"status__exact": "Stopped"}, []),
+        ({"status__exact": "Error", "vendor": "RETENTION"}, ["held"]),
+        ({"vendor_id": "7"}, ["failed"]),
+        ({"vendor_id": "-7"}, []),
+        ({"vendor_id": "seven"}, []),
+        ({"trigger": "SCHEDULE"}, ["failed"]),
+        ({"trigger": "SCHEDULE", "vendor": "RETENTION"}, []),
+        ({"quarantined": "yes"}, ["held"]),
+        ({"quarantined": "yes", "status__exact": "Running"}, []),
+        ({"has_jobs": "yes"}, ["going"]),
+        ({"start_time_from_0": "2026-01-02"}, ["held", "going", "done"]),
+        ({"start_time_to_0": "2026-01-01"}, ["failed"]),
+        ({"start_time_from_0": "2026-01-01", "start_time_to_0": "2026-01-02"}, ["done", "failed"]),
+        ({"start_time_from_0": "2026-01-02", "start_time_from_1": "12:00:01"}, ["held", "going"]),
+        ({"start_time_from_0": "2026-01-02", "status__exact": "Success"}, ["done"]),
+        ({"q": "repository.name=library/app"}, ["failed"]),
+        ({"q": 'repository.name="two words"'}, ["done"]),
+        ({"q": "repository.name=library/app RETENTION"}, []),
+        ({"q": "repository.name=none"}, []),
+    ],
+)
+def test_executions_are_found_by_every_filter_and_by_attributes(
+    admin: Client, query: dict[str, str], expected: list[str]
+) -> None:
+    failure = made("Error", vendor_id=7, trigger="SCHEDULE", extra_attrs={"repository": {"name": "library/app"}})
+    done = made("Success", extra_attrs={"repository": {"name": "two words"}})
+    going = started("a-job")
+    held = made("Error", vendor="RETENTION")
+    quarantine([held.pk], 5)
+    began(failure, "2026-01-01T23:59:59.5Z")
+    began(done, "2026-01-02T12:00:00Z")
+    names = {failure.pk: "failed", done.pk: "done", going.pk: "going", held.pk: "held"}
+
+    response = admin.get(LIST, query)
+
+    assert [names[pk] for pk in ids_shown(response)] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"vendor_id": "seven"}, "A vendor id is a whole number."),
+        ({"start_time_from_0": "yesterday"}, "A date is written 2026-01-31, and a time 23:59:59."),
+        ({"status__exact": "Success"}, "Success: of the newest"),
+        ({"trigger": "EVENT"}, "EVENT: of the newest"),
+        ({"q": f"{'a' * 300}=x"}, "attributes takes at most"),
+    ],
+)
+def test_what_a_filter_did_not_look_at_is_said(admin: Client, query: dict[str, str], said: str) -> None:
+    made("Error")
+    assert said in text(admin.get(LIST, query))
+
+
+def test_a_filter_without_an_index_compares_no_more_than_its_bound(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "COMPARED", 2)
+    executions = [made("Success", trigger="EVENT") for _ in range(3)]
+
+    assert ids_shown(admin.get(LIST, {"trigger": "EVENT"})) == [one.pk for one in executions[:0:-1]]
+
+
+def test_the_list_is_sorted_by_start_both_ways_and_by_nothing_else(admin: Client) -> None:
+    early, late = made("Success"), made("Success")
+    began(early, "2026-01-01T00:00:00Z")
+    began(late, "2025-01-01T00:00:00Z")
+
+    response = admin.get(LIST)
+    column = list(response.context["cl"].list_display).index("started")
+
+    assert ids_shown(admin.get(LIST, {"o": str(column)})) == [late.pk, early.pk]
+    assert ids_shown(admin.get(LIST, {"o": f"-{column}"})) == [early.pk, late.pk]
+    assert response.context["cl"].sortable_by == ("started",)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "status__exact=Running",
+        "status__exact=Success&vendor=SCAN_ALL",
+        "trigger=MANUAL",
+        "q=a.b%3Dc",
+        "has_jobs=yes",
+    ],
+)
+def test_a_list_takes_at_most_twelve_queries_however_many_rows(admin: Client, query: str) -> None:
+    started("a")
+    made("Success")
+    few = queries(admin, f"{LIST}?{query}")
+    for number in range(30):
+        made("Success")
+        started(f"job-{number}")
+
+    assert queries(admin, f"{LIST}?{query}") == few <= 12
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        LIST + "{execution}/change/",
+        LIST + "{execution}/panel/",
+        LIST + "{execution}/place/",
+        TASKS + "?status__exact=Error",
+        TASKS + "{task}/change/",
+        ERRORS,
+        "/admin/harbor_tasks/job/?status__exact=Error",
+    ],
+)
+def test_a_page_takes_at_most_twelve_queries_however_many_tasks(admin: Client, address: str) -> None:
+    def cost(execution: Execution) -> int:
+        failed(execution, *execution.tasks.values_list("job_id", flat=True))
+        refresh([execution.pk])
+        task = execution.tasks.latest("pk")
+        return queries(admin, address.format(execution=execution.pk, task=task.pk))
+
+    cost(started("first"))  # the process learns the types of content
+    few = cost(started("a"))
+    assert cost(started(*(f"job-{number}" for number in range(100)))) == few <= 12
+
+
+def test_the_panel_grows_with_the_execution_and_says_nothing_while_nothing_changes(admin: Client) -> None:
+    execution = made("Running", "Running", "Pending", "Pending")
+    page = admin.get(page_of(execution)).content.decode()
+    address = re.search(r'hx-get="([^"]+/panel/\?seen=[^"]+)" hx-trigger="every 2s', page)
+    assert address
+
+    unchanged = admin.get(address[1])
+    report([Report(task.pk, "Success", 2) for task in execution.tasks.all()])
+    refresh([execution.pk])
+    changed = admin.get(address[1])
+
+    assert (unchanged.status_code, unchanged.content) == (204, b"")
+    assert "0 of 4 tasks have ended." in page
+    assert changed.status_code == 200
+    assert "4 of 4 tasks have ended." in text(changed)
+    assert 'hx-trigger="every 15s' in changed.content.decode(), "it may be tried again"
+    assert re.search(r"Running\s+→\s+Success", text(changed)), "the timeline"
+    assert changed.headers["Cache-Control"] == "no-store"
+
+
+def test_a_panel_is_not_shown_to_strangers_and_is_no_redirect_to_the_login(admin: Client) -> None:
+    execution = made("Running")
+    stranger = signed_in_as("stranger")
+
+    assert [client.get(panel_of(execution)).status_code for client in (Client(), stranger, admin)] == [
+        403,
+        403,
+        200,
+    ]
+    delete([execution.pk])
+    assert [admin.get(f"{LIST}{pk}/panel/").status_code for pk in (execution.pk, "nonsense", "9" * 30)] == [
+        404
+    ] * 3
+
+
+def signed_in_as(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username=name, is_staff=True))
+    return client
+
+
+def test_the_text_of_the_panel_says_one_task_or_many_and_no_share_of_what_failed(admin: Client) -> None:
+    assert "1 of 1 task has ended, 1 with an error." in text(admin.get(panel_of(made("Error"))))
+    assert "2 of 2 tasks have ended, 1 stopped." in text(admin.get(panel_of(made("Success", "Stopped"))))
+    assert "It has no tasks: its status is set by hand." in text(admin.get(panel_of(made())))
+    assert "Its task" in text(admin.get(panel_of(made("Success"))))
+    assert "100% of" not in admin.get(page_of(made("Error", "Stopped"))).content.decode()
+
+
+def test_time_left_follows_the_speed_of_late_and_not_the_idle_time(admin: Client) -> None:
+    execution = made(*["Success"] * 10, *["Running"] * 10)
+    began(execution, (timezone.now() - timedelta(days=30)).isoformat())
+    assert "About 2 min left." in text(admin.get(panel_of(execution)))
+
+    Task.objects.filter(execution=execution, status="Success").update(
+        end_time=timezone.now() - timedelta(minutes=30)
+    )
+    assert "About 1 h left." in text(admin.get(panel_of(execution)))
+
+    Task.objects.filter(execution=execution, status="Success").update(end_time=timezone.now() - timedelta(days=2))
+    assert "left." not in text(admin.get(panel_of(execution)))
+
+
+def test_the_page_groups_its_errors_and_pages_and_filters_its_tasks(admin: Client) -> None:
+    execution = made(*["Error"] * 3, *["Success"] * 25)
+    made("Error")
+
+    page = text(admin.get(page_of(execution)))
+    second = text(admin.get(page_of(execution), {"tasks_page": "2"}))
+    chosen = text(admin.get(page_of(execution), {"tasks": "Error"}))
+
+    assert re.search(r"Errors by message .* it is Error 3 20", page)
+    assert (page.count("it is Success"), second.count("it is Success")) == (20, 5)
+    assert chosen.count("it is Success") == 0
+    for odd in ("0", "-1", "nonsense", "9" * 30, "\x00"):
+        assert admin.get(page_of(execution), {"tasks_page": odd, "tasks": odd}).status_code == 200
+
+
+def test_the_page_shows_where_it_is_its_quarantine_and_its_deliveries(
+    admin: Client, queue: ExecutionQueue
+) -> None:
+    execution = made("Error")
+    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
+    receiver = Subscription.objects.create(name="our receiver", url="https://example.com/", secret="s")
+    Delivery.objects.create(
+        subscription=receiver,
+        execution_id=execution.pk,
+        vendor_type="SCAN_ALL",
+        revision=1,
+        from_status="Running",
+        to_status="Error",
+        changed_at=timezone.now(),
+        last_error="it answered 500",
+    )
+
+    page = admin.get(page_of(execution))
+    place = text(admin.get(f"{LIST}{execution.pk}/place/"))
+
+    assert "after 5 failed refreshes: a &lt;b&gt;bad&lt;/b&gt; row" in page.content.decode()
+    assert f"/admin/harbor_executions/quarantine/?q={execution.pk}" in page.content.decode()
+    assert re.search(r"our receiver Running → Error, revision 1 Pending 0 it answered 500", text(page))
+    assert "Its status is what its tasks say." in place
+    assert "It is in quarantine since" in place
+
+
+def test_the_place_names_the_claim_and_its_node(admin: Client, queue: ExecutionQueue) -> None:
+    execution = made("Running")
+    queue.mark([f"{execution.pk}:SCAN_ALL"])
+    assert "It is on the queue." in text(admin.get(f"{LIST}{execution.pk}/place/"))
+
+    queue.heartbeat("worker-1")
+    queue.claim("worker-1", 10)
+
+    place = text(admin.get(f"{LIST}{execution.pk}/place/"))
+    assert "It is in a claim of worker-1 and waits for a worker." in place
+
+
+def test_one_task_is_stopped_after_a_question_and_it_is_noted(admin: Client) -> None:
+    execution = started("a", "b")
+    task = Task.objects.get(job_id="a")
+    address = f"{TASKS}{task.pk}/stop/"
+
+    asked = admin.get(address)
+    before = statuses(execution)
+    done = admin.post(address, {"_form_submitted": "True"})
+
+    assert "Stop?" in asked.content.decode()
+    assert before == ("Running", {"a": "Pending", "b": "Pending"})
+    assert done.headers["HX-Redirect"] == f"{TASKS}{task.pk}/change/"
+    assert told(done) == ["success: It is stopped."]
+    assert statuses(execution) == ("Running", {"a": "Stopped", "b": "Pending"})
+    assert list(AuditEntry.objects.values_list("verb", "kind", "target")) == [("stop", "task", str(task.pk))]
+    assert LogEntry.objects.count() == 1
+    *_, again = told(admin.post(address, {"_form_submitted": "True"}))
+    assert again == "warning: It had ended before."
+    assert AuditEntry.objects.count() == 1
+
+
+def test_one_failed_job_runs_again_with_the_jobs_after_it_and_no_other(admin: Client) -> None:
+    execution = start(
+        "SCAN", [[NewJob("a.job", job_id=job) for job in ("a", "then")], [NewJob("a.job", job_id="b")]]
+    ).execution
+    failed(execution, "a", "b")
+    report([Report(Task.objects.get(job_id="then").pk, "Stopped", 0)])
+    refresh([execution.pk])
+    task = Task.objects.get(job_id="a")
+    assert statuses(execution) == ("Error", {"a": "Error", "then": "Stopped", "b": "Error"})
+
+    done = admin.post(f"{TASKS}{task.pk}/retry/", {"_form_submitted": "True"})
+
+    assert told(done) == ["success: 2 jobs of its chain will run once more."]
+    assert statuses(execution) == ("Running", {"a": "Pending", "then": "Pending", "b": "Error"})
+    *_, again = told(admin.post(f"{TASKS}{task.pk}/retry/", {"_form_submitted": "True"}))
+    assert again.startswith("warning: Nothing runs again")
+
+
+def test_one_stopped_job_runs_again(admin: Client) -> None:
+    execution = started("a", "b")
+    report([Report(task.pk, "Stopped", 0) for task in execution.tasks.all()])
+    refresh([execution.pk])
+
+    admin.post(f"{TASKS}{Task.objects.get(job_id='a').pk}/retry/", {"_form_submitted": "True"})
+
+    assert statuses(execution) == ("Running", {"a": "Pending", "b": "Stopped"})
+
+
+def test_the_actions_of_a_task_are_those_that_would_do_something(admin: Client) -> None:
+    def titles(task: Task) -> list[str]:
+        return [one["title"] for one in admin.get(f"{TASKS}{task.pk}/change/").context["actions_detail"]]
+
+    execution = started("job")
+    job, other = execution.tasks.get(), made("Error").tasks.get()
+
+    assert titles(job) == ["Stop"]
+    failed(execution, "job")
+    assert titles(job) == ["Run again"]
+    assert titles(other) == [], "no job, so its runner tries again"
+    assert titles(made("Running").tasks.get()) == ["Stop"]
+    assert titles(made("Success").tasks.get()) == []
+
+
+def test_a_viewer_cannot_act_on_a_task() -> None:
+    viewer = signed_in("view_task", "view_execution")
+    execution = started("a")
+    task = execution.tasks.get()
+
+    refused = [viewer.post(f"{TASKS}{task.pk}/{verb}/", {"_form_submitted": "1"}) for verb in ("stop", "retry")]
+
+    assert [one.status_code for one in refused] == [403, 403]
+    assert viewer.get(f"{TASKS}{task.pk}/change/").context["actions_detail"] == []
+    assert statuses(execution) == ("Running", {"a": "Pending"})
+
+
+def test_the_page_of_errors_groups_those_of_the_chosen_time(admin: Client) -> None:
+    made("Error", "Error")
+    made("Error", vendor="RETENTION")
+    old = made("Error", vendor="GARBAGE_COLLECTION")
+    Task.objects.filter(execution=old).update(
+        end_time=timezone.now() - timedelta(days=3), status_message="old <b>"
+    )
+
+    day, everything = text(admin.get(ERRORS)), admin.get(ERRORS, {"since": ""})
+
+    assert re.search(r"By message .* it is Error 3 20.* By vendor .*SCAN_ALL 2 .*RETENTION 1 .* By hour", day)
+    assert "GARBAGE_COLLECTION" not in day
+    assert "GARBAGE_COLLECTION 1" in text(everything)
+    assert "old &lt;b&gt;" in everything.content.decode()
+    assert admin.get(ERRORS, {"since": "\x00"}).status_code == 200
+    assert signed_in_as("stranger").get(ERRORS).status_code == 403
+
+
+def test_an_empty_page_of_errors_says_so(admin: Client) -> None:
+    assert "No task has failed in this time." in text(admin.get(ERRORS))
+
+
+def test_an_empty_list_offers_nothing_that_cannot_be_made(admin: Client) -> None:
+    quarantined = text(admin.get("/admin/harbor_executions/quarantine/"))
+    assert "Create a new item" not in quarantined
+    assert "Quarantine: none" in quarantined
+    assert "Nothing matches" in text(admin.get(LIST, {"q": "nothing"}))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        LIST,
+        LIST + "{execution}/change/",
+        TASKS + "{task}/change/",
+        "/admin/django_celery_beat/periodictask/",
+        "/admin/auth/user/",
+    ],
+)
+def test_times_are_written_in_one_way_and_name_their_zone(admin: Client, address: str) -> None:
+    execution = made("Success")
+    page = text(admin.get(address.format(execution=execution.pk, task=execution.tasks.get().pk)))
+
+    assert re.findall(r"\b\d{1,2}:\d\d (?:a|p)\.m\.|\b[A-Z][a-z]{2,3}\. \d{1,2}, \d{4}", page) == []
+    for time in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.{4}", page):
+        assert time.endswith(" UTC")
+
+
+def test_pages_are_sent_compressed_and_the_api_is_not(admin: Client) -> None:
+    for _ in range(20):
+        made("Success")
+
+    page = admin.get(LIST, headers={"Accept-Encoding": "gzip"})
+    plain = admin.get(LIST)
+    docs = admin.get("/api/v1/openapi.json", headers={"Accept-Encoding": "gzip"})
+
+    assert page.headers["Content-Encoding"] == "gzip"
+    assert b"Executions" in gzip.decompress(page.content)
+    assert len(page.content) * 4 < len(plain.content)
+    assert "Content-Encoding" not in plain.headers
+    assert "Content-Encoding" not in docs.headers
+
+
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.parametrize(
+    "address", ["/nothing", "/admin/nothing/", "/admin/harbor_executions/execution/nonsense/stop/"]
+)
+def test_an_unknown_address_has_one_page_that_lists_no_other(admin: Client, address: str, debug: bool) -> None:
+    with override_settings(DEBUG=debug):
+        response = admin.get(address)
+
+    assert response.status_code == 404
+    assert "There is nothing at this address." in text(response)
+    assert "urlpatterns" not in response.content.decode()
+    assert "URLconf" not in response.content.decode()
+
+
+def test_an_address_that_lacks_its_slash_leads_to_the_page(admin: Client) -> None:
+    answer = admin.get("/admin/harbor_executions/execution?q=1")
+    assert (answer.status_code, answer.headers["Location"]) == (301, "/admin/harbor_executions/execution/?q=1")
+    assert admin.post("/admin/harbor_executions/execution").status_code == 404

@@ -1,0 +1,221 @@
+"""The page of the queue: what it shows, its verbs, its permissions, and what it shows with Redis away."""
+
+import re
+from threading import Lock
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from executions.admin import live_access
+from executions.models import AuditEntry, Quarantine
+from executions.quarantines import quarantine
+from tasks.admin import queue_parts
+from tasks.celery_queues import JOBS, TICKS, WORK
+from tasks.pauses.pauses import paused
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.admin_client import signed_in, told
+from tests.integration.query_counts import queries
+from tests.integration.redis_state import Redis, absent_redis
+from tests.integration.sample_executions import made
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+PAGE = "/admin/harbor_tasks/pause/"
+
+
+def act(client: Client, verb: str, target: object = "", **more: str) -> Any:
+    return client.post(PAGE, {"verb": verb, "target": target, **more})
+
+
+def text_of(answer: Any) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+
+
+def test_the_page_shows_the_claims_their_nodes_and_what_waits(admin: Client, queue: ExecutionQueue) -> None:
+    for node in ("alive", "idle"):
+        queue.heartbeat(node)
+    queue.mark(["7:SCAN", "8:SCAN"])
+    queue.take_over(queue.claim("alive", 2).claim, "alive")
+    queue.mark(["9:SCAN"])
+    queue.claim("gone", 1)
+    queue._redis.zrem(queue.keys.nodes, "gone")
+    queue.mark(["10:REPLICATION"])
+    context = admin.get(PAGE).context
+    assert [context[name] for name in ("backlog", "in_flight", "failed_before", "live")] == [1, 3, 0, 2]
+    assert [(row[0], row[3], row[4]) for row in context["nodes"]["rows"]] == [
+        ("alive", "2", "0"),
+        ("idle", "0", "0"),
+        ("gone", "0", "1"),
+    ]
+    assert [(row[0], row[2]) for row in context["claims"]["rows"]] == [("2", "alive"), ("1", "gone")]
+    assert "its node is silent" in str(context["claims"]["rows"][1][3])
+    assert [row[1] for row in context["waiting"]["rows"]] == ["REPLICATION"]
+
+
+def test_of_many_tokens_a_bounded_part_is_read_and_the_page_says_so(admin: Client, redis: Redis) -> None:
+    tokens = [f"{number}:A:node:{number % 50}" for number in range(1, 60_001)]
+    for start in range(0, len(tokens), 10_000):
+        redis.sadd("cache:execution:refresh:processing", *tokens[start : start + 10_000])
+    redis.sadd("cache:execution:refresh:processing", "unreadable")
+    note = admin.get(PAGE).context["claims_note"]
+    assert "The 30 oldest of 50 claims." in note
+    assert re.search(r"4\d,\d{3} of 60,001 executions in flight were read\.", note)
+
+
+def test_the_page_takes_few_queries_however_much_there_is(admin: Client, queue: ExecutionQueue) -> None:
+    before = queries(admin, PAGE)
+    rows = [made()[0] for _ in range(15)]
+    quarantine([one.pk for one in rows], 5)
+    queue.mark(f"{number}:A" for number in range(1, 2_000))
+    queue.claim("node", 1_000)
+    assert queries(admin, PAGE) == before <= 12
+
+
+def test_refreshing_is_paused_with_a_reason_after_a_question_and_resumed(admin: Client) -> None:
+    asked = admin.get(PAGE, {"verb": "pause", "target": WORK})
+    assert "Pause refreshing?" in text_of(asked)
+    assert "Cancel Pause" in text_of(asked)
+    assert "whatever restarts meanwhile" in text_of(asked)
+    assert not paused()
+    answer = act(admin, "pause", WORK, reason="an <b>upgrade</b>")
+    assert told(answer) == ["success: Refreshing is paused."]
+    shown = admin.get(PAGE).content.decode()
+    assert "an &lt;b&gt;upgrade&lt;/b&gt;" in shown
+    assert "an <b>" not in shown
+    assert told(act(admin, "resume", WORK))[-1] == "success: Refreshing is resumed."
+    assert not paused()
+    log = AuditEntry.objects.order_by("pk").values_list("by", "origin", "verb", "target")
+    assert list(log) == [("operator", "admin", "pause", WORK), ("operator", "admin", "resume", WORK)]
+
+
+def test_a_queue_of_jobs_is_paused_and_the_ticks_are_not(admin: Client) -> None:
+    assert told(act(admin, "pause", JOBS))[0].endswith("is paused.")
+    assert list(paused()) == [JOBS]
+    assert told(act(admin, "pause", TICKS))[-1].startswith(f"error: {TICKS} cannot be paused")
+    assert f"target={TICKS}" not in admin.get(PAGE).content.decode()
+
+
+def test_recover_now_gives_back_what_dead_nodes_hold(admin: Client, queue: ExecutionQueue, redis: Redis) -> None:
+    queue.mark(["7:SCAN"])
+    queue.claim("gone", 1)
+    redis.zrem(queue.keys.nodes, "gone")
+    assert told(act(admin, "recover")) == ["success: 1 execution of dead nodes went back on the queue."]
+    assert queue.stats().backlog == 1
+    assert list(AuditEntry.objects.values_list("verb", "kind", "count")) == [("recover", "queue", 1)]
+
+
+def test_an_execution_is_released_from_quarantine(admin: Client, queue: ExecutionQueue) -> None:
+    execution, _ = made()
+    quarantine([execution.pk], 5, {execution.pk: "a <b>bad</b> row"})
+    assert "a &lt;b&gt;bad&lt;/b&gt; row" in admin.get(PAGE).content.decode()
+    expected = f"success: Execution {execution.pk} will be refreshed soon."
+    assert told(act(admin, "release", execution.pk)) == [expected]
+    assert (Quarantine.objects.count(), queue.stats().backlog) == (0, 1)
+    assert told(act(admin, "release", "x"))[-1] == "success: x is not in quarantine."
+
+
+def test_a_page_without_any_work_says_that_there_is_none(admin: Client) -> None:
+    assert text_of(admin.get(PAGE)).count("No data") == 4
+
+
+# An open page
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> None:
+    """Each test begins with a process that has looked at nothing and remembers no session."""
+    queue_parts._latest.clear()
+    live_access._remembered.clear()
+
+
+def live(client: Client, **headers: Any) -> Any:
+    return client.get(f"{PAGE}live/", headers=headers)
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    now = queue_parts.monotonic()
+    monkeypatch.setattr(queue_parts, "monotonic", lambda: now + seconds)
+
+
+def test_an_open_page_is_told_what_has_changed_and_nothing_twice(
+    admin: Client, queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = admin.get(PAGE).content.decode()
+    assert f'data-live="{PAGE}live/" data-every="3000"' in page
+    first = live(admin)
+    assert all(f'data-part="{name}"' in page for name in first.json()["parts"])
+    queue.mark(["10:REPLICATION"])
+    assert live(admin, if_none_match=first["ETag"]).status_code == 304, "the look before is fresh"
+    later(monkeypatch, queue_parts.FRESH_SECONDS)
+    news = live(admin, if_none_match=first["ETag"])
+    assert "REPLICATION" in news.json()["parts"]["waiting"]
+    assert "REPLICATION" not in first.json()["parts"]["waiting"]
+
+
+def test_open_pages_share_one_look(admin: Client) -> None:
+    live(admin)
+    with CaptureQueriesContext(connection) as captured:
+        assert {live(admin).status_code for _ in range(50)} == {200}
+    assert len(captured) == 0
+
+
+def test_a_viewers_open_page_gets_no_buttons_beside_an_operators(queue: ExecutionQueue) -> None:
+    operator = signed_in("view_pause", "change_pause")
+    User.objects.update(username="another")
+    viewer = signed_in("view_pause")
+    shown = [live(client).json()["parts"]["queues"] for client in (operator, viewer, operator)]
+    assert ["?verb=" in part for part in shown] == [True, False, True]
+
+
+def test_an_open_page_without_the_permission_is_refused(queue: ExecutionQueue) -> None:
+    assert live(signed_in("view_execution")).status_code == 403
+    assert live(Client()).status_code == 403
+
+
+def test_while_a_look_hangs_open_pages_get_the_look_before_and_then_none(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = live(admin)
+    monkeypatch.setattr(queue_parts, "_locks", {rights: Lock() for rights in queue_parts._locks})
+    for lock in queue_parts._locks.values():
+        lock.acquire()
+    later(monkeypatch, queue_parts.STALE_SECONDS - 1)
+    assert live(admin).content == first.content
+    later(monkeypatch, 1)
+    monkeypatch.setattr(queue_parts, "STALE_SECONDS", 0.1)
+    assert live(admin).status_code == 503
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "recover", "release"])
+def test_a_viewer_looks_and_cannot_act(verb: str, queue: ExecutionQueue) -> None:
+    viewer = signed_in("view_pause")
+    page = viewer.get(PAGE)
+    assert page.status_code == 200
+    assert "?verb=" not in page.content.decode()
+    assert viewer.get(PAGE, {"verb": verb, "target": JOBS}).status_code == 403
+    assert act(viewer, verb, JOBS).status_code == 403
+    assert not paused()
+    assert not AuditEntry.objects.exists()
+
+
+def test_without_the_permission_there_is_no_page(queue: ExecutionQueue) -> None:
+    assert signed_in("view_execution").get(PAGE).status_code == 403
+
+
+def test_with_redis_away_the_page_shows_what_the_database_knows(
+    admin: Client, monkeypatch: pytest.MonkeyPatch, queue: ExecutionQueue
+) -> None:
+    execution, _ = made()
+    quarantine([execution.pk], 5)
+    act(admin, "pause", JOBS, reason="upgrade")
+    client = absent_redis()
+    away = ExecutionQueue(queue.conf, client, client)
+    monkeypatch.setattr("tasks.admin.queue_tables.execution_queue", lambda: away)
+    shown = text_of(admin.get(PAGE))
+    assert "Redis: " in shown
+    assert "was paused by operator" in shown
+    assert f"release&amp;target={execution.pk}" in admin.get(PAGE).content.decode()

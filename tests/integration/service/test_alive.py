@@ -1,0 +1,111 @@
+"""The probes of workers and beat, against real workers."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
+from redis import Redis
+
+from harbor_refresh.monitoring import liveness
+from harbor_refresh.monitoring.liveness import Worker, judge_beat, judge_workers
+from tasks import tick
+from tasks.celery_queues import JOBS, TICKS
+from tasks.tick import MAX_WAITING
+from tests import servers
+from tests.faults.cluster import ROOT, Cluster, Member
+from tests.faults.conftest import cluster  # noqa: F401  # a fixture
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+
+def test_without_a_worker_on_this_host_the_probe_fails(redis: Redis) -> None:
+    found = judge_workers()
+    assert (found.is_alive, "no worker of" in found.why) == (False, True)
+
+
+def children(worker: Member) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(worker.process.pid)], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+@pytest.mark.slow
+def test_a_worker_must_answer_and_take_work(cluster: Cluster) -> None:  # noqa: F811
+    """When it is stopped, its children go on, and their heartbeats with them. When its only child stands still, it
+    answers, and takes one message more than it can begin."""
+    worker = cluster.worker(concurrency=1, queues=[TICKS])
+    assert judge_workers().is_alive
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    silent = judge_workers()
+    os.kill(worker.process.pid, signal.SIGCONT)
+    for child in children(worker):
+        os.kill(child, signal.SIGSTOP)
+    for _ in range(MAX_WAITING):
+        tick.send("tasks.recover_stale")
+    idle = judge_workers(seconds=1)
+    for child in children(worker):
+        os.kill(child, signal.SIGCONT)
+    assert judge_workers().is_alive
+    assert (silent.is_alive, "no worker of" in silent.why) == (False, True)
+    assert (idle.is_alive, "took none of the messages" in idle.why) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "now", "messages", "is_sound"),
+    [
+        (Worker(5, 1, (JOBS,)), Worker(5, 1, (JOBS,)), {JOBS: 1}, False),
+        (Worker(5, 1, (JOBS,)), Worker(5, 1, (JOBS,)), {JOBS: 0, TICKS: 9}, True),
+        (Worker(5, 1, (JOBS,)), Worker(6, 1, (JOBS,)), {JOBS: 1}, True),
+        (Worker(5, 0, (JOBS,)), Worker(5, 0, (JOBS,)), {JOBS: 1}, True),
+        (Worker(5, 1, ("own",)), Worker(5, 1, ("own",)), {JOBS: 1}, True),
+    ],
+    ids=["idle", "of another queue", "has begun one", "busy", "of a queue that is not ours"],
+)
+def test_a_worker_is_blamed_only_for_messages_that_it_could_take(
+    first: Worker, now: Worker, messages: dict[str, int], is_sound: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([{"w": first}])
+    monkeypatch.setattr(liveness, "_ask", lambda names: next(answers, {"w": now}))
+    monkeypatch.setattr(liveness.of_broker, "messages", lambda: messages)
+    assert (liveness._idle(["w"], 0) == "") == is_sound
+
+
+def test_a_broker_that_is_away_says_nothing_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from executions.errors import QueueUnavailable
+
+    def away() -> dict[str, int]:
+        raise QueueUnavailable("Redis: it is gone")
+
+    monkeypatch.setattr(liveness.of_broker, "messages", away)
+    found = judge_workers()
+    assert (found.is_alive, "the broker is away" in found.why) == (True, True)
+
+
+@pytest.mark.parametrize(("seconds", "is_alive"), [(1, True), (59, True), (75, False), (None, False)])
+def test_beat_is_judged_by_what_it_sent_last(seconds: int | None, is_alive: bool) -> None:
+    sent = None if seconds is None else timezone.now() - timedelta(seconds=seconds)
+    PeriodicTask.objects.update(last_run_at=None)
+    PeriodicTask.objects.filter(task="tasks.recover_stale").update(last_run_at=sent)
+    assert judge_beat().is_alive == is_alive
+
+
+def test_a_beat_with_nothing_to_send_is_alive() -> None:
+    PeriodicTask.objects.update(enabled=False, last_run_at=None)
+    assert judge_beat().is_alive
+
+
+def test_the_command_exits_with_1_and_one_line(database: str) -> None:
+    env = os.environ | {
+        "DATABASE_URL": servers.postgres.url_for(database),
+        "DJANGO_SETTINGS_MODULE": "settings.test",
+    }
+    command = [sys.executable, "manage.py", "alive", "beat", "--json"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, json.loads(done.stdout)["alive"]) == (1, False)
+    assert "beat sent its last task never" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,317 @@
+"""The dashboard: its page, the answers to open pages, who may see it, and what it costs."""
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from executions.admin import live_access as access
+from executions.creation import NewExecution, create
+from executions.quarantines import quarantine
+from harbor_refresh.dashboard import badges, latest, series, views
+from harbor_refresh.dashboard.charts import CHARTS
+from harbor_refresh.dashboard.latest import Latest, Overview
+from tasks.models import Sample
+from tasks.overview import events
+from tasks.overview.state import Node, State
+from tasks.queue.queue import ExecutionQueue
+from tests.integration.admin_client import signed_in
+from tests.integration.query_counts import queries
+
+pytestmark = pytest.mark.usefixtures("database", "queue")
+
+PAGE, LIVE = "/admin/", "/admin/live"
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    """Each test begins with a process that has looked at nothing and remembers no session."""
+    latest.latest.cache_clear()
+    series.series.cache_clear()
+    access._remembered.clear()
+    badges._counted = (float("-inf"), 0, 0)
+    views._rendered = None
+    yield
+    latest.latest.cache_clear()
+    series.series.cache_clear()
+
+
+def live(client: Client, **headers: Any) -> Any:
+    return client.get(LIVE, headers=headers)
+
+
+def card(news: dict[str, Any], name: str) -> dict[str, str]:
+    (found,) = [one for one in news["cards"] if one["id"] == name]
+    return found
+
+
+def look_again() -> None:
+    latest.latest.cache_clear()
+
+
+def test_the_root_of_the_site_leads_to_the_dashboard(admin: Client) -> None:
+    answer = admin.get("/")
+    assert (answer.status_code, answer["Location"]) == (302, PAGE)
+    page = admin.get(PAGE).content.decode()
+    assert "No worker is alive" in page
+    assert "Start one with: celery -A harbor_refresh worker --concurrency 2" in page
+    for chart in CHARTS:
+        assert f'data-chart="{chart.id}"' in page
+
+
+def test_the_page_takes_at_most_twelve_queries_whatever_there_is(admin: Client) -> None:
+    admin.get(PAGE)
+    held = [create(NewExecution("SCAN")).pk for _ in range(30)]
+    quarantine(held, 5)
+    latest.latest.cache_clear()
+    series.series.cache_clear()
+    badges._counted = (float("-inf"), 0, 0)
+    assert queries(admin, PAGE) <= 12
+
+
+def test_an_open_page_is_told_what_has_changed(admin: Client, queue: ExecutionQueue) -> None:
+    before = live(admin)
+    assert (before.status_code, before["Content-Type"]) == (200, "application/json")
+    assert card(before.json(), "backlog")["value"] == "0"
+    queue.mark(["1:A", "2:B"])
+    queue.heartbeat("host-1-a")
+    look_again()
+    news = live(admin).json()
+    assert (card(news, "backlog")["value"], card(news, "workers")["value"]) == ("2", "1")
+    assert "host-1-a" in news["parts"]["nodes"]
+    assert "No worker is alive" not in news["parts"]["findings"]
+
+
+def test_an_answer_that_has_not_changed_is_not_sent_again(admin: Client) -> None:
+    first = live(admin)
+    second = live(admin, if_none_match=first["ETag"])
+    assert (second.status_code, second.content, second["ETag"]) == (304, b"", first["ETag"])
+    assert live(admin, if_none_match='"another"').status_code == 200
+
+
+def test_charts_show_what_was_sampled(admin: Client) -> None:
+    live(admin)
+    assert Sample.objects.count() == 1, "no worker has sampled, so the look did"
+    for span in ("hour", "day"):
+        answer = admin.get(f"/admin/live/charts/{span}")
+        assert answer.json().keys() == {chart.id for chart in CHARTS}
+    assert admin.get("/admin/live/charts/year").status_code == 404
+
+
+def test_what_went_wrong_and_how_it_healed_is_told(admin: Client) -> None:
+    events.note_deaths([Node("host-7-x", 5.0)])
+    events.note(events.Kind.RECOVERED, 3)
+    told = live(admin).json()["parts"]["events"]
+    assert "Worker process host-7-x died" in told
+    assert "3 executions were taken back from dead workers" in told
+
+
+def test_a_name_of_a_node_cannot_put_markup_into_the_page(
+    admin: Client, redis: Any, queue: ExecutionQueue
+) -> None:
+    redis.zadd(queue.keys.nodes, {"<script>alert(1)</script>": queue.stats().now})
+    for text in (admin.get(PAGE).content.decode(), json.dumps(live(admin).json()["parts"])):
+        assert "&lt;script&gt;alert(1)" in text
+        assert "<script>alert(1)" not in text
+
+
+# Who may see it
+
+
+def test_staff_without_the_permission_see_the_page_without_numbers() -> None:
+    client = signed_in()
+    page = client.get(PAGE)
+    assert page.status_code == 200
+    assert "may not view executions" in page.content.decode()
+    assert "data-card" not in page.content.decode()
+    assert live(client).status_code == 403
+    assert client.get("/admin/live/charts/hour").status_code == 403
+
+
+def test_a_stranger_sees_nothing() -> None:
+    assert Client().get(PAGE).status_code == 302
+    assert live(Client()).status_code == 403
+    forged = Client()
+    forged.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
+    assert live(forged).status_code == 403
+
+
+def test_whoever_may_view_executions_sees_it() -> None:
+    client = signed_in("view_execution")
+    assert "data-card" in client.get(PAGE).content.decode()
+    assert live(client).status_code == 200
+
+
+def test_a_session_is_checked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = signed_in("view_execution")
+    assert live(client).status_code == 200
+    User.objects.update(is_active=False)
+    assert live(client).status_code == 200, "remembered"
+    now = access.monotonic()
+    monkeypatch.setattr(access, "monotonic", lambda: now + access.REMEMBERED_SECONDS + 1)
+    assert live(client).status_code == 403
+
+
+def test_only_so_many_sessions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "MOST_REMEMBERED", 3)
+    user = User.objects.create(username="many", is_staff=True, is_superuser=True)
+    for _ in range(8):
+        client = Client()
+        client.force_login(user)
+        assert live(client).status_code == 200
+        assert len(access._remembered) <= 3
+
+
+@pytest.mark.parametrize("path", [LIVE, "/admin/live/charts/hour"])
+def test_an_open_page_can_only_read(admin: Client, path: str) -> None:
+    assert admin.post(path).status_code == 405
+
+
+# What it costs
+
+
+def test_an_answer_to_a_known_session_makes_no_query(admin: Client) -> None:
+    live(admin)
+    with CaptureQueriesContext(connection) as captured:
+        for _ in range(50):
+            assert live(admin).status_code == 200
+    assert len(captured) == 0
+
+
+def test_pages_that_ask_within_a_moment_share_one_look(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    take = latest.take
+
+    def counted() -> Overview:
+        looks.append(1)
+        return take()
+
+    monkeypatch.setattr(latest, "take", counted)
+    now = latest.monotonic()
+    monkeypatch.setattr(latest, "monotonic", lambda: now)
+    for _ in range(5):
+        live(admin)
+    assert looks == [1]
+    monkeypatch.setattr(latest, "monotonic", lambda: now + latest.FRESH_SECONDS + 0.1)
+    live(admin)
+    assert looks == [1, 1]
+
+
+def test_fifty_pages_that_ask_at_once_share_one_look(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(admin)
+    looks: list[int] = []
+    may_return = threading.Event()
+    take = latest.take
+
+    def slowly() -> Overview:
+        looks.append(1)
+        assert may_return.wait(30)
+        return take()
+
+    monkeypatch.setattr(latest, "take", slowly)
+    look_again()
+    answers: list[int] = []
+
+    def ask() -> None:
+        answers.append(_again(admin))
+
+    threads = [threading.Thread(target=ask) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    may_return.set()
+    for thread in threads:
+        thread.join()
+    assert (answers, looks) == ([200] * 50, [1])
+
+
+def _again(admin: Client) -> int:
+    """Ask with the session of this client, from another thread."""
+    client = Client()
+    client.cookies = admin.cookies
+    status: int = client.get(LIVE).status_code
+    connection.close()
+    return status
+
+
+# Servers that are away
+
+
+def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tasks.overview import of_redis
+    from tests.integration.redis_state import absent_redis
+
+    client = absent_redis()
+    away = ExecutionQueue(of_redis.refresh_settings(), client, client)
+    monkeypatch.setattr(of_redis, "brief_queue", lambda: away)
+    page = admin.get(PAGE)
+    assert page.status_code == 200
+    assert "Redis does not answer" in page.content.decode()
+    news = live(admin).json()
+    assert (card(news, "backlog")["value"], card(news, "backlog")["level"]) == ("?", "wrong")
+    assert card(news, "quarantined")["value"] == "0"
+
+
+def test_a_look_that_hangs_is_waited_for_once_and_then_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_return = threading.Event()
+    waits: list[float] = []
+    found = Overview(latest.datetime.now(latest.UTC), State(), [])
+
+    def hang() -> Overview:
+        assert may_return.wait(30)
+        return found
+
+    monkeypatch.setattr(latest, "take", hang)
+    newest = Latest()
+    answer = newest._flight.answer
+
+    def answer_at_once(seconds: float) -> Overview:
+        waits.append(seconds)
+        return answer(30 if may_return.is_set() else 0.01)
+
+    monkeypatch.setattr(newest._flight, "answer", answer_at_once)
+    for _ in range(3):
+        overview = newest.overview()
+        assert [one.code for one in overview.findings] == ["database_away"]
+    assert waits == [latest.PATIENCE_SECONDS, 0.01, 0.01]
+    may_return.set()
+    assert newest.overview() is found
+    assert newest.overview() is found
+
+
+# Badges
+
+
+def badges_of(page: Any) -> list[str]:
+    """The texts of unfold's badges on a page."""
+    spans = [part for part in page.content.decode().split("<span") if "text-[11px] whitespace-nowrap" in part]
+    return [span.split(">")[1].split("<")[0].strip() for span in spans if "h-[18px]" in span.split(">")[0]]
+
+
+def test_the_sidebar_counts_what_is_in_quarantine_and_hides_a_zero(admin: Client) -> None:
+    path = "/admin/harbor_executions/statuschange/"
+    assert badges_of(admin.get(path)) == []
+    quarantine([create(NewExecution("SCAN")).pk for _ in range(3)], 5)
+    badges._counted = (float("-inf"), 0, 0)
+    assert badges_of(admin.get(path)) == ["3"]
+
+
+def test_badges_are_counted_once_for_many_pages(admin: Client) -> None:
+    assert (badges.quarantined(), badges.dead_letters()) == ("", "")
+    with CaptureQueriesContext(connection) as captured:
+        for _ in range(20):
+            badges.quarantined()
+            badges.dead_letters()
+    assert len(captured) == 0
+
+
+def test_a_badge_asks_no_redis_and_outlives_a_database_error() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE execution_quarantine RENAME TO gone")
+    assert badges.quarantined() == ""

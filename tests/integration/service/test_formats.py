@@ -1,0 +1,143 @@
+"""The formats in which one process writes what another reads: keys, tokens and records in Redis, and messages.
+
+formats.json holds one of each. If this test fails, a worker of another release may not understand what this one
+writes: docs/migration.md says what a release that changes a format must do.
+"""
+
+import base64
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks import tick
+from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from tasks.claim_batch import publish as publish_claims
+from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.records.records import JobRecords
+from tasks.jobs.records.run import ReceivedMessage
+from tasks.jobs.runtime.broker import publish as publish_jobs
+from tasks.queue.claim import Claim
+from tasks.queue.members import Token, member, readable
+from tasks.queue.traces import Traces
+from tasks.run_handlers import run_handlers
+from tasks.schedule import ROWS
+from tasks.sweep import sweep
+from tests.integration.redis_state import Redis, queue_with_clock, whole_redis, with_clock_of_test
+
+GOLDEN = Path(__file__).with_name("formats.json")
+CLAIM = Claim("waiting@host-1-abc", "1000000000000", ("7:SCAN_ALL", "8:a vendor"))
+JOB = Message(
+    job="a-job",
+    task_id=7,
+    name="a.job",
+    args=(1, "x"),
+    kwargs={"fast": True},
+    options={"priority": 3},
+    revision=1,
+    runs=0,
+    has_followers=True,
+    database="harbor",
+)
+#: What differs with each message, process and machine.
+CHANGES = {"delivery_tag", "origin", "reply_to", "correlation_id", "expires", "eta"}
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def without_what_changes(value: Any) -> Any:
+    match value:
+        case dict():
+            return {
+                name: f"({name})" if name in CHANGES and one is not None else without_what_changes(one)
+                for name, one in value.items()
+            }
+        case list():
+            return [without_what_changes(one) for one in value]
+        case str():
+            return ID.sub("(id)", value)
+    return value
+
+
+def message(redis: Redis) -> Any:
+    """The one message that waits in the broker, as it is stored there, with its body in clear."""
+    queues = [key for key in redis.keys("harbor_refresh*") if redis.type(key) == b"list"]
+    (raw,) = (one for key in queues for one in redis.lrange(key, 0, -1))
+    stored = json.loads(raw)
+    assert stored["properties"]["body_encoding"] == "base64"
+    stored["body"] = json.loads(base64.b64decode(stored["body"]))
+    redis.delete(*queues)
+    (queue,) = {key.decode() for key in queues}
+    assert queue.startswith((TICKS, WORK, JOBS, DELIVERIES))
+    return {"queue": queue.replace("\x06\x16", "/"), **without_what_changes(stored)}
+
+
+def messages(redis: Redis) -> dict[str, Any]:
+    found = {}
+    for name in sorted({row.task for row in ROWS} | {"tasks.act"}):
+        tick.send(name)
+        found[name] = message(redis)
+    sweep.go_on("executions", [7, "a place"])
+    found["tasks.sweep, the rest of one"] = message(redis)
+    run_handlers.delay(3)
+    found["tasks.run_handlers"] = message(redis)
+    publish_claims([CLAIM])
+    found["tasks.refresh_executions"] = message(redis)
+    assert publish_jobs([JOB]) == []
+    found["a job"] = message(redis)
+    return found
+
+
+def keys(redis: Redis) -> dict[str, Any]:
+    """Every key that the queue and the jobs write, after one execution has met each of its verbs."""
+    redis.flushall()
+    conf: dict[str, Any] = {"node_ttl": 10.0, "rest": 2.0, "max_attempts": 5}
+    queue, clock = queue_with_clock(redis, **conf)
+    queue.heartbeat("host-1-abc")
+    for members in (["7:SCAN_ALL"], ["8:a vendor"]):
+        queue.mark(members)
+        taken = queue.claim("host-1-abc", 1).claim
+    queue.take_over(taken, "host-2-def")
+    clock.move(1)
+    queue.mark(["9:REPLICATION"])
+    queue.fail(queue.take_over(queue.claim("host-1-abc", 1).claim, "host-2-def"))
+    for _ in range(2):
+        queue.mark(["10:REPLICATION"])
+    queue.take_queues(["harbor_refresh"])
+    queue.leave("host-3-ghi")
+    queue.pause()
+    queue.wake_deliverer()
+    settings = replace(refresh_settings(), **conf)
+    Traces(settings, redis, redis, with_clock_of_test).keep(["7:SCAN_ALL"], "00-trace-span-01")
+    records = JobRecords(settings, redis, redis, with_clock_of_test)
+    records.memory()
+    records.begin(ReceivedMessage("a-job", 7, revision=1, runs=0), "host-2-def")
+    state = whole_redis(redis, presence=True, observed=True)
+    state["presence"]["server"] = "(server)"
+    return {name: sorted(value) if isinstance(value, set) else value for name, value in sorted(state.items())}
+
+
+@pytest.mark.usefixtures("database")
+def test_what_other_processes_read_is_written_as_it_was(redis: Redis, tmp_path: Path) -> None:
+    written = {"keys": keys(redis), "messages": messages(redis)}
+    text = json.dumps(written, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    new = tmp_path / "formats.json"
+    new.write_text(text, encoding="utf-8")
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert json.loads(text) == golden, f"if this is meant, follow docs/migration.md, and copy {new}"
+
+
+def test_what_was_written_is_read() -> None:
+    """As a worker of this release reads what one of the last release has left."""
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert [readable(one.encode()) for one in golden["keys"]["queue:v2"]] == golden["keys"]["queue:v2"]
+    tokens = [Token.read(one.encode()) for one in golden["keys"]["processing"]]
+    assert [(token.member, token.node, token.is_waiting) for token in tokens if token] == [
+        (member(7, "SCAN_ALL"), "host-1-abc", True),
+        (member(8, "a vendor"), "host-2-def", False),
+    ]
+    (args, _, _) = golden["messages"]["tasks.refresh_executions"]["body"]
+    assert Claim.from_message(args[0]) == CLAIM

@@ -1,0 +1,120 @@
+"""A PgBouncer in transaction mode before the database: what is said without the setting, and all work with it."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from redis import Redis
+
+from executions.models import Execution, StatusChange
+from executions.reports import Report, report
+from harbor_refresh.invariants import violations
+from tests import servers
+from tests.faults.cluster import Cluster
+from tests.integration.command_output import manage
+from tests.integration.sample_executions import drifted, made
+from tests.integration.service.pooler import PgBouncer
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+Pooler = Callable[..., PgBouncer]
+
+
+@pytest.fixture
+def pooler(tmp_path: Path, database: str) -> Iterator[Pooler]:
+    started: list[PgBouncer] = []
+    directory = servers.directory / f"pooler-of-{database}"  # another account must be able to enter it
+    directory.mkdir(mode=0o755)
+
+    def start(ignores: str = "") -> PgBouncer:
+        started.append(PgBouncer(directory, ignores))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def role(database: str) -> Iterator[str]:
+    """A role of its own, because ALTER ROLE outlives the database."""
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
+        server.execute("CREATE ROLE refresher LOGIN SUPERUSER")
+        yield "refresher"
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'refresher'")
+        server.execute("DROP OWNED BY refresher")
+        server.execute("DROP ROLE refresher")
+
+
+def doctor(url: str, *only: str, **environment: str) -> dict[str, list[dict[str, Any]]]:
+    """The problems that it finds, by check."""
+    words = [word for name in only for word in ("--only", name)]
+    ran = manage("doctor", "--json", *words, DATABASE_URL=url, **environment)
+    return {one["check"]: one["problems"] for one in json.loads(ran.stdout)["checks"] if one["problems"]}
+
+
+def test_a_pooler_that_refuses_our_options_is_not_called_away(pooler: Pooler, database: str, redis: Redis) -> None:
+    url = pooler().url(database)
+    ran = manage("refresh_queue", "stats", DATABASE_URL=url)
+    assert ran.returncode == 1
+    assert "unsupported startup parameter: options" in ran.stderr
+    assert "Set DATABASE_POOLED=true" in ran.stderr
+    assert "is away" not in ran.stderr
+    (problem,) = doctor(url, "database")["database.reachable"]
+    assert problem["what"].startswith("A PgBouncer refuses the options of the connection.")
+    assert f"""ALTER ROLE "postgres" IN DATABASE "{database}" SET lock_timeout = '5s';""" in problem["todo"]
+
+
+def test_a_pooler_that_swallows_our_options_is_found(pooler: Pooler, database: str) -> None:
+    found = doctor(pooler(ignores="options").url(database), "database")
+    assert set(found) == {"database.pooler", "database.timeouts", "database.durable"}
+
+
+def test_what_the_doctor_says_to_type_is_enough(pooler: Pooler, database: str, role: str, redis: Redis) -> None:
+    bouncer = pooler()
+    url, pooled = bouncer.url(database, role), {"DATABASE_POOLED": "true"}
+    first, second = doctor(url, "database", **pooled)["database.timeouts"]
+    with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
+        for statement in re.findall(r"ALTER ROLE [^;]+;", first["todo"]):
+            server.execute(statement.encode())
+    assert second["todo"] == first["todo"]
+    bouncer.administer("RECONNECT")
+    wait_for(lambda: "database.timeouts" not in doctor(url, "database", **pooled), "the new sessions")
+    assert set(doctor(url, "database", "tables", **pooled)) == {"database.durable"}  # fsync, as in every test
+
+
+def test_workers_beat_and_commands_work_behind_it(
+    pooler: Pooler, database: str, redis: Redis, tmp_path: Path
+) -> None:
+    """Reports go in by the database, and everything else by the pooler, which gives each transaction another
+    session."""
+    url = pooler().url(database)
+    cluster = Cluster(database, tmp_path)
+    cluster.env |= {"DATABASE_URL": url, "DATABASE_POOLED": "true"}
+    lost = drifted()
+    try:
+        cluster.worker(concurrency=2)
+        cluster.beat()
+        tasks = [pk for _ in range(20) for pk in made(3)[1]]
+        report([Report(pk, "Success") for pk in tasks])
+        ended = Execution.objects.filter(status="Success")
+        wait_for(
+            lambda: ended.count() == 21,
+            "20 executions to be refreshed, and a lost one",
+            log=cluster.members[0].log,
+        )
+        ran = manage("refresh_queue", "mark", "--all-unfinished", DATABASE_URL=url, DATABASE_POOLED="true")
+        assert (ran.returncode, ran.stderr) == (0, "")
+        ran = manage("reconcile", "--full", "--json", DATABASE_URL=url, DATABASE_POOLED="true")
+        assert (ran.returncode, json.loads(ran.stdout)["drifted"]) == (0, 0)
+        wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)
+    finally:
+        cluster.end()
+    assert StatusChange.objects.filter(execution=lost).count() >= 1
+    assert "Traceback" not in cluster.logs()

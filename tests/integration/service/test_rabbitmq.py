@@ -1,0 +1,281 @@
+"""RabbitMQ as the broker: lengths, the mark, the doctor, and connections that break."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from amqp.exceptions import NotFound, RecoverableConnectionError
+from celery import current_app
+
+from executions.errors import QueueRefused, QueueUnavailable
+from harbor_refresh.doctor.facts import Facts
+from harbor_refresh.local.ports import choose_port
+from harbor_refresh.monitoring.liveness import judge_workers
+from tasks.broker import mark
+from tasks.broker.lengths import waiting, waiting_in_all
+from tasks.broker.rabbitmq import AWAY
+from tasks.celery_queues import JOBS, QUEUES, TICKS
+from tasks.overview import of_broker
+from tasks.overview.state import look
+from tasks.queue import execution_queue
+from tasks.queue.queue import ExecutionQueue
+from tests import servers
+from tests.elsewhere import uses
+from tests.integration.doctor.examined import found
+from tests.proxy import HoldsAnswers, Proxy
+from tests.rabbitmq import RabbitMQ
+from tests.redis_with_tls import Certificates
+from tests.waiting import wait_for
+
+#: Slow because RabbitMQ takes seconds to start.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("database", "redis")]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates") / "files")
+
+
+@pytest.fixture(scope="module")
+def tls_port() -> int:
+    return choose_port(None)
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, certificates: Certificates, tls_port: int
+) -> Iterator[RabbitMQ]:
+    """It also has a port with TLS, where it lets no client in without a certificate."""
+    lines = (
+        f"listeners.ssl.1 = 127.0.0.1:{tls_port}",
+        f"ssl_options.cacertfile = {certificates.file('ca.crt')}",
+        f"ssl_options.certfile = {certificates.file('server.crt')}",
+        f"ssl_options.keyfile = {certificates.file('server.key')}",
+        "ssl_options.verify = verify_peer",
+        "ssl_options.fail_if_no_peer_cert = true",
+    )
+    with RabbitMQ(tmp_path_factory.mktemp("rabbitmq"), lines=lines) as server:
+        yield server
+
+
+@pytest.fixture
+def broker(server: RabbitMQ) -> RabbitMQ:
+    with server.connect() as connection:
+        for queue in QUEUES:
+            connection.channel().queue_delete(queue)
+    return server
+
+
+def through(proxy: Proxy, server: RabbitMQ) -> str:
+    return server.url.replace(f":{server.port}/", f":{proxy.port}/")
+
+
+def send(count: int, *, queue: str = JOBS, priority: int | None = None) -> None:
+    for _ in range(count):
+        current_app.send_task("no.such.task", queue=queue, priority=priority, retry=False)
+
+
+@pytest.fixture
+def broker_in_use(broker: RabbitMQ) -> Iterator[RabbitMQ]:
+    with uses(servers.redis.url, broker.url):
+        yield broker
+
+
+def test_lengths_are_told_also_of_queues_that_do_not_exist(broker_in_use: RabbitMQ) -> None:
+    assert (waiting(JOBS), waiting_in_all(JOBS)) == (0, 0)
+    send(3)
+    send(2, priority=5)
+    assert (waiting(JOBS), waiting_in_all(JOBS), waiting("no such queue")) == (5, 5, 0)
+    send(1)  # the 404 has closed nothing that is needed
+    assert of_broker.messages([TICKS, JOBS]) == {TICKS: 0, JOBS: 6}
+    assert dict(look().messages or {}) == {queue: 6 if queue == JOBS else 0 for queue in QUEUES}
+
+
+class Jobs:
+    """Counts how often the jobs were to be looked up."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def look_up(self) -> None:
+        self.count += 1
+
+
+def test_a_rabbitmq_that_was_emptied_has_no_queue_of_the_noted_moment(broker_in_use: RabbitMQ) -> None:
+    jobs = Jobs()
+    began = execution_queue().stats().now
+    assert mark.lost_before(jobs.look_up) == 0, "the first look takes nothing for lost"
+    noted = execution_queue().broker_marked()
+    assert noted >= began
+    assert [mark.lost_before(jobs.look_up) for _ in range(2)] == [noted, noted]
+    assert jobs.count == 0
+    with broker_in_use.connect() as connection:
+        connection.channel().queue_delete(f"{mark.MARK}.{noted}")
+    lost = mark.lost_before(jobs.look_up)
+    assert (lost > noted, jobs.count) == (True, 1)
+    assert (mark.lost_before(jobs.look_up), execution_queue().broker_marked(), jobs.count) == (lost, lost, 1)
+
+
+def test_a_process_that_dies_before_the_note_leaves_that_to_the_next(
+    broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    jobs = Jobs()
+    execution_queue().note_broker_mark(1)
+    with pytest.raises(KeyboardInterrupt):
+        mark.lost_before(die)
+    assert execution_queue().broker_marked() == 1
+    lost = mark.lost_before(jobs.look_up)
+    assert (lost > 1, jobs.count, mark.lost_before(jobs.look_up)) == (True, 1, lost)
+
+
+def test_a_redis_that_takes_no_notes_leaves_no_marks_behind(
+    broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def refuse(self: ExecutionQueue, moment: int) -> None:
+        made.append(moment)
+        raise QueueRefused("it takes no writes")
+
+    monkeypatch.setattr(ExecutionQueue, "note_broker_mark", refuse)
+    for _ in range(2):
+        with pytest.raises(QueueRefused):
+            mark.lost_before(Jobs().look_up)
+    assert len(made) == 2
+    assert [broker_in_use.length(f"{mark.MARK}.{moment}") for moment in made] == [-1, -1]
+
+
+def test_a_mark_expires_if_it_is_not_asked_for(broker_in_use: RabbitMQ, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark, "MARK_MILLISECONDS", 1_000)
+    mark.lost_before(Jobs().look_up)
+    name = f"{mark.MARK}.{execution_queue().broker_marked()}"
+
+    def is_gone() -> bool:
+        with broker_in_use.connect() as connection:
+            queues = connection.channel()
+            try:
+                # to bind asks nothing of the queue, and so does not renew it
+                queues.queue_bind(name, "amq.direct", "a test")
+            except NotFound:
+                return True
+            return False
+
+    wait_for(is_gone, "the mark to expire", seconds=60)
+
+
+def test_the_doctor_finds_rabbitmq_sound(broker_in_use: RabbitMQ) -> None:
+    facts = Facts()
+    names = ("broker.reachable", "celery.visibility", "celery.transport", "redis.eviction")
+    assert {name: found(name, facts) for name in names} == {name: [] for name in names}
+    assert facts.redis_servers == (facts.redis,)
+
+
+REFUSED = {
+    "the password": lambda url: url.replace("harbor:", "harbor:no"),
+    "the vhost": lambda url: url.rpartition("/")[0] + "/no-such",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_the_doctor_tells_a_rabbitmq_that_refuses_this_program_and_no_password(
+    broker: RabbitMQ, what: str
+) -> None:
+    with uses(servers.redis.url, REFUSED[what](broker.url)):
+        ((_, told),) = found("broker.reachable", Facts())
+        assert told.startswith("RabbitMQ answers and refuses this program. RabbitMQ: ")
+        assert "ss/word" not in told
+        with pytest.raises(QueueRefused):
+            of_broker.messages()
+
+
+def test_an_absent_rabbitmq_is_told_as_absent() -> None:
+    with uses(servers.redis.url, f"amqp://127.0.0.1:{choose_port(None)}"):
+        ((_, told),) = found("broker.reachable", Facts())
+        assert told.startswith("RabbitMQ is away, or does not answer in time. RabbitMQ: ")
+        assert set(look().absent) == {"broker"}
+        verdict = judge_workers()
+        assert (verdict.is_alive, verdict.why.split(",")[0]) == (True, "the broker is away")
+
+
+def test_the_next_server_of_the_address_is_asked_if_one_is_away(broker: RabbitMQ) -> None:
+    gone = broker.url.replace(f":{broker.port}/", f":{choose_port(None)}/")
+    with uses(servers.redis.url, f"{gone};{broker.url}"):
+        send(1)
+        assert (waiting(JOBS), of_broker.messages([JOBS])) == (1, {JOBS: 1})
+
+
+def test_messages_pass_over_tls_to_a_server_that_is_trusted_alone(
+    broker: RabbitMQ, certificates: Certificates, tls_port: int
+) -> None:
+    url = broker.url.replace("amqp:", "amqps:").replace(f":{broker.port}/", f":{tls_port}/")
+    # of another name, which is not in the certificate of the server that is there
+    gone = url.replace(f"127.0.0.1:{tls_port}/", f"127.0.0.2:{choose_port(None)}/")
+    both = ";".join(f"{one}?{certificates.query()}" for one in (gone, url))
+    with uses(servers.redis.url, both):
+        send(1)
+        assert (waiting(JOBS), of_broker.messages([JOBS])) == (1, {JOBS: 1})
+    for wrong in ({"ssl_ca_certs": certificates.file("another-ca.crt")}, {"ssl_certfile": "", "ssl_keyfile": ""}):
+        with uses(servers.redis.url, f"{url}?{certificates.query(**wrong)}"), pytest.raises(AWAY):
+            send(1)
+
+
+def test_the_first_message_after_a_broken_connection_arrives(broker: RabbitMQ) -> None:
+    """Kombu notices a closed connection when it is used next, and loses the message for which it is used."""
+    proxy = Proxy(broker.port)
+    with uses(servers.redis.url, through(proxy, broker)):
+        send(1)
+        assert of_broker.messages([JOBS]) == {JOBS: 1}
+        with current_app.pool.acquire(block=True) as connection:
+            assert connection.connected
+            proxy.cut()
+            wait_for(lambda: not connection.connected, "the kernel to know")
+        send(1)
+        assert waiting(JOBS) == 2
+        wait_for(lambda: lengths() == {JOBS: 2}, "a look over another connection")
+    proxy.close()
+
+
+def lengths() -> dict[str, int]:
+    """A look; nothing while the broker is away."""
+    try:
+        return of_broker.messages([JOBS])
+    except QueueUnavailable:
+        return {}
+
+
+def test_a_confirmation_that_comes_late_is_not_taken_for_that_of_the_next_message(
+    broker: RabbitMQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kombu closes a connection of its pool after an error, but none that its owner keeps, as beat does."""
+    proxy = HoldsAnswers(broker.port)
+    with uses(servers.redis.url, through(proxy, broker)):
+        monkeypatch.setitem(current_app.conf.broker_transport_options, "read_timeout", 0.3)
+        send(1)
+        with current_app.connection_for_write() as connection:
+            producer = connection.Producer()
+            producer.publish({}, routing_key=JOBS)
+            proxy.flows.clear()
+            with pytest.raises(RecoverableConnectionError):
+                producer.publish({}, routing_key=JOBS)
+            assert not connection.connected
+            proxy.flows.set()
+        wait_for(lambda: broker.length(JOBS) == 3, "the message whose confirmation was late")
+        send(1)
+        assert waiting(JOBS) == 4
+    proxy.close()
+
+
+def test_looks_at_a_rabbitmq_that_hangs_give_up_and_those_after_them_work(broker: RabbitMQ) -> None:
+    proxy = HoldsAnswers(broker.port)
+    with uses(servers.redis.url, through(proxy, broker)):
+        assert of_broker.messages([JOBS]) == {JOBS: 0}
+        proxy.flows.clear()
+        with pytest.raises(QueueUnavailable):
+            of_broker.messages([JOBS])
+        proxy.flows.set()
+        wait_for(lambda: lengths() == {JOBS: 0}, "the next look")
+        assert of_broker.glance() is of_broker._glance(os.getpid())
+    proxy.close()

@@ -1,0 +1,168 @@
+"""The ready roles: migrate makes them, and each may do what it is for."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.core.management import call_command
+from django.test import Client
+from django_celery_beat.models import PeriodicTask
+
+from executions.models import Action, Execution, Quarantine
+from executions.quarantines import quarantine
+from executions.stops import stop
+from harbor_refresh import roles
+from tests.integration.actions.sample_bulk import reported, with_jobs
+from tests.integration.admin_client import act
+from tests.integration.sample_executions import status_of
+
+pytestmark = pytest.mark.usefixtures("database", "redis")
+
+LIST = "/admin/harbor_executions/execution/"
+PAGES = {
+    "execution": LIST,
+    "task": "/admin/harbor_executions/task/",
+    "job": "/admin/harbor_tasks/job/",
+    "statuschange": "/admin/harbor_executions/statuschange/",
+    "quarantine": "/admin/harbor_executions/quarantine/",
+    "action": "/admin/harbor_executions/action/",
+    "auditentry": "/admin/harbor_executions/auditentry/",
+    "subscription": "/admin/harbor_executions/subscription/",
+    "delivery": "/admin/harbor_executions/delivery/",
+    "periodictask": "/admin/django_celery_beat/periodictask/",
+    "apitoken": "/admin/harbor_executions/apitoken/",
+    "user": "/admin/auth/user/",
+    "group": "/admin/auth/group/",
+}
+ACTIONS = ("refresh", "stop", "retry", "resume", "remove")
+SUBMITTED = {"_form_submitted": "1"}
+
+
+def member(role: str) -> Client:
+    user = User.objects.create(username=role, is_staff=True)
+    user.groups.add(Group.objects.get(name=role))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def permissions(role: str) -> set[str]:
+    return set(Permission.objects.filter(group__name=role).values_list("codename", flat=True))
+
+
+def changed_by(client: Client) -> dict[str, Any]:
+    """What is there after this client has tried every action on an execution, and on its page."""
+    going, stopped, failed, held = (with_jobs(1, vendor)[0] for vendor in ("GOING", "STOPPED", "FAILED", "HELD"))
+    stop(stopped.pk)
+    reported([failed], "Error")
+    quarantine([held.pk], 5)
+    act(client, LIST, "stop_selected", [going.pk])
+    act(client, LIST, "resume_selected", [stopped.pk])
+    client.post(f"{LIST}{failed.pk}/retry/", SUBMITTED)
+    client.post(f"{LIST}{held.pk}/release/", SUBMITTED)
+    act(client, LIST, "remove_selected", [going.pk])
+    client.post(f"{LIST}{going.pk}/remove/", SUBMITTED)
+    client.post(
+        f"{LIST}?vendor=HELD",
+        {
+            "action": "refresh_selected",
+            "_selected_action": held.pk,
+            "select_across": 1,
+            "confirmed": "yes",
+            "index": 0,
+        },
+    )
+    return {
+        "going": status_of(going) if Execution.objects.filter(pk=going.pk).exists() else "deleted",
+        "stopped": status_of(stopped),
+        "failed": status_of(failed),
+        "held": Quarantine.objects.exists(),
+        "actions": Action.objects.count(),
+    }
+
+
+def test_a_viewer_sees_every_page_but_tokens_and_accounts_and_changes_nothing() -> None:
+    client = member("viewer")
+    seen = {name: client.get(address).status_code for name, address in PAGES.items()}
+    assert seen == dict.fromkeys(PAGES, 200) | dict.fromkeys(("apitoken", "user", "group"), 403)
+    assert changed_by(client) == {
+        "going": "Running",
+        "stopped": "Stopped",
+        "failed": "Error",
+        "held": True,
+        "actions": 0,
+    }
+
+
+def test_a_viewer_is_offered_no_action() -> None:
+    (execution,) = with_jobs(1)
+    client = member("viewer")
+    text = client.get(LIST).content.decode() + client.get(f"{LIST}{execution.pk}/change/").content.decode()
+    for verb in ACTIONS:
+        assert f'value="{verb}_selected"' not in text
+        assert f"/{verb}/" not in text
+
+
+def test_an_operator_acts_and_deletes_nothing() -> None:
+    client = member("operator")
+    assert changed_by(client) == {
+        "going": "Stopped",
+        "stopped": "Running",
+        "failed": "Running",
+        "held": False,
+        "actions": 1,
+    }
+    refused = [client.get(PAGES[name]).status_code for name in ("apitoken", "user", "group")]
+    assert refused == [403, 403, 403]
+    assert client.get("/admin/django_celery_beat/periodictask/add/").status_code == 403
+    assert client.get("/admin/harbor_executions/subscription/add/").status_code == 403
+
+
+def test_only_an_administrator_acts_on_the_schedule() -> None:
+    row = PeriodicTask.objects.get(task="tasks.sample")
+    for role in roles.ROLES:
+        act(client := member(role), PAGES["periodictask"], "disable_tasks", [row.pk])
+        assert ("disable_tasks" in client.get(PAGES["periodictask"]).content.decode()) == (role == "administrator")
+        row.refresh_from_db()
+        assert row.enabled == (role != "administrator")
+
+
+def test_an_administrator_does_everything_but_edit_accounts() -> None:
+    client = member("administrator")
+    assert {client.get(address).status_code for address in PAGES.values()} == {200}
+    assert changed_by(client)["going"] == "deleted"
+    for page in (
+        "harbor_executions/apitoken",
+        "harbor_executions/subscription",
+        "django_celery_beat/periodictask",
+    ):
+        assert client.get(f"/admin/{page}/add/").status_code == 200
+    for page in ("user", "group"):
+        assert client.get(f"/admin/auth/{page}/add/").status_code == 403
+
+
+def test_a_role_may_only_what_the_role_before_it_may_and_more() -> None:
+    viewer, operator, administrator = map(permissions, roles.ROLES)
+    assert viewer < operator < administrator
+    assert all(codename.startswith("view_") for codename in viewer)
+    assert "delete_execution" in administrator - operator
+
+
+def test_what_a_person_took_away_stays_away_and_what_is_new_comes() -> None:
+    group = Group.objects.get(name="operator")
+    group.permissions.remove(Permission.objects.get(codename="change_execution"))
+    group.permissions.add(Permission.objects.get(codename="delete_execution"))
+    Permission.objects.get(codename="change_quarantine").delete()
+    before = permissions("operator")
+    call_command("migrate", verbosity=0)
+    assert permissions("operator") == before | {"change_quarantine"}
+    assert "change_execution" not in before
+
+
+def test_a_group_that_was_deleted_is_made_again_without_members() -> None:
+    before = permissions("viewer")
+    member("viewer")
+    Group.objects.get(name="viewer").delete()
+    call_command("migrate", verbosity=0)
+    assert permissions("viewer") == before
+    assert not User.objects.get(username="viewer").groups.exists()

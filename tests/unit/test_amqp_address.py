@@ -1,0 +1,115 @@
+"""The address of RabbitMQ: what each form means, what Celery makes of it, and which addresses are refused."""
+
+import ssl
+from typing import Any
+
+import pytest
+from celery import Celery
+from kombu import Connection
+
+from tasks.broker.amqp_address import AmqpServer, amqp_secrets, is_amqp, read_amqp_servers
+from tasks.broker.connecting import OF_REDIS, PUBLISHERS, broker_of_celery, check_broker
+from tasks.redis_address import BadAddress, Place
+
+CHECKED = {"ssl_cert_reqs": "required", "ssl_check_hostname": True}
+
+
+def server(host: str = "h", port: int = 5672, **more: Any) -> AmqpServer:
+    return AmqpServer(place=Place(host, port), **more)
+
+
+READ: dict[str, tuple[str, tuple[AmqpServer, ...]]] = {
+    "a host": ("amqp://h", (server(),)),
+    "a port": ("amqp://h:1/", (server(port=1),)),
+    "a vhost": ("amqp://h/refresh", (server(vhost="refresh"),)),
+    "a vhost with a slash": ("amqp://h/%2Fa%2Fb", (server(vhost="/a/b"),)),
+    "the vhost / as Celery has it": ("amqp://h//", (server(),)),
+    "a login": ("amqp://us%40er:p%2F%3B%23@h", (server(username="us@er", password="p/;#"),)),
+    "an address of IPv6": ("amqp://[::1]:7", (server("::1", 7),)),
+    "TLS": ("amqps://h", (server(port=5671, tls=CHECKED),)),
+    "TLS with a certificate of one's own": (
+        f"amqps://h?ssl_ca_certs={__file__}&ssl_check_hostname=false",
+        (server(port=5671, tls={"ssl_ca_certs": __file__, **CHECKED, "ssl_check_hostname": False}),),
+    ),
+    "a cluster": (
+        "amqp://u:p@h1/v;amqp://u:p@h2:5/v",
+        tuple(server(h, p, username="u", password="p", vhost="v") for h, p in (("h1", 5672), ("h2", 5))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_address_is_read(name: str) -> None:
+    url, servers = READ[name]
+    assert is_amqp(url)
+    assert read_amqp_servers(url) == servers
+
+
+@pytest.mark.parametrize("name", READ)
+def test_celery_gets_the_same_address_in_its_own_form(name: str) -> None:
+    """Kombu reads each server of the address as it was meant."""
+    url, servers = READ[name]
+    broker = broker_of_celery(url, 300)
+    for one, meant in zip(broker.url.split(";"), servers, strict=True):
+        with Connection(one) as read:
+            found = (read.hostname, read.port, read.virtual_host, read.userid, read.password)
+        host, port = meant.place
+        assert found == (host, port, meant.vhost, meant.username, meant.password)
+
+
+def test_each_kind_of_broker_gets_the_options_of_its_own_client() -> None:
+    of_rabbitmq, of_redis = broker_of_celery("amqp://h", 300), broker_of_celery("redis://h", 300)
+    assert of_rabbitmq.options["confirm_publish"] is True
+    assert (of_rabbitmq.options.keys() & of_redis.options.keys(), of_rabbitmq.tls) == (PUBLISHERS.keys(), None)
+    assert of_redis.options == {"visibility_timeout": 300, **OF_REDIS, **PUBLISHERS}
+    behind_sentinel = broker_of_celery("redis+sentinel://h/main", 300).options
+    assert (behind_sentinel["master_name"], behind_sentinel["socket_timeout"]) == ("main", 5)
+
+
+def test_each_server_is_checked_by_its_own_name_unless_that_is_switched_off() -> None:
+    required = {"cert_reqs": ssl.CERT_REQUIRED}
+    assert broker_of_celery("amqps://a;amqps://b", 1).tls == {**required, "server_hostname": None}
+    own = f"amqps://h?ssl_check_hostname=false&ssl_certfile={__file__}&ssl_keyfile={__file__}"
+    assert broker_of_celery(own, 1).tls == {**required, "certfile": __file__, "keyfile": __file__}
+    assert broker_of_celery("amqps://h?ssl_cert_reqs=none", 1).tls == {"cert_reqs": ssl.CERT_NONE}
+
+
+def test_a_celery_app_takes_the_servers_in_turns() -> None:
+    app = Celery(broker=broker_of_celery("amqp://u:p@a/v;amqp://u:p@b/v", 1).url, set_as_current=False)
+    with app.connection_for_write() as connection:
+        assert (connection.hostname, len(connection.alt)) == ("a", 2)
+        connection.maybe_switch_next()
+        assert (connection.hostname, connection.virtual_host) == ("b", "v")
+
+
+REFUSED = {
+    "amqp://": "a host that cannot be read",
+    "amqp:///vhost": "a host that cannot be read",
+    "amqp://h:99999": "a host that cannot be read",
+    "amqp://a,b": "several hosts: each needs a whole address, with ; between them",
+    "amqp://user@h": "a user without a password, or a password without a user",
+    "amqp://:secret@h": "a user without a password, or a password without a user",
+    "amqp://u:p#q@h": "a # that is not written as %23",
+    "amqp://h?heartbeat=1": "the unknown option heartbeat",
+    "amqp://h?db=1": "the unknown option db",
+    "amqp://u:12?q@h": "an option that cannot be read",
+    "amqp://h?ssl_cert_reqs=none": "ssl_cert_reqs without TLS: begin with amqps",
+    "amqps://h?ssl_ca_certs=/no/such": "ssl_ca_certs names no file that can be read",
+    "amqps://h?ssl_cert_reqs=maybe": "ssl_cert_reqs takes required, optional, none",
+    "amqp://h;redis://h": "the scheme redis",
+    "amqp://h;h2": "no scheme",
+    "amqp://a;amqps://b": "servers that differ in their TLS",
+}
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_what_cannot_be_meant_is_refused_with_its_reason(url: str) -> None:
+    with pytest.raises(BadAddress) as caught:
+        check_broker(url)
+    assert str(caught.value) == REFUSED[url]
+
+
+def test_no_password_is_shown() -> None:
+    url = "amqp://u:s3cr%2Fet@a;amqp://u:other@b"
+    assert "s3cr" not in repr(read_amqp_servers(url))
+    assert list(amqp_secrets(url)) == ["s3cr/et", "other"]

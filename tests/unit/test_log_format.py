@@ -1,0 +1,190 @@
+"""The two formats of a log line: one event is one line, with its ids and without secrets."""
+
+import json
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+from pytest_django import Settings
+
+from harbor_refresh.logs import context, secrets
+from harbor_refresh.logs.formatters import JSONLines, TextLines
+from harbor_refresh.logs.request_ids import RequestIds
+
+
+@pytest.fixture(autouse=True)
+def secrets_of_this_test() -> Iterator[None]:
+    secrets._known.cache_clear()
+    yield
+    secrets._known.cache_clear()
+
+
+def record(message: object, *args: object, **extra: Any) -> logging.LogRecord:
+    made = logging.LogRecord("harbor_refresh", logging.WARNING, __file__, 1, message, args, None)
+    vars(made).update(extra)
+    return made
+
+
+def as_json(one: logging.LogRecord) -> dict[str, Any]:
+    text = JSONLines().format(one)
+    assert len(text.splitlines()) == 1
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def as_text(one: logging.LogRecord) -> str:
+    return TextLines().format(one).split(" ", 2)[2]  # without the time
+
+
+def failing() -> Any:
+    try:
+        raise ValueError("bad\nvalue")
+    except ValueError as exc:
+        return (type(exc), exc, exc.__traceback__)
+
+
+def test_json_has_the_message_and_the_line_that_the_documentation_lists() -> None:
+    told = as_json(record("Quarantined execution %d: %s", 7, "cursed", execution_id=7))
+    assert {name: told[name] for name in ("level", "logger", "message", "line", "execution_id")} == {
+        "level": "WARNING",
+        "logger": "harbor_refresh",
+        "message": "Quarantined execution 7: cursed",
+        "line": "Quarantined execution %d: %s",
+        "execution_id": 7,
+    }
+    assert set(told) == {"time", "level", "logger", "message", "line", "execution_id", "host", "process"}
+    assert told["time"].endswith("+00:00")
+
+
+def test_text_is_the_line_that_operators_know_with_the_ids_behind_it() -> None:
+    one = record("Released %d executions", 2, execution_ids=[7, 8])
+    assert as_text(one) == "WARNING harbor_refresh: Released 2 executions [execution_ids=[7, 8]]"
+    assert as_text(record("Released %d executions", 2)) == "WARNING harbor_refresh: Released 2 executions"
+
+
+@pytest.mark.parametrize("message", ["two\nlines", "two\r\nlines", "a\x1b[2Jscreen", "a\u2028line", "nul\x00"])
+def test_no_message_makes_a_second_line_or_moves_the_cursor(message: str) -> None:
+    assert as_json(record(message))["message"] == message
+    text = TextLines().format(record("%s", message))
+    assert len(text.splitlines()) == 1
+    assert "\x1b" not in text
+
+
+def test_a_traceback_stays_in_its_event() -> None:
+    one = record("It failed")
+    one.exc_info = failing()
+    told = as_json(one)
+    assert told["exception"].startswith("Traceback")
+    assert "ValueError: bad" in told["exception"]
+    assert "ValueError: bad" in TextLines().format(one)
+
+
+def test_a_line_with_wrong_arguments_is_written_all_the_same() -> None:
+    assert as_json(record("%d of %d", 1))["message"] == "%d of %d (TypeError in its arguments)"
+
+
+def test_a_line_is_bounded() -> None:
+    one = record("x" * 100_000, execution_ids=list(range(100_000)), job_id="j" * 100_000)
+    assert len(JSONLines().format(one)) < 10_000
+
+
+def test_only_ids_are_taken_from_what_is_given_with_a_line() -> None:
+    """Celery hangs the arguments and the result of each task on its lines."""
+    data = {"id": "m1", "name": "a.job", "args": "('a secret',)", "return_value": "another"}
+    one = record("Task %(name)s[%(id)s] succeeded", data, data=data, password="third")
+    one.name = "celery.app.trace"
+    told = as_json(one)
+    assert (told["celery_id"], told["celery_task"]) == ("m1", "a.job")
+    assert not {"data", "args", "password", "return_value"} & set(told)
+
+
+# ids
+
+
+def test_the_lines_of_a_subtask_carry_its_message_and_its_executions() -> None:
+    task = SimpleNamespace(name="tasks.refresh_executions", request=SimpleNamespace(argsrepr="(execution 7 SCAN)"))
+    context.on_task_prerun("m1", task)
+    inside = as_json(record("x"))
+    context.on_task_postrun()
+    assert (inside["celery_task"], inside["celery_id"], inside["arguments"]) == (
+        task.name,
+        "m1",
+        "(execution 7 SCAN)",
+    )
+    assert inside["node"].rsplit("-", 2)[1].isdecimal()
+    assert not {"celery_task", "celery_id", "arguments", "node"} & set(as_json(record("x")))
+
+
+def test_the_arguments_of_a_job_are_not_logged() -> None:
+    task = SimpleNamespace(name="shop.charge", request=SimpleNamespace(argsrepr="('4111 1111',)"))
+    context.on_task_prerun("m1", task)
+    told = JSONLines().format(record("x"))
+    context.on_task_postrun()
+    assert "4111" not in told
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("abc-123", True), ("a" * 65, False), ("two\nlines", False), ('"quoted"', False), ("", False)],
+)
+def test_a_request_has_an_id_that_stands_on_its_lines_and_in_its_answer(given: str, kept: bool) -> None:
+    seen: list[str] = []
+
+    def view(request: HttpRequest) -> HttpResponse:
+        seen.append(as_json(record("x"))["request"])
+        return HttpResponse()
+
+    request = RequestFactory().get("/", headers={"X-Request-ID": given} if given else {})
+    answer = RequestIds(view)(request)
+    assert answer["X-Request-ID"] == seen[0]
+    assert (seen[0] == given) == kept
+    assert "request" not in as_json(record("x"))
+
+
+# secrets
+
+
+def test_secrets_of_the_settings_are_masked_wherever_they_stand(settings: Settings) -> None:
+    settings.REFRESH_HARBOR_SECRET = "harbors-own-secret"
+    settings.REDIS_URL = "redis://:p%40ssword@h/0"
+    settings.DATABASES["default"]["PASSWORD"] = "of-the-database"
+    try:
+        text = as_json(record("Tried %s, %s and %s", "harbors-own-secret", "p@ssword", "of-the-database"))[
+            "message"
+        ]
+    finally:
+        settings.DATABASES["default"]["PASSWORD"] = ""
+    assert text == "Tried ***, *** and ***"
+
+
+def test_the_passwords_of_each_server_of_rabbitmq_are_masked(settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = "amqp://u:of%20first@a;amqp://u:of-second@b"
+    assert secrets.redacted("Tried of first, of%20first and of-second") == "Tried ***, *** and ***"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("amqp://user:hidden@h//: refused", "amqp://user:***@h//: refused"),
+        ("redis://:hidden@h:1/0", "redis://:***@h:1/0"),
+        ("postgresql://user:hid:den@h/n", "postgresql://user:***@h/n"),
+        ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+        ("{'Authorization': 'Harbor-Secret abc'}", "{'Authorization': 'Harbor-Secret ***'}"),
+        ("a Bearer abcdef was refused", "a Bearer *** was refused"),
+        ("password=hidden host=h", "password=*** host=h"),
+        ("GET /x?token=hidden&page=2", "GET /x?token=***&page=2"),
+        ("hr_0123456789abcdefghij was revoked", "hr_*** was revoked"),
+        ("whsec_MDEyMzQ1Njc4OWFiY2RlZg==", "whsec_***"),
+        ("http://h/a@b and 12:30", "http://h/a@b and 12:30"),
+        ("no secret, no token here", "no secret, no token here"),
+    ],
+)
+def test_what_looks_like_a_secret_is_masked(text: str, masked: str) -> None:
+    assert secrets.redacted(text) == masked
+    one = record("x")
+    one.exc_info = (ValueError, ValueError(text), None)
+    assert masked in as_json(one)["exception"]

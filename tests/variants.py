@@ -1,0 +1,9 @@
+"""Variants of one long test: `make test` runs the first of them, and `make slow` the others."""
+
+from typing import Any
+
+import pytest
+
+
+def variants(first: str, *others: str) -> list[Any]:
+    return [first, *(pytest.param(other, marks=pytest.mark.slow) for other in others)]
