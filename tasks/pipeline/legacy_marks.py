@@ -19,6 +19,7 @@ from time import monotonic
 
 from executions import crash_points
 from executions.errors import QueueUnavailable, Refused
+from executions.text import plural
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.pacing import EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
@@ -108,7 +109,7 @@ def export_marks(
     """Turn all that is on the queue or in flight into Harbor's marks, and return how many. `on_page` is told how
     many there are by then.
 
-    1. Refuse if workers are live and refreshing is not paused: their ticks would take the marks in again.
+    1. Refuse if workers run and refreshing is not paused: their ticks would take the marks in again.
     2. Move the claims, then the queue, and repeat until a pass moves nothing: while the command reads, a claim may
        be released, and a worker may claim.
 
@@ -120,10 +121,10 @@ def export_marks(
     transfer, queue = legacy_transfer(), execution_queue()
     if as_set and transfer.is_set_the_queue:
         raise Refused("the queue is Harbor's set already: there is nothing to export")
-    if not force and (live := queue.stats().nodes) and not is_refreshing_paused():
+    if not force and (live := queue.working_nodes()) and not is_refreshing_paused():
         raise Refused(
-            f"{len(live)} processes of workers are alive, and their ticks would take the marks in again. Stop the "
-            "workers and beat, or run: manage.py refresh_queue pause"
+            f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the marks "
+            "in again. Stop the workers and beat, or run: manage.py refresh_queue pause"
         )
     total = 0
     for _ in range(EXPORT_PASSES):

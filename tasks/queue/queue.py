@@ -253,6 +253,14 @@ class ExecutionQueue(Verbs):
         live = tuple(sorted(node.decode() for node in nodes))
         return Stats(int(now), backlog, in_flight, failed, pause_ms, live, int(since), bool(is_settled))
 
+    def working_nodes(self) -> list[str]:
+        """Return the live nodes but those that said that they stop. The others count as live until their silence
+        is noticed, because a claim of theirs that is still in flight may be under work."""
+        live = self.stats().nodes
+        with redis_errors_translated():
+            left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
+        return sorted(set(live) - {node.decode(errors="replace") for node in left})
+
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""
         with redis_errors_translated():

@@ -174,10 +174,19 @@ def test_an_export_is_refused_while_ticks_would_take_the_marks_in_again(redis: R
     queue.mark(["8:SCAN"])
     queue.heartbeat("node")
     _, failure = failing("refresh_queue", "export-legacy")
-    assert "1 processes of workers are alive" in failure
+    assert "the ticks of 1 live process of workers would take the marks in again" in failure
     assert "manage.py refresh_queue pause" in failure
     assert marked(redis) == {"8:SCAN"}
     pause("harbor_refresh", at_terminal())
+    assert export_marks() == 1
+
+
+def test_an_export_waits_for_no_worker_that_said_that_it_stops(redis: Redis) -> None:
+    queue = execution_queue()
+    queue.mark(["8:SCAN"])
+    queue.heartbeat("node")
+    queue.leave("node")
+    assert queue.stats().nodes == ("node",)
     assert export_marks() == 1
 
 
