@@ -3,9 +3,9 @@
 1. A connection that the server has closed is noticed when it is next used, and the message for which it is used
    fails. So the first message of each process after a restart would fail. The transport looks whether the
    socket was closed, which costs no round trip, and kombu connects again before it publishes.
-2. If the confirmation of a message does not come in time, it may come later, and would be taken for that of the
-   next message. The transport closes such a connection. It does so at once, because a polite end would wait for
-   two more answers of a server that hangs.
+2. If an answer does not come in time, such as the confirmation of a message, it may come later, and would be
+   taken for that to the next question. The transport closes such a connection. It does so at once, because a
+   polite end would wait for two more answers of a server that hangs.
 3. A message that the server refuses (`basic.nack`) raises an error that is no error of the broker to kombu, so
    it would count as a fault of the message. The transport raises an error of the channel.
 4. An error of a channel (a queue that was deleted, a job that took longer than the server's
@@ -26,19 +26,29 @@ from kombu.transport import TRANSPORT_ALIASES, pyamqp
 _CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
-class Channel(pyamqp.Channel):
-    def basic_publish_confirm(self, *args: Any, **kwargs: Any) -> Any:
+class GivesUp:
+    """Its connection is of no use any more when an answer has not come within `read_timeout`."""
+
+    connection: Any
+
+    def wait(self, *args: Any, **kwargs: Any) -> Any:
         connection = self.connection
         try:
-            return super().basic_publish_confirm(*args, **kwargs)
+            return super().wait(*args, **kwargs)  # type: ignore[misc]
         except TimeoutError as exc:
             connection.collect()
-            raise RecoverableConnectionError("RabbitMQ did not confirm a message in time") from exc
+            raise RecoverableConnectionError("RabbitMQ did not answer in time") from exc
+
+
+class Channel(GivesUp, pyamqp.Channel):
+    def basic_publish_confirm(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().basic_publish_confirm(*args, **kwargs)
         except MessageNacked as exc:
             raise RecoverableChannelError("RabbitMQ refused a message") from exc
 
 
-class Connection(pyamqp.Connection):
+class Connection(GivesUp, pyamqp.Connection):
     Channel = Channel
 
 

@@ -64,6 +64,11 @@ class RabbitMQ(EmbeddedServer):
             except AMQPError:
                 return -1
 
+    def grant(self, *, configure: str = ".*", write: str = ".*", read: str = ".*") -> None:
+        """Give the user these rights, and no others."""
+        rights = ["set_permissions", "-p", VHOST, USER, configure, write, read]
+        subprocess.run([self._program.with_name("rabbitmqctl"), *rights], env=self._env(), check=True, timeout=120)
+
     def signal(self, number: signal.Signals) -> None:
         if self.pid is not None:
             os.kill(self.pid, number)
@@ -95,7 +100,14 @@ class RabbitMQ(EmbeddedServer):
         (self.directory / "rabbitmq.conf").write_text("\n".join(configuration) + "\n")
         (self.directory / "advanced.config").write_text(f"[{{rabbit, [{self._terms}]}}].\n")
         (self.directory / "enabled_plugins").write_text("[].\n")
-        env = {
+        env = self._env()
+        epmd = ["epmd", "-port", str(self._epmd_port), "-address", LOOPBACK]
+        if self._epmd is None:
+            self._epmd = spawn(epmd, log=self.log, death_signal=signal.SIGKILL, env=env)
+        return spawn([self._program], log=self.log, death_signal=signal.SIGKILL, env=env)
+
+    def _env(self) -> dict[str, str]:
+        return {
             **os.environ,
             "HOME": str(self.directory),
             "RABBITMQ_NODENAME": f"test{self.port}@localhost",
@@ -113,10 +125,6 @@ class RabbitMQ(EmbeddedServer):
             # the script then becomes the server, so that a killed parent takes the server with it
             "RUNNING_UNDER_SYSTEMD": "1",
         }
-        epmd = ["epmd", "-port", str(self._epmd_port), "-address", LOOPBACK]
-        if self._epmd is None:
-            self._epmd = spawn(epmd, log=self.log, death_signal=signal.SIGKILL, env=env)
-        return spawn([self._program], log=self.log, death_signal=signal.SIGKILL, env=env)
 
     def _answers(self) -> bool:
         try:

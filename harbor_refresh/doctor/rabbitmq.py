@@ -22,12 +22,12 @@ NEEDED = {
 def reachable() -> Iterator[Problem]:
     glance = Glance(REDIS_SECONDS)
     try:
-        glance.lengths(())
+        glance.try_rights()
     except QueueRefused as exc:
         yield Problem(
             f"RabbitMQ answers and refuses this program. {exc}",
-            "Correct the user, the password and the vhost in CELERY_BROKER_URL. Look with: rabbitmqctl "
-            "list_permissions -p VHOST",
+            "Correct the user, the password and the vhost in CELERY_BROKER_URL, or grant the rights: rabbitmqctl "
+            "set_permissions -p VHOST USER '.*' '.*' '.*'",
         )
     except QueueUnavailable as exc:
         yield Problem(

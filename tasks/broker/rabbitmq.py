@@ -1,14 +1,17 @@
 """What is sent to RabbitMQ itself, besides the messages of Celery, and what its errors mean.
 
 A passive declaration of a queue asks about it and changes nothing: the answer holds the count of its messages,
-or is 404 if there is no such queue. It also renews the time after which an unused queue expires.
+or is 404 if there is no such queue. It also renews the time after which an unused queue expires. A queue whose
+node of a cluster is down is 404 as well; it is there, and only the words of the answer tell the two apart.
 """
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
+from amqp import Message
 from amqp.exceptions import AccessRefused, AMQPError, MessageNacked, NotAllowed, NotFound
 from celery import current_app
 from kombu.exceptions import OperationalError
@@ -16,24 +19,30 @@ from kombu.exceptions import OperationalError
 from executions.errors import QueueRefused, QueueUnavailable
 
 DRIVER = "amqp"
+#: What the 404 of a queue that does not exist says.
+NO_QUEUE = "no queue"
+#: How the name of a queue begins that lasts for a look at our rights.
+TRIAL = "harbor_refresh.trial"
 #: What a broker of either kind raises if it is away, besides the errors that its transport names.
 AWAY = (OperationalError, OSError, AMQPError, MessageNacked)
 
 
 def length(channel: Any, queue: str) -> int:
     """Count the messages that wait in the queue, of every priority; 0 if there is no such queue."""
-    try:
-        return int(channel.queue_declare(queue, passive=True).message_count)
-    except NotFound:  # the server has closed the channel, and the client has opened it again
-        return 0
+    return _count(channel, queue) or 0
 
 
 def has_queue(channel: Any, queue: str) -> bool:
+    return _count(channel, queue) is not None
+
+
+def _count(channel: Any, queue: str) -> int | None:
     try:
-        channel.queue_declare(queue, passive=True)
-    except NotFound:
-        return False
-    return True
+        return int(channel.queue_declare(queue, passive=True).message_count)
+    except NotFound as exc:  # the server has closed the channel, and the client has opened it again
+        if NO_QUEUE in str(exc):
+            return None
+        raise
 
 
 class Glance:
@@ -52,6 +61,15 @@ class Glance:
         """Raises QueueUnavailable, or QueueRefused if the server does not let this program in."""
         with self._channel() as channel:
             return {queue: length(channel, queue) for queue in queues}
+
+    def try_rights(self) -> None:
+        """Make a queue, send a message to it, read it, and delete the queue. No other connection sees it, and it
+        goes with this one. Raises QueueUnavailable, or QueueRefused if a right is missing."""
+        with self._channel() as channel:
+            name = channel.queue_declare(f"{TRIAL}.{uuid4()}", exclusive=True).queue
+            channel.basic_publish_confirm(Message(b""), routing_key=name)
+            channel.basic_get(name, no_ack=True)
+            channel.queue_delete(name)
 
     @contextmanager
     def _channel(self) -> Iterator[Any]:

@@ -221,15 +221,16 @@ def impatient(tmp_path: Path) -> Iterator[RabbitMQ]:
         yield server
 
 
-def test_a_job_that_takes_longer_than_the_consumer_timeout_runs_once_and_ends_no_worker(
+def test_jobs_that_take_or_wait_longer_than_the_consumer_timeout_run_once_and_end_no_worker(
     cluster: Cluster, redis: Redis, impatient: RabbitMQ, log: Path
 ) -> None:
     with uses(servers.redis.url, impatient.url) as env:
         stage = Stage(cluster, impatient, env, log)
         members = [stage.worker(), stage.beat()]
-        start("SCAN", jobs=[team.copy.s("long", 15), *(team.copy.s(str(number)) for number in range(3))])
+        waits = team.copy.s("waits").set(countdown=10)
+        start("SCAN", jobs=[team.copy.s("long", 15), waits, *(team.copy.s(str(number)) for number in range(3))])
         wait_for(lambda: statuses() == {"Success": 1}, "the jobs", log=members[0].log)
         assert "PRECONDITION_FAILED - delivery acknowledgement" in members[0].text()
-        assert stage.lines() == ["copy 0", "copy 1", "copy 2", "copy long"]
-        assert runs() == [("Success", 0)] * 4
+        assert stage.lines() == ["copy 0", "copy 1", "copy 2", "copy long", "copy waits"]
+        assert [status for status, _ in runs()] == ["Success"] * 5
         assert [member.log.name for member in members if member.died()] == []

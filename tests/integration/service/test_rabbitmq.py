@@ -1,7 +1,8 @@
 """RabbitMQ as the broker: lengths, the mark, the doctor, and connections that break."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from amqp.exceptions import NotFound, RecoverableConnectionError
@@ -11,7 +12,7 @@ from executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.doctor.facts import Facts
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
-from tasks.broker import mark
+from tasks.broker import mark, rabbitmq
 from tasks.broker.lengths import waiting, waiting_in_all
 from tasks.broker.rabbitmq import AWAY
 from tasks.celery_queues import JOBS, QUEUES, TICKS
@@ -70,6 +71,18 @@ def through(proxy: Proxy, server: RabbitMQ) -> str:
     return server.url.replace(f":{server.port}/", f":{proxy.port}/")
 
 
+def lengths(*queues: str) -> dict[str, int]:
+    """A look as the pages have it, which gives up soon; nothing while the broker is away."""
+    try:
+        return of_broker.messages(queues or [JOBS])
+    except QueueUnavailable:
+        return {}
+
+
+def shows(**counts: int) -> None:
+    wait_for(lambda: lengths(*counts) == counts, f"a look that tells {counts}")
+
+
 def send(count: int, *, queue: str = JOBS, priority: int | None = None) -> None:
     for _ in range(count):
         current_app.send_task("no.such.task", queue=queue, priority=priority, retry=False)
@@ -87,8 +100,9 @@ def test_lengths_are_told_also_of_queues_that_do_not_exist(broker_in_use: Rabbit
     send(2, priority=5)
     assert (waiting(JOBS), waiting_in_all(JOBS), waiting("no such queue")) == (5, 5, 0)
     send(1)  # the 404 has closed nothing that is needed
-    assert of_broker.messages([TICKS, JOBS]) == {TICKS: 0, JOBS: 6}
-    assert dict(look().messages or {}) == {queue: 6 if queue == JOBS else 0 for queue in QUEUES}
+    shows(**{TICKS: 0, JOBS: 6})
+    everywhere = {queue: 6 if queue == JOBS else 0 for queue in QUEUES}
+    wait_for(lambda: dict(look().messages or {}) == everywhere, "a whole look")
 
 
 class Jobs:
@@ -173,6 +187,19 @@ def test_the_doctor_finds_rabbitmq_sound(broker_in_use: RabbitMQ) -> None:
     assert facts.redis_servers == (facts.redis,)
 
 
+@pytest.mark.parametrize("missing", ["configure", "write", "read"])
+def test_the_doctor_tells_a_right_that_is_missing(broker: RabbitMQ, missing: str) -> None:
+    rights = {"configure": ".*", "write": ".*", "read": ".*"} | {missing: "^$"}
+    broker.grant(**rights)
+    try:
+        with uses(servers.redis.url, broker.url):
+            ((_, told),) = found("broker.reachable", Facts())
+    finally:
+        broker.grant()
+    assert told.startswith("RabbitMQ answers and refuses this program. RabbitMQ: ")
+    assert "ACCESS_REFUSED" in told
+
+
 REFUSED = {
     "the password": lambda url: url.replace("harbor:", "harbor:no"),
     "the vhost": lambda url: url.rpartition("/")[0] + "/no-such",
@@ -204,7 +231,8 @@ def test_the_next_server_of_the_address_is_asked_if_one_is_away(broker: RabbitMQ
     gone = broker.url.replace(f":{broker.port}/", f":{choose_port(None)}/")
     with uses(servers.redis.url, f"{gone};{broker.url}"):
         send(1)
-        assert (waiting(JOBS), of_broker.messages([JOBS])) == (1, {JOBS: 1})
+        assert waiting(JOBS) == 1
+        shows(**{JOBS: 1})
 
 
 def test_messages_pass_over_tls_to_a_server_that_is_trusted_alone(
@@ -216,7 +244,8 @@ def test_messages_pass_over_tls_to_a_server_that_is_trusted_alone(
     both = ";".join(f"{one}?{certificates.query()}" for one in (gone, url))
     with uses(servers.redis.url, both):
         send(1)
-        assert (waiting(JOBS), of_broker.messages([JOBS])) == (1, {JOBS: 1})
+        assert waiting(JOBS) == 1
+        shows(**{JOBS: 1})
     for wrong in ({"ssl_ca_certs": certificates.file("another-ca.crt")}, {"ssl_certfile": "", "ssl_keyfile": ""}):
         with uses(servers.redis.url, f"{url}?{certificates.query(**wrong)}"), pytest.raises(AWAY):
             send(1)
@@ -227,32 +256,21 @@ def test_the_first_message_after_a_broken_connection_arrives(broker: RabbitMQ) -
     proxy = Proxy(broker.port)
     with uses(servers.redis.url, through(proxy, broker)):
         send(1)
-        assert of_broker.messages([JOBS]) == {JOBS: 1}
+        shows(**{JOBS: 1})
         with current_app.pool.acquire(block=True) as connection:
             assert connection.connected
             proxy.cut()
             wait_for(lambda: not connection.connected, "the kernel to know")
         send(1)
         assert waiting(JOBS) == 2
-        wait_for(lambda: lengths() == {JOBS: 2}, "a look over another connection")
+        shows(**{JOBS: 2})
     proxy.close()
 
 
-def lengths() -> dict[str, int]:
-    """A look; nothing while the broker is away."""
-    try:
-        return of_broker.messages([JOBS])
-    except QueueUnavailable:
-        return {}
-
-
-def test_a_confirmation_that_comes_late_is_not_taken_for_that_of_the_next_message(
-    broker: RabbitMQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_confirmation_that_comes_late_is_not_taken_for_that_of_the_next_message(broker: RabbitMQ) -> None:
     """Kombu closes a connection of its pool after an error, but none that its owner keeps, as beat does."""
     proxy = HoldsAnswers(broker.port)
     with uses(servers.redis.url, through(proxy, broker)):
-        monkeypatch.setitem(current_app.conf.broker_transport_options, "read_timeout", 0.3)
         send(1)
         with current_app.connection_for_write() as connection:
             producer = connection.Producer()
@@ -268,14 +286,82 @@ def test_a_confirmation_that_comes_late_is_not_taken_for_that_of_the_next_messag
     proxy.close()
 
 
+def test_a_question_to_a_rabbitmq_that_hangs_ends_with_its_limit(broker: RabbitMQ) -> None:
+    """Its connection is closed without another question, which would wait for as long again."""
+    proxy = HoldsAnswers(broker.port)
+    with uses(servers.redis.url, through(proxy, broker)):
+        ends_with_its_limit(proxy)
+    proxy.close()
+
+
+def test_a_question_over_tls_to_a_rabbitmq_that_hangs_ends_with_its_limit(
+    broker: RabbitMQ, certificates: Certificates, tls_port: int
+) -> None:
+    proxy = HoldsAnswers(tls_port)
+    url = through(proxy, broker).replace("amqp:", "amqps:")
+    with uses(servers.redis.url, f"{url}?{certificates.query()}"):
+        ends_with_its_limit(proxy)
+    proxy.close()
+
+
+def ends_with_its_limit(proxy: HoldsAnswers) -> None:
+    assert waiting(JOBS) == 0
+    with current_app.pool.acquire(block=True) as connection:
+        its: Any = connection
+        own = its.connection
+        asked: list[Any] = []
+        own.send_method = _notes(own.send_method, asked)
+    proxy.flows.clear()
+    with pytest.raises(AWAY):
+        waiting(JOBS)
+    proxy.flows.set()
+    assert (own.connected, asked) == (None, [])
+    assert waiting(JOBS) == 0
+
+
+def _notes(send_method: Callable[..., Any], asked: list[Any]) -> Callable[..., Any]:
+    """Note what is sent on the connection itself, such as its polite end."""
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        asked.append(args)
+        return send_method(*args, **kwargs)
+
+    return noted
+
+
+def test_a_message_that_rabbitmq_refuses_counts_as_an_error_of_the_broker(broker_in_use: RabbitMQ) -> None:
+    full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    with broker_in_use.connect() as connection:
+        connection.channel().queue_declare(JOBS, durable=True, auto_delete=False, arguments=full)
+    with current_app.connection_for_write() as connection:
+        producer = connection.Producer()
+        producer.publish({}, routing_key=JOBS)
+        with pytest.raises(connection.channel_errors):
+            producer.publish({}, routing_key=JOBS)
+        assert connection.connected
+    assert broker_in_use.length(JOBS) == 1
+
+
+def test_a_queue_whose_node_is_down_counts_as_there(broker_in_use: RabbitMQ) -> None:
+    class OfADownNode:
+        def queue_declare(self, queue: str, *, passive: bool) -> None:
+            raise NotFound(
+                f"NOT_FOUND - home node 'b' of durable queue '{queue}' in vhost '/' is down", (50, 10), ""
+            )
+
+    for ask in (rabbitmq.length, rabbitmq.has_queue):
+        with pytest.raises(AWAY):
+            ask(OfADownNode(), JOBS)
+
+
 def test_looks_at_a_rabbitmq_that_hangs_give_up_and_those_after_them_work(broker: RabbitMQ) -> None:
     proxy = HoldsAnswers(broker.port)
     with uses(servers.redis.url, through(proxy, broker)):
-        assert of_broker.messages([JOBS]) == {JOBS: 0}
+        shows(**{JOBS: 0})
         proxy.flows.clear()
         with pytest.raises(QueueUnavailable):
             of_broker.messages([JOBS])
         proxy.flows.set()
-        wait_for(lambda: lengths() == {JOBS: 0}, "the next look")
+        shows(**{JOBS: 0})
         assert of_broker.glance() is of_broker._glance(os.getpid())
     proxy.close()
