@@ -5,12 +5,13 @@ may log a secret. So the last step before a line is written replaces each secret
 occurs, and everything that has the form of a secret.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from django.conf import settings
 
@@ -29,6 +30,8 @@ SECRET_SETTINGS = (
 )
 #: The settings that hold a password in an address.
 ADDRESSES = ("REDIS_URL", "CELERY_BROKER_URL")
+#: The passwords of an address, also of one with several servers.
+PASSWORDS = re.compile(r"://[^:@/]*:(.*?)@(?=[^@]*(?:;[a-z]+://|$))")
 #: Each pattern keeps the text before the secret.
 FORMS = re.compile(
     r"(?P<before>[a-z][a-z0-9+.-]*://[^\s:@/]*:)[^\s@/]+(?=@)"
@@ -54,10 +57,16 @@ def _masked(found: re.Match[str]) -> str:
 
 @cache
 def _known() -> re.Pattern[str] | None:
-    """The secrets of the settings, as they are and as they stand in an address; the longest first."""
-    words = {form for secret in _secrets() for form in (secret, quote(secret, safe=""), unquote(secret))}
+    """The secrets of the settings, as they are and as they stand in an address or in JSON; the longest first."""
+    words = {form for secret in _secrets() for form in _forms(secret)}
     usable = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, usable))) if usable else None
+
+
+def _forms(secret: str) -> Iterator[str]:
+    for form in (secret, quote(secret, safe=""), unquote(secret)):
+        in_json = json.dumps(form)[1:-1]
+        yield from (form, in_json, in_json.replace("/", r"\/"))
 
 
 def _secrets() -> Iterator[str]:
@@ -68,9 +77,10 @@ def _secrets() -> Iterator[str]:
         address = str(getattr(settings, name, ""))
         with suppress(ValueError):
             yield from amqp_secrets(address) if is_amqp(address) else read_address(address).secrets
-        # an address of Celery's that ours do not cover, such as that of its Sentinels
-        with suppress(ValueError):
-            yield from (urlsplit(one).password or "" for one in address.split(";"))
+        # an address that cannot be read, or one of Celery's that ours do not cover, such as that of its Sentinels;
+        # a library that takes the ; of a password for the end of an address tells a part of it
+        for password in PASSWORDS.findall(address):
+            yield from (password, *password.split(";"))
     of_broker: Any = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
     yield of_broker.get("sentinel_kwargs", {}).get("password", "")
     for database in settings.DATABASES.values():

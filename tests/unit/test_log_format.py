@@ -166,6 +166,19 @@ def test_the_passwords_of_each_server_of_rabbitmq_are_masked(settings: Settings)
     assert secrets.redacted("Tried of first, of%20first and of-second") == "Tried ***, *** and ***"
 
 
+def test_a_secret_is_masked_in_json_as_well(settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = 'amqp://u:pass%2F"word@a'
+    assert secrets.redacted(r'{"a": "pass/\"word", "b": "pass\/\"word"}') == '{"a": "***", "b": "***"}'
+
+
+def test_each_part_of_a_password_is_masked_that_was_not_quoted(settings: Settings) -> None:
+    """Kombu takes the ; for the end of the address."""
+    settings.CELERY_BROKER_URL = "amqp://user:hidden;secret@h"
+    assert secrets.redacted("amqp://user:hidden: no such host; secret@h, hidden;secret") == (
+        "amqp://user:***: no such host; ***@h, ***"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
