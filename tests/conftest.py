@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,13 @@ def _kept_connection() -> psycopg.Connection:
     if not _server:
         _server.append(psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True))
     return _server[0]
+
+
+def pytest_configure() -> None:
+    """A run that a shell has put into the background ignores Ctrl-C, and so would each program that a test starts
+    and ends with it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
