@@ -7,7 +7,7 @@ between the two: that count is lost, and the log may have the line. What changes
 
 from typing import TYPE_CHECKING, Any
 
-from executions.counters import add_or_keep
+from executions.counters import add_later, add_or_keep
 from tasks import signals
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ def on_marks_lost(count: int, **_: Any) -> None:
 
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
     add_or_keep({("drift_marked", ""): outcome.marked})
+
+
+def on_message_refused(job: str, **_: Any) -> None:
+    add_later({("job_messages_refused", ""): 1})  # the main process of a worker must not wait for the database
 
 
 def on_jobs_recovered(outcome: "Recovered", **_: Any) -> None:

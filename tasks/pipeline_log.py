@@ -62,6 +62,14 @@ def on_messages_lost(is_empty: bool, **_: Any) -> None:
         log.warning("The broker was restarted, or another server took over: claims that wait are released")
 
 
+def on_message_refused(job: str, **_: Any) -> None:
+    log.warning("Left alone job %s: its message was sent for another database", job)
+
+
+def on_database_copied(**_: Any) -> None:
+    log.warning("This database is a copy or was moved: it has a new name in messages, and its jobs are sent again")
+
+
 def on_reconciled(outcome: "Reconciled", **_: Any) -> None:
     if outcome.held:
         log.info(

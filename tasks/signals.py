@@ -15,6 +15,8 @@ The modules of this app also send three signals of executions.signals.
 | `watermark_doubted` | the watermark is not trusted; all rows are compared  | `doubt`                            |
 | `stops_lost`        | jobs were not asked to stop, because Redis was away  | `count`, `error`                   |
 | `messages_lost`     | the broker was emptied, restarted or replaced        | `is_empty`                         |
+| `message_refused`   | a job's message was for another database             | `job`                              |
+| `database_copied`   | this database is a copy, and got a name of its own   |                                    |
 | `reaped`            | a pass of the reaper over the jobs has ended         | `outcome`                          |
 | `jobs_recovered`    | a pass that recovers jobs has ended                  | `outcome`                          |
 | `troubled`          | jobs could not be settled; the next pass tries again | `error`                            |
@@ -46,6 +48,8 @@ lease_taken_over = Signal()
 watermark_doubted = Signal()
 stops_lost = Signal()
 messages_lost = Signal()
+message_refused = Signal()
+database_copied = Signal()
 reaped = Signal()
 jobs_recovered = Signal()
 troubled = Signal()

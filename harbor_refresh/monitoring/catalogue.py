@@ -88,6 +88,7 @@ COUNTERS = (
     Counted(
         "job_reports", "reports of jobs that changed their task, by the new status", (("status", tuple(CODES)),)
     ),
+    Counted("job_messages_refused", "messages of jobs that workers left alone: they were for another database"),
     Counted("jobs_recovered", "jobs that were recovered from dead workers, and wait to run again"),
     Counted("deliveries", "attempts to deliver notifications", (("result", ("delivered", "retried", "dead")),)),
 )

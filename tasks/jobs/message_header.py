@@ -47,6 +47,13 @@ def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
     )
 
 
+def database_of(header: Any) -> str:
+    """Return the name of the database that the message is for; empty if the header, which may hold anything, has
+    none."""
+    database = header.get("database") if isinstance(header, dict) else None
+    return database if isinstance(database, str) else ""
+
+
 def task_of(header: Any) -> tuple[int, int] | None:
     """Return the task that a message is for, and its revision or 0. None if the header, which may hold anything,
     names no task."""

@@ -5,7 +5,6 @@ Each status change of a job is recorded in Redis first. If its report fails, rec
 """
 
 import json
-import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -32,8 +31,6 @@ from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, Run, Verdict
 from tasks.jobs.runtime import current_runs
 from tasks.queue.node import this_node
-
-log = logging.getLogger("harbor_refresh")
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
@@ -113,8 +110,6 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             if message_header.are_changed(header) and begun.arguments is None:
                 arguments = arguments_of(self.request.args, self.request.kwargs)
             reporter.put(replace(report, arguments=arguments))
-        if begun.verdict == Verdict.FOREIGN:
-            log.warning("Left alone job %s: its message was sent for another database", received.job)
         if begun.verdict != Verdict.GO:
             raise Ignore
         return begun

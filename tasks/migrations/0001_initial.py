@@ -123,6 +123,7 @@ class Migration(migrations.Migration):
                 ("sequence", models.BigIntegerField(default=0)),
                 ("looked_up", models.BigIntegerField(default=0)),
                 ("database", models.UUIDField(default=uuid.uuid4)),
+                ("made_in", models.CharField(db_default="", default="", max_length=64)),
             ],
             options={
                 "db_table": "execution_redis_memory",

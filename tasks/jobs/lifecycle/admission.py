@@ -6,11 +6,13 @@ from dataclasses import replace
 from executions.database import absence_translated
 from executions.errors import JobChanged
 from executions.status import Status
+from tasks import signals
 from tasks.jobs.lifecycle.task_state import TaskState, task_state_of
+from tasks.jobs.records import own_database
 from tasks.jobs.records.attachments import contents_of
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
+from tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
 from tasks.models.job import Job
 
 TRIES = 3
@@ -19,17 +21,20 @@ TRIES = 3
 def begin(received: ReceivedMessage, node: str) -> Begun:
     """Begin the run, unless there is a reason against it.
 
-    1. Redis gives the job to one process at a time, and records the run.
-    2. Only then ask the database whether the job has ended. An end from before step 1 is in the database or in a
-       record; after step 1 only this process can end the job. So a second copy of the message, a late message
+    1. A message of another database changes nothing, because its job may have the id of one of ours.
+    2. Redis gives the job to one process at a time, and records the run.
+    3. Only then ask the database whether the job has ended. An end from before step 2 is in the database or in a
+       record; after step 2 only this process can end the job. So a second copy of the message, a late message
        and a Redis that has lost data are harmless.
-    3. If the database objects, undo the run.
-    4. A copy of an older message runs in the current revision of the job, with the arguments of that revision.
+    4. If the database objects, undo the run.
+    5. A copy of an older message runs in the current revision of the job, with the arguments of that revision.
 
     What if the process dies between the steps: its lease is not renewed, and recovery releases the job. What if it
     stands still so long that the job was given to another process: the time is measured, and it begins anew. What
     if the database is away: the run is undone, and DatabaseAway is raised.
     """
+    if not own_database.is_ours(received.database):
+        return refused(received, node)
     records, message_revision = job_records(), received.revision
     for _ in range(TRIES):
         since = time.monotonic()
@@ -46,8 +51,8 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
             records.undo(begun, instead="")
             return replace(begun, verdict=Verdict.OVER)
         if _is_foreign(received, state):
-            records.undo(begun, instead="")
-            return replace(begun, verdict=Verdict.FOREIGN)
+            records.undo(begun)
+            return refused(received, node)
         if state.is_running and state.revision >= begun.run.revision:
             # another run of the job has begun, and Redis has lost its record
             records.undo(begun, instead=state.record_on_unknown_node(records.memory().now).text)
@@ -58,6 +63,13 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
         records.undo(begun)
         received = replace(received, revision=state.revision, runs=state.runs)
     raise JobChanged
+
+
+def refused(received: ReceivedMessage, node: str) -> Begun:
+    """Return the answer to a message of another database."""
+    signals.message_refused.send(sender=begin, job=received.job)
+    run = Run(received.job, received.task_id, node, received.revision, received.runs)
+    return Begun(Verdict.FOREIGN, run, "")
 
 
 def _counted(begun: Begun, state: TaskState) -> Begun:

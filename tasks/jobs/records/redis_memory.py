@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from executions.database import absence_translated
 from tasks.database import run
+from tasks.jobs.records import own_database
 from tasks.jobs.records.records import Memory, job_records
 from tasks.models.redis_memory import RedisMemory
 
@@ -25,6 +26,7 @@ class Remembered:
 
 def remember() -> Remembered:
     """Compare the memory of Redis with the note, and advance it. The caller notes it when its own work is done."""
+    own_database.confirm()
     with absence_translated():
         row, _ = RedisMemory.objects.get_or_create(pk=1)
     memory = job_records().memory(row.epoch or None, row.sequence)

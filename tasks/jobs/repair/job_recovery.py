@@ -14,6 +14,7 @@ from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
 from tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
+from tasks.jobs.records import own_database
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
@@ -33,6 +34,7 @@ class Recovered(Tally):
 def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovered:
     """Do one pass over the jobs in progress, page by page. It ends early if the database is away.
 
+    0. Make sure that this database has a name of its own in messages.
     1. Release each job whose run is dead, if its record is still the one that was read: it waits again, in a new
        revision. A run whose lease is renewed is never touched. If several passes release the same job, one of them
        succeeds. The database is asked first: the record of a job that has ended is deleted, or the job is asked to
@@ -50,6 +52,7 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
     """
     total = Recovered()
     try:
+        own_database.name()
         remembered = remember()
         memory = remembered.memory
         with absence_translated():

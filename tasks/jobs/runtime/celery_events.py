@@ -1,7 +1,8 @@
 """The events of Celery that end a job without its code: its message was revoked, has expired, names an unknown
 task or cannot be used (message_check.py), or its run took longer than its hard limit.
 
-Each end is recorded in Redis here, in the worker's main process, because the job's code never learns of it.
+Each end is recorded in Redis here, in the worker's main process, because the job's code never learns of it. The
+message of another database ends nothing. For that the process reads the name of its database, usually once.
 """
 
 import logging
@@ -10,12 +11,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from celery import signals
+from django.db import connection
 
-from executions.errors import QueueUnavailable
+from executions.errors import DatabaseAway, QueueUnavailable
 from executions.status import Status
 from executions.text import made_storable, shown, storable
+from tasks import signals as signals_of_tasks
 from tasks.jobs import message_header
 from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
+from tasks.jobs.records import own_database
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.queue.node import host_of, this_node
 
@@ -24,7 +28,7 @@ log = logging.getLogger("harbor_refresh")
 
 def on_revoked(request: Any, terminated: bool, expired: bool, **_: Any) -> None:
     if terminated:
-        end_run(request.id, "it was revoked while it ran", Status.STOPPED)
+        end_run(request.id, request.get(message_header.NAME), "it was revoked while it ran", Status.STOPPED)
     else:
         why = "it expired before it began" if expired else "it was revoked"
         end_message(request.id, request.get(message_header.NAME), Status.STOPPED, why)
@@ -47,29 +51,46 @@ def end_message(job: Any, header: Any, status: Status, why: str) -> None:
     if task and storable(job):
         why = made_storable(why)[:MAX_MESSAGE]
         with _absence_logged(job, why):
-            end_waiting(job, *task, status, why)
+            if _is_ours(job, header):
+                end_waiting(job, *task, status, why)
 
 
-def end_run(job: str, why: str, status: Status = Status.ERROR) -> None:
+def end_run(job: str, header: Any, why: str, status: Status) -> None:
     with _absence_logged(job, why):
-        end_running(job, host_of(this_node.name), status, why)
+        if _is_ours(job, header):
+            end_running(job, host_of(this_node.name), status, why)
 
 
 def on_hard_limit(fields: Mapping[str, Any], why: str) -> None:
     """End the run. If none had begun, request another message, because Celery acknowledges this one."""
     job, header = fields["id"], fields.get(message_header.NAME)
     with _absence_logged(job, why):
+        if not _is_ours(job, header):
+            return
         is_ended = end_running(job, host_of(this_node.name), Status.ERROR, why)
         if not is_ended and (task := message_header.task_of(header)):
             send_again(job, *task)
 
 
+def _is_ours(job: str, header: Any) -> bool:
+    """Whether the message is for our database. If it is not, tell so."""
+    if is_ours := own_database.is_known(database := message_header.database_of(header)):
+        return is_ours
+    try:
+        is_ours = own_database.is_ours(database)
+    finally:
+        connection.close()  # the main process keeps none
+    if not is_ours:
+        signals_of_tasks.message_refused.send(sender=end_message, job=job)
+    return is_ours
+
+
 @contextmanager
 def _absence_logged(job: str, why: str) -> Iterator[None]:
-    """Log that Redis is away, and do not raise."""
+    """Log that Redis or the database is away, and do not raise."""
     try:
         yield
-    except QueueUnavailable as exc:
+    except (QueueUnavailable, DatabaseAway) as exc:
         log.warning("Could not record of job %s that %s: %s", job, why, exc)
 
 

@@ -1,13 +1,14 @@
 """`manage.py refresh_jobs`: look at the jobs, and act on them."""
 
 from tasks.management.command import WaitsOnceCommand
-from tasks.management.verbs.jobs import job_stats, reap, retry, stop
+from tasks.management.verbs.jobs import job_stats, new_name, reap, retry, stop
 
 VERBS = {
     "stats": job_stats,
     "reap": reap,
     "stop": stop,
     "retry": retry,
+    "new-name": new_name,
 }
 
 
