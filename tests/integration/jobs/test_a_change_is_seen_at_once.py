@@ -1,0 +1,110 @@
+"""Each way to run jobs again, or to stop them: when it returns, its caller sees the new status of the execution.
+No worker runs here."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from executions.api.access import Scope
+from executions.errors import StillRunning
+from executions.models import Execution, Task
+from executions.models.action import Origin, Verb
+from executions.rollup import refresh
+from tasks.actions.bulk import work
+from tasks.jobs import TrackedExecution
+from tasks.jobs.delivery.followers import deliver_and_publish
+from tasks.jobs.lifecycle.job_report import JobReport
+from tasks.jobs.lifecycle.retries import run_job_again
+from tests.integration.admin_client import act, signed_in
+from tests.integration.command_output import said
+from tests.integration.executions.api.api_client import Program, token
+from tests.integration.jobs.sample_jobs import Outbox, recorded
+from tests.integration.sample_actions import asked
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+ADMIN = "/admin/harbor_executions"
+Way = Callable[[Execution, Task], object]
+
+
+def by_the_admin() -> Client:
+    return signed_in(superuser=True)
+
+
+def over_http(path: str) -> object:
+    return Program(token(Scope.MANAGE)).post(path)
+
+
+def by_an_action(verb: Verb, execution: Execution) -> object:
+    return work(asked(verb, Origin.ADMIN, ids=[execution.pk]).pk, seconds=None)
+
+
+def tracked(execution: Execution) -> TrackedExecution:
+    return TrackedExecution.objects.get(pk=execution.pk)
+
+
+CONFIRMED = {"_form_submitted": "True"}
+RETRIES: dict[str, Way] = {
+    "retry_failed()": lambda execution, task: tracked(execution).retry_failed(),
+    "the job alone": lambda execution, task: run_job_again(task.pk),
+    "the API": lambda execution, task: over_http(f"/executions/{execution.pk}/retry"),
+    "the API, a task": lambda execution, task: over_http(f"/tasks/{task.pk}/retry"),
+    "the command": lambda execution, task: said("refresh_jobs", "retry", execution.pk),
+    "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/retry/", CONFIRMED),
+    "the admin, a task": lambda e, task: by_the_admin().post(f"{ADMIN}/task/{task.pk}/retry/", CONFIRMED),
+    "the admin, a list": lambda e, task: act(by_the_admin(), f"{ADMIN}/execution/", "retry_selected", [e.pk]),
+    "an action on many": lambda execution, task: by_an_action(Verb.RETRY, execution),
+}
+RESUMPTIONS: dict[str, Way] = {
+    "resume_stopped()": lambda execution, task: tracked(execution).resume_stopped(),
+    "the job alone": lambda execution, task: run_job_again(task.pk),
+    "the API": lambda execution, task: over_http(f"/executions/{execution.pk}/resume"),
+    "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/resume/", CONFIRMED),
+    "an action on many": lambda execution, task: by_an_action(Verb.RESUME, execution),
+}
+STOPS: dict[str, Way] = {
+    "stop()": lambda execution, task: tracked(execution).stop(),
+    "the API": lambda execution, task: over_http(f"/executions/{execution.pk}/stop"),
+    "the API, a task": lambda execution, task: over_http(f"/tasks/{task.pk}/stop"),
+    "the command": lambda execution, task: said("refresh_jobs", "stop", execution.pk),
+    "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/stop/", CONFIRMED),
+    "an action on many": lambda execution, task: by_an_action(Verb.STOP, execution),
+}
+
+
+def ended_as(status: str) -> tuple[TrackedExecution, Task]:
+    """An execution whose only job has ended so, and which was waited for."""
+    execution = tracked(recorded("j"))
+    task = execution.tasks.get()
+    if status == "Stopped":
+        execution.stop()
+    else:
+        deliver_and_publish([JobReport("j", task.pk, 0, status)])
+        refresh([execution.pk])
+    assert execution.wait(timeout=10) == status
+    return execution, task
+
+
+@pytest.mark.parametrize(
+    ("status", "way"),
+    [
+        *(pytest.param("Error", way, id=f"retried by {name}") for name, way in RETRIES.items()),
+        *(pytest.param("Stopped", way, id=f"resumed by {name}") for name, way in RESUMPTIONS.items()),
+    ],
+)
+def test_an_execution_whose_jobs_run_again_is_running_and_waited_for(
+    status: str, way: Way, outbox: Outbox
+) -> None:
+    execution, task = ended_as(status)
+    way(execution, task)
+    assert list(Execution.objects.values_list("status", "end_time")) == [("Running", None)]
+    with pytest.raises(StillRunning):
+        execution.wait(timeout=0)
+
+
+@pytest.mark.parametrize("way", STOPS.values(), ids=STOPS)
+def test_an_execution_that_was_stopped_has_ended(way: Way, outbox: Outbox) -> None:
+    execution = tracked(recorded("j"))
+    way(execution, execution.tasks.get())
+    assert execution.wait(timeout=0) == "Stopped"
