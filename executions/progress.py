@@ -1,20 +1,20 @@
 """The progress of an execution, by one indexed query."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from executions.database import run
 from executions.errors import NoSuchExecution
 from executions.status import is_final
 
-#: The speed is that of the last two minutes, or of the last hour if no task has ended in these.
-SHORTLY, LONG = timedelta(minutes=2), timedelta(hours=1)
+#: The speed is that of the latest ends, so many at most, within this time.
+RECENT, MOST = timedelta(hours=1), 4_000
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of the tasks by status. `eta` is the time left at the speed of late; None if no task has ended of
-    late, or none is left. Time in which nothing was done, before that, does not count."""
+    """Counts of the tasks by status. `eta` is the time left at the speed of the latest ends; None if no task has
+    ended within the last hour, or none is left. Time in which nothing was done does not count."""
 
     status: str
     counts: dict[str, int]
@@ -28,15 +28,44 @@ class Progress:
         return self.done / self.total if self.total else float(is_final(self.status))
 
 
-def progress(execution_id: int) -> Progress:
-    rows = run("progress", execution_id=execution_id, shortly=SHORTLY, long=LONG)
+@dataclass(frozen=True)
+class Ends:
+    """The latest ends of tasks, in seconds: `middle` is from the start of the execution to their median, `last` to
+    the last one, `span` from the first to the last. A stride of `width` ends took `stride`, in the median."""
+
+    count: int
+    middle: float | None
+    last: float | None
+    span: float
+    width: int
+    stride: float | None
+
+    def seconds_each(self, done: int) -> float | None:
+        """Return how long a task takes while others run beside it; None if that is unknown.
+
+        1. The median stride, if there are more ends than jobs that run together.
+        2. Before that, if there are no other ends: the jobs that began together took the median of their ends.
+        3. If those ends have one moment: the time since the start, shared by all.
+        4. If there were ends long ago, so that the start says nothing: the time between the latest ones.
+        """
+        if self.stride:
+            return self.stride / self.width
+        if done == self.count and self.middle and self.last:
+            is_first_wave = self.stride is None
+            return self.middle / self.width if is_first_wave else self.last / self.count
+        return self.span / (self.count - 1) if self.span else None
+
+
+def progress(execution_id: int, *, now: datetime | None = None) -> Progress:
+    rows = run("progress", execution_id=execution_id, long=RECENT, most=MOST, now=now)
     if not rows:
         raise NoSuchExecution(execution_id)
-    counts = {status: count for _, _, status, count, _, _ in rows if status is not None}
+    counts: dict[str, int] = {}
+    for _, status, count, *_ in rows:
+        if status is not None:
+            counts[status] = counts.get(status, 0) + count
     total = sum(counts.values())
     done = sum(count for status, count in counts.items() if is_final(status))
-    shortly, long = (sum(row[place] or 0 for row in rows) for place in (4, 5))
-    span, ended = (SHORTLY, shortly) if shortly else (LONG, long)
-    began = timedelta(seconds=max(0.0, rows[0][1]))
-    eta = min(span, began) / ended * (total - done) if ended and total > done else None
+    each = Ends(*rows[0][3:]).seconds_each(done)
+    eta = timedelta(seconds=each * (total - done)) if each and total > done else None
     return Progress(rows[0][0], counts, total, done, eta)

@@ -1,26 +1,70 @@
--- Counts the tasks of an execution by status, from the index task_rollup alone.
+-- Counts the tasks of an execution by status, and measures how fast they end, from the index task_rollup alone.
 --
 -- :execution_id bigint
--- :shortly, :long  interval  two spans of time until now
--- returns  status of the execution, seconds since its start, status of tasks, how many, how many of them ended within
---          each of the two spans; one row for each status of tasks, one with NULL if it has none, no row if there is no
---          such execution
+-- :long  interval     which ends are recent
+-- :most  int          how many recent ends are looked at, the latest
+-- :now   timestamptz  the moment; NULL: now
+-- returns  status of the execution, status of tasks, how many; then the same in each row: how many ends are recent,
+--          seconds from the start of the execution to their median and to the last, seconds from the first to the last,
+--          the stride, and the median of the seconds that a stride took.
+--          One row for each status of tasks, one with NULL if it has none, no row if there is no such execution
+--
+-- A stride is from one end to another, so many ends later. It is a multiple of the jobs that run together, because those
+-- may end together; and at least an eighth of the ends, because reports that come together have one moment. A time in
+-- which nothing ended is in few of the strides, and does not move their median.
+--
+-- If no task is left, the ends are not read.
+WITH moment AS MATERIALIZED (
+    SELECT coalesce(%(now)s::timestamptz, now()) AS now
+),
+counted AS MATERIALIZED (
+    SELECT status, status_code, count(*) AS count
+    FROM task
+    WHERE execution_id = %(execution_id)s
+    GROUP BY status, status_code
+),
+recent AS MATERIALIZED (
+    SELECT end_time
+    FROM task
+    WHERE
+        execution_id = %(execution_id)s
+        AND status_code = 3
+        AND end_time > (SELECT now FROM moment) - %(long)s::interval
+        AND (SELECT coalesce(bool_or(status_code < 3), FALSE) FROM counted)
+    ORDER BY end_time DESC
+    LIMIT %(most)s
+),
+together AS (
+    SELECT greatest(1, sum(count) FILTER (WHERE status_code = 2))::int AS jobs FROM counted
+),
+width AS MATERIALIZED (
+    SELECT jobs * ceil(greatest(1, (SELECT count(*) FROM recent) / 8) / jobs::float8)::int AS width FROM together
+),
+strides AS (
+    SELECT r.end_time - lag(r.end_time, w.width) OVER (ORDER BY r.end_time) AS took
+    FROM recent r
+    CROSS JOIN width w
+),
+measured AS (
+    SELECT
+        count(*) AS ends,
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM end_time)) AS middle,
+        extract(epoch FROM max(end_time))::float8 AS last,
+        coalesce(extract(epoch FROM max(end_time) - min(end_time)), 0)::float8 AS span
+    FROM recent
+)
 SELECT
     coalesce(e.status, ''),
-    coalesce(extract(epoch FROM now() - e.start_time)::float8, 0),
-    t.status,
-    t.count,
-    t.ended_shortly,
-    t.ended_long
+    c.status,
+    c.count,
+    m.ends,
+    (m.middle - extract(epoch FROM e.start_time))::float8,
+    (m.last - extract(epoch FROM e.start_time))::float8,
+    m.span,
+    w.width,
+    (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM took)) FROM strides)::float8
 FROM execution e
-LEFT JOIN LATERAL (
-    SELECT
-        status,
-        count(*) AS count,
-        count(*) FILTER (WHERE end_time > now() - %(shortly)s::interval) AS ended_shortly,
-        count(*) FILTER (WHERE end_time > now() - %(long)s::interval) AS ended_long
-    FROM task
-    WHERE execution_id = e.id
-    GROUP BY status
-) t ON TRUE
+CROSS JOIN measured m
+CROSS JOIN width w
+LEFT JOIN counted c ON TRUE
 WHERE e.id = %(execution_id)s
