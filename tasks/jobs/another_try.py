@@ -1,5 +1,6 @@
 """Another try of a job: its arguments, its delay, and the record that the job waits for it."""
 
+import inspect
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,23 @@ from tasks.queue.node import this_node
 
 def arguments_of(args: Any, kwargs: Any) -> Arguments:
     return list(args or ()), dict(kwargs or {})
+
+
+def merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Return the arguments of another try. Those that are not given stay, except where those that are given take
+    their place, as in Celery, which would take the handle for the first of them."""
+    if (args is None) == (kwargs is None):
+        return args, kwargs
+    parameters = list(inspect.signature(run).parameters.values())[1:]
+    named = [one.name if one.kind is one.POSITIONAL_OR_KEYWORD else None for one in parameters]
+    if args is not None:
+        placed = {*named[: len(args)]}
+        return args, {name: value for name, value in (request.kwargs or {}).items() if name not in placed}
+    args, kwargs = list(request.args or ()), dict(kwargs)
+    for place, name in enumerate(named[: len(args)]):
+        if name in kwargs:
+            args[place] = kwargs.pop(name)
+    return args, kwargs
 
 
 def delay_of(options: dict[str, Any]) -> float:

@@ -13,9 +13,7 @@ from celery.utils.time import maybe_iso8601, maybe_make_aware
 
 from executions.errors import Refused
 from executions.text import is_text, is_whole, shown
-from tasks.jobs.lifecycle.job_creation import MAX_ATTEMPTS
 
-LEAST_ATTEMPTS = 5
 #: A year. A moment far beyond it is in no calendar.
 MAX_SECONDS = 366 * 24 * 3600
 MAX_QUEUE = 255
@@ -69,12 +67,13 @@ NAME = Takes(f"text of 1 to {MAX_QUEUE} characters", lambda value: is_text(value
 MOMENT = Takes("a moment, as a datetime or ISO 8601 text", is_moment)
 WITHIN_A_YEAR = Takes("a moment at most a year from now, as a datetime or ISO 8601 text", _is_later)
 
-#: The options that a job's message may have. Others (links, callbacks) are refused, because they would be lost
-#: when the job is sent again.
+#: The options that a job's message may have. Others are refused (UNTAKEN), because they would be lost when the job
+#: is sent again.
 OPTIONS = {
     "queue": NAME,
     "priority": Takes("a whole number from 0 to 9", lambda value: is_whole(value, 0, 9)),
     "countdown": Takes(f"a number of seconds from 0 to {MAX_SECONDS:,} (a year)", is_seconds),
+    "eta": WITHIN_A_YEAR,
     "expires": Takes(
         f"{LIMIT.what}, or {MOMENT.what}", lambda value: _is_more_than_none(value) or is_moment(value)
     ),
@@ -82,8 +81,14 @@ OPTIONS = {
     "soft_time_limit": LIMIT,
     "routing_key": NAME,
 }
-#: The options of another try.
-OF_A_RETRY = {**OPTIONS, "eta": WITHIN_A_YEAR}
+#: What to use instead of an option that a job does not take.
+UNTAKEN = {
+    "link": "a chain runs one job after the other",
+    "link_error": "a handler of status changes learns of an execution that has failed (docs/notifications.md)",
+    "chord": "a handler of status changes learns of the end of all jobs (docs/notifications.md)",
+    "headers": "what a job must know is an argument",
+    "exchange": "queue or routing_key says where it waits",
+}
 #: The options that a task may set, and that break its messages if their value is invalid.
 ON_THE_TASK = ("priority", "expires", "time_limit", "soft_time_limit")
 
@@ -104,11 +109,12 @@ def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
     """Raise Refused if an option of another try, or the default delay of its task, would break the message."""
     has_delay = options.get("eta") or options.get("countdown") is not None
     delay = {} if has_delay else {"countdown": task.default_retry_delay}
-    refuse_options(f"another try of {task.name}", {**options, **delay}, OF_A_RETRY)
+    refuse_options(f"another try of {task.name}", {**options, **delay})
 
 
-def attempts_for(max_retries: Any) -> int:
-    """Return how often a job may begin if its task does not set max_attempts: as often as its retries need, but at
-    least LEAST_ATTEMPTS. Without a limit of retries it is LEAST_ATTEMPTS."""
-    is_number = isinstance(max_retries, int | float)
-    return int(min(max(LEAST_ATTEMPTS, max_retries + 1), MAX_ATTEMPTS)) if is_number else LEAST_ATTEMPTS
+def refuse_untaken(owner: str, options: Mapping[str, Any]) -> None:
+    """Raise Refused for an option that a job does not take, with what to use instead. Celery itself sets `task_id`
+    in a chain or group; a job has an id of its own."""
+    if others := sorted(options.keys() - {*OPTIONS, "task_id"}):
+        why = f"{owner}: takes the options {', '.join(OPTIONS)}; got {', '.join(others)}"
+        raise Refused("; ".join([why, *(f"{name}: {UNTAKEN[name]}" for name in others if name in UNTAKEN)]))

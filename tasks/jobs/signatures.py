@@ -10,27 +10,38 @@ from celery.exceptions import NotRegistered
 
 from executions.errors import Refused
 from executions.text import shown
+from tasks.jobs.declarations import refuse_arguments, refuse_contradiction
 from tasks.jobs.execution import TrackedExecution
-from tasks.jobs.job_functions import refuse_unplain
 from tasks.jobs.lifecycle.job_creation import NewJob
 from tasks.jobs.lifecycle.job_creation import start as record
-from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task
+from tasks.jobs.lifecycle.message import LATER
+from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task, refuse_untaken
 from tasks.jobs.tracked import TrackedJob
 
 TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
-#: The ways of Celery to combine signatures, except for chains.
-TOGETHER = ("celery.group", "celery.chord", "celery.map", "celery.starmap", "celery.chunks")
+ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), replicate.s(2)]"
+#: The ways of Celery to combine signatures, except for chains, and what to write instead.
+TOGETHER = {
+    "celery.group": "write its jobs into the list, or jobs=group(...) for all of them",
+    "celery.chord": (
+        "start the jobs of its header; a handler of status changes (docs/notifications.md) does the work of its "
+        "body when the execution has ended"
+    ),
+    "celery.map": ONE_EACH,
+    "celery.starmap": ONE_EACH,
+    "celery.chunks": ONE_EACH,
+}
 
 
 def start(
     vendor_type: str,
     *,
-    jobs: "Iterable[Signature[Any]] | group",
+    jobs: "Iterable[Signature[Any]] | Signature[Any] | group",
     vendor_id: int = 0,
     trigger: str = "MANUAL",
     extra_attrs: dict[str, Any] | None = None,
 ) -> TrackedExecution:
-    """Start an execution of these jobs: signatures, chains of them, or a group.
+    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
 
     Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
     stored, sent or run, it raises Refused and writes nothing.
@@ -44,8 +55,10 @@ def start(
 def _chains_of(jobs: Any) -> Iterator[Sequence[NewJob]]:
     if isinstance(jobs, group):
         jobs = _without_options(jobs).tasks
-    elif isinstance(jobs, Signature) or not isinstance(jobs, Iterable):
-        raise Refused(f"{TAKES}, and got {shown(jobs)}" + " by itself" * isinstance(jobs, Signature))
+    elif isinstance(jobs, Signature):
+        jobs = [jobs]
+    elif not isinstance(jobs, Iterable):
+        raise Refused(f"{TAKES}, and got {shown(jobs)}")
     checked: set[str] = set()
     for one in jobs:
         yield _chain_of(one, checked)
@@ -62,12 +75,17 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
         raise Refused(f"{TAKES}, and got {shown(signature)} among them")
     if signature.task in TOGETHER:
         kind = signature.task.removeprefix("celery.")
-        raise Refused(f"{TAKES}, chains of them, or one group of all; {kind} cannot be among them")
+        raise Refused(f"{TAKES}, chains of them, or one group of all, and no {kind}: {TOGETHER[signature.task]}")
     task = _task_of(signature)
     if task.name not in checked:
-        refuse_unplain(task)
+        refuse_contradiction(task)
         refuse_options_of_task(task)
         checked.add(task.name)
+    takes_result = not is_first and not signature.immutable
+    try:
+        refuse_arguments(task, (*[None] * takes_result, *signature.args), signature.kwargs)
+    except TypeError as exc:
+        raise Refused(f"job {task.name}: {exc}; the job itself is its first argument, and is not given") from exc
     return NewJob(
         name=task.name,
         args=signature.args,
@@ -75,7 +93,7 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
         options=_options_of(signature, task),
         max_attempts=task.max_attempts,
         is_unique=task.unique,
-        takes_result=not is_first and not signature.immutable,
+        takes_result=takes_result,
     )
 
 
@@ -92,15 +110,16 @@ def _task_of(signature: "Signature[Any]") -> TrackedJob:
 
 
 def _options_of(signature: "Signature[Any]", task: TrackedJob) -> dict[str, Any]:
-    """Return the options as JSON. A countdown of None is left out."""
-    if others := signature.options.keys() - {*OPTIONS, "task_id"}:
-        raise Refused(f"{task.name}: takes the options {', '.join(OPTIONS)}; got {', '.join(sorted(others))}")
+    """Return the options as JSON. A countdown or an eta of None is left out."""
+    refuse_untaken(task.name, signature.options)
     options = {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in signature.options.items()
-        if name in OPTIONS and (name, value) != ("countdown", None)
+        if name in OPTIONS and not (name in LATER and value is None)
     }
     refuse_options(task.name, options)
+    if options.keys() >= {*LATER}:
+        raise Refused(f"{task.name}: takes a countdown or an eta, and got both")
     hard, soft = (options.get(name) or getattr(task, name) for name in ("time_limit", "soft_time_limit"))
     if hard and soft and soft > hard:
         raise Refused(

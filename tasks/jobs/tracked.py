@@ -11,20 +11,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from celery import Task
+from celery import Celery, Task
 from celery.exceptions import Ignore, Reject
 
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
 from executions.status import Status
 from executions.text import made_storable, said_by
 from tasks.jobs import message_header
-from tasks.jobs.another_try import arguments_of, delay_of, wait_for_another_try
+from tasks.jobs.another_try import arguments_of, delay_of, merged, wait_for_another_try
+from tasks.jobs.celery_json import native
+from tasks.jobs.declarations import attempts_of, checked_result, refuse_arguments, refuse_unplain
 from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.handle import Handle, Untracked
-from tasks.jobs.job_functions import checked_result
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.options import attempts_for, refuse_options_of_retry
+from tasks.jobs.options import refuse_options_of_retry
 from tasks.jobs.records.attachments import RESULT, text_of_result
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.jobs.records.records import job_records
@@ -47,8 +48,8 @@ class TrackedJob(Task):  # type: ignore[type-arg]
     """
 
     abstract = True
-    #: Celery must not check the arguments of a message: the handle is not among them.
-    typing = False
+    #: Whether arguments are checked against the function: what Celery's `typing` says, which counts no handle.
+    checks_arguments = False
     unique = False
     #: Checks a message in the worker before Celery reads it.
     Strategy = "tasks.jobs.runtime.message_check:strategy"
@@ -59,7 +60,14 @@ class TrackedJob(Task):  # type: ignore[type-arg]
 
     @property
     def max_attempts(self) -> int:
-        return attempts_for(self.max_retries)
+        return attempts_of(self)
+
+    @classmethod
+    def on_bound(cls, app: Celery) -> None:
+        """Check the declaration. Celery calls this when the task belongs to an app."""
+        refuse_unplain(str(cls.name), cls.run)
+        if cls.typing:
+            cls.checks_arguments, cls.typing = True, False
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Begin the run, if it may run here and now; run it; have its end recorded and reported.
@@ -73,15 +81,17 @@ class TrackedJob(Task):  # type: ignore[type-arg]
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         begun = self._begin(header)
-        if begun.arguments:
-            args, kwargs = tuple(begun.arguments[0]), begun.arguments[1]
+        arguments = begun.arguments or (args, kwargs)
         if begun.are_unreported:
             self.request.update(**{message_header.NAME: message_header.with_changed_arguments(header)})
         job = Handle(self, begun.run, is_followed=header["followed"])
-        self.request.update(**{HANDLE: job}, args=list(args), kwargs=kwargs)
+        self.request.update(**{HANDLE: job})
         current_runs.begin(job.run)
         try:
-            result = checked_result(self.run(job, *args, **kwargs))
+            # those of the database are stored as JSON, and a message may be written in something else
+            given, named = native([*arguments])
+            self.request.update(args=given, kwargs=named)
+            result = checked_result(self.run(job, *given, **named))
             self._end_well(job, result)
         except (SystemExit, KeyboardInterrupt):
             # the process was told to end, so recovery must release its run
@@ -142,13 +152,16 @@ class TrackedJob(Task):  # type: ignore[type-arg]
             refuse_options_of_retry(self, options)
             why = said_by(exc) if exc else "it asked for another try"
             job.reason = made_storable(why)[:MAX_MESSAGE]
+        args, kwargs = merged(self.run, self.request, args, kwargs)
         return super().retry(args, kwargs, exc, **options)
 
     def apply_async(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, task_id: str | None = None, **options: Any
     ) -> Any:
         """Send a message. If it is for another try of this run, the job is first recorded as waiting in a new
-        revision, because the message may be delivered at once."""
+        revision, because the message may be delivered at once. Raises TypeError, as Celery does, for arguments
+        that the function does not take."""
+        refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
             arguments = arguments_of(args, kwargs)

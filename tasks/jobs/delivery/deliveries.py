@@ -14,6 +14,7 @@ from executions.status import Status, is_final
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.database import run
+from tasks.jobs.celery_json import as_json
 from tasks.jobs.lifecycle.chains import stop_broken, write_results
 from tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
 from tasks.jobs.records.records import job_records
@@ -127,7 +128,7 @@ def _write_arguments(reports: Sequence[JobReport]) -> None:
     their ids: each write locks a row."""
     for report in sorted(reports, key=lambda one: one.task_id):
         if report.arguments is not None:
-            args, kwargs = report.arguments
+            args, kwargs = as_json(report.arguments)
             current = Job.objects.filter(pk=report.task_id, task__status_revision__lte=report.revision)
             current.update(args=args, kwargs=kwargs, takes_result=False)
 

@@ -1,7 +1,7 @@
 """Creation of jobs: record an execution and its jobs, all or nothing, and publish them after the commit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,6 +14,7 @@ from executions.errors import AlreadyUnderWay, Refused
 from executions.manual_status import finish_as_success
 from executions.models import Execution
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
+from tasks.jobs.celery_json import as_json
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
 from tasks.jobs.revisions import first_revision
@@ -67,7 +68,7 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     What if the process dies before the commit: nothing happened. After it: recovery publishes the recorded jobs
     that have no message (publication.py).
     """
-    chains = [list(one) for one in chains if one]
+    chains = [[_as_stored(job) for job in one] for one in chains if one]
     sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
     for one in chains:
         keys = [job.key for job in one if job.key]
@@ -120,6 +121,25 @@ def _record(
     return Started(execution, left_out)
 
 
+def _as_stored(job: NewJob) -> NewJob:
+    """Return the job with its arguments as they are stored. Raises Refused, with the argument that cannot be."""
+    takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
+    if not isinstance(job.args, list | tuple) or not isinstance(job.kwargs, dict):
+        raise Refused(f"job {job.name}: {takes}, in a list and a dict")
+    if names := [name for name in job.kwargs if not isinstance(name, str)]:
+        raise Refused(f"job {job.name}: takes names as keywords, and got {shown(names[0])}")
+    stored: dict[str | int, Any] = {}
+    given: list[tuple[str | int, Any]] = [*enumerate(job.args, 1), *job.kwargs.items()]
+    for place, value in given:
+        try:
+            stored[place] = as_json(value)
+        except (TypeError, ValueError) as exc:
+            argument = shown(place) if isinstance(place, str) else place
+            raise Refused(f"job {job.name}: {takes}; argument {argument}: {exc}") from exc
+    args = [stored[place] for place, _ in enumerate(job.args, 1)]
+    return replace(job, args=args, kwargs={name: stored[name] for name in job.kwargs})
+
+
 def _size_of(job: NewJob) -> int:
     """Return the size of what is stored of the job, in characters. Raises Refused if it cannot be stored or
     sent."""
@@ -135,12 +155,8 @@ def _size_of(job: NewJob) -> int:
     if not is_whole(job.max_attempts, 1, MAX_ATTEMPTS):
         takes = f"a whole number from 1 to {MAX_ATTEMPTS:,}"
         raise Refused(f"job {job.name}: max_attempts takes {takes}, and got {shown(job.max_attempts)}")
-    takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
-    if not isinstance(job.args, list | tuple) or not isinstance(job.kwargs, dict):
-        raise Refused(f"job {job.name}: {takes}, in a list and a dict")
-    if names := [name for name in job.kwargs if not isinstance(name, str)]:
-        raise Refused(f"job {job.name}: takes names as keywords, and got {shown(names[0])}")
     try:
         return len(json_text([list(job.args), job.kwargs, job.options]))
     except (TypeError, ValueError) as exc:
+        takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
         raise Refused(f"job {job.name}: {takes}: {exc}") from exc

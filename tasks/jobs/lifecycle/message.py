@@ -6,8 +6,8 @@ from typing import Any
 
 from tasks.models.job import Job
 
-#: The option of a job that runs later. It applies to its first run only.
-COUNTDOWN = "countdown"
+#: The options of a job that runs later. They apply to its first run only.
+LATER = ("countdown", "eta")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Message:
             args=job.arguments,
             kwargs=job.kwargs,
             options={
-                name: value for name, value in job.options.items() if name != COUNTDOWN or not task.run_count
+                name: value for name, value in job.options.items() if name not in LATER or not task.run_count
             },
             revision=task.status_revision,
             runs=task.run_count,

@@ -18,7 +18,7 @@ from tasks.conf import refresh_settings
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
 from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import COUNTDOWN, Message, Publish
+from tasks.jobs.lifecycle.message import LATER, Message, Publish
 from tasks.jobs.records.records import PAGE, Memory, job_records
 from tasks.jobs.records.redis_memory import note, remember
 from tasks.jobs.repair.tally import in_halves
@@ -126,7 +126,7 @@ def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[JobReport]
     reports = [
         JobReport(one.job, one.task_id, one.revision, Status.SCHEDULED)
         for one in messages
-        if COUNTDOWN in one.options
+        if one.options.keys() & {*LATER}
     ]
     reports += [
         JobReport(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")

@@ -11,6 +11,7 @@ from typing import Any
 
 from executions.status import Status
 from executions.text import json_text
+from tasks.jobs.celery_json import as_json
 from tasks.jobs.records.record import JobRecord
 
 #: A message with a result: this prefix, and JSON.
@@ -35,7 +36,7 @@ class Contents:
 def text_of_result(result: Any) -> str:
     """Return the result as JSON. Raises ValueError if it cannot be attached."""
     try:
-        text = json_text(result)
+        text = json_text(as_json(result))
     except (TypeError, ValueError) as exc:
         raise ValueError(f"a chain hands on JSON, and it returned something else: {exc}") from exc
     if len(text) > MAX_CHARACTERS:
@@ -46,7 +47,7 @@ def text_of_result(result: Any) -> str:
 def message_with_arguments(arguments: Arguments, reason: str) -> str:
     """Return the message of a record with these arguments. Raises ValueError if they cannot be attached."""
     try:
-        text = json_text([*arguments, reason])
+        text = json_text(as_json([*arguments, reason]))
     except TypeError as exc:
         raise ValueError(f"another try takes arguments that are JSON, and got others: {exc}") from exc
     if len(text) > MAX_CHARACTERS:

@@ -11,8 +11,8 @@ from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
-from tasks.jobs.lifecycle.message import COUNTDOWN
 from tasks.jobs.lifecycle.task_state import task_states
+from tasks.jobs.options import is_moment, is_seconds, moment_of
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import PAGE, Memory, job_records
@@ -20,7 +20,6 @@ from tasks.jobs.repair.tally import Tally, guarded
 from tasks.models.job import Job
 from tasks.queue.clock import at
 
-LONGEST_SECONDS = 366 * 24 * 3600
 PATIENCE_TTLS = 30
 
 #: Returns the keys of the jobs, among these, whose message may still wait in the broker.
@@ -156,9 +155,10 @@ def _published_at(job: Job) -> datetime:
 
 def _due_at(job: Job) -> datetime:
     """Return when its message should have reached a worker, if nothing else delayed it."""
-    later = job.options.get(COUNTDOWN)
-    is_later = isinstance(later, int | float) and 0 < later < LONGEST_SECONDS
-    return _published_at(job) + timedelta(seconds=later if is_later else 0)
+    published, later, eta = _published_at(job), job.options.get("countdown"), job.options.get("eta")
+    if is_moment(eta):
+        return max(published, moment_of(eta))
+    return published + timedelta(seconds=later if is_seconds(later) else 0)
 
 
 def _patience() -> int:

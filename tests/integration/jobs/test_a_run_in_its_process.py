@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from celery import Celery
@@ -56,7 +58,7 @@ def no_redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 def delivered(message: Message, work: Work, *, redelivered: bool = False, **options: Any) -> Any:
     """The message comes to a worker of an app of its own."""
 
-    def carry_out(job: Handle) -> Any:
+    def carry_out(job: Handle, *_: Any) -> Any:
         return work(job)
 
     app = Celery("a team", set_as_current=False)
@@ -142,6 +144,93 @@ def test_what_is_json_is_handed_on_as_it_is(result: Any, outbox: Outbox, reports
     delivered(chain_of_two(outbox), lambda job: result)
     deliver_and_publish(reports)
     assert [one.args for one in outbox.messages] == [[result]]
+
+
+TYPED = [
+    UUID("5b2d0a70-4e4b-4a3f-9d0c-2a3d5f6e7a8b"),
+    Decimal("1.20"),
+    datetime(2026, 11, 23, tzinfo=UTC),
+    b"\xff",
+]
+
+
+def got(message: Message, work: Work) -> list[Any]:
+    """What the job of this message gets, besides its handle."""
+    seen: list[Any] = []
+    app = Celery("a team", set_as_current=False)
+
+    def carry_out(job: Handle, *args: Any) -> Any:
+        seen.extend(args)
+        return work(job)
+
+    task = app.task(base=TrackedJob, name=message.name, shared=False)(carry_out)
+    header = message_header.of(message)
+    task.push_request(id=message.job, called_directly=False, args=message.args, kwargs={}, **header)
+    with suppress(Retry):
+        task(*message.args)
+    task.pop_request()
+    return seen
+
+
+def test_a_run_gets_the_values_that_were_given(outbox: Outbox, reports: list[JobReport]) -> None:
+    """Whatever the message is written in: here none of its values were decoded."""
+    start("SCAN", [[NewJob("a.job", TYPED)]])
+    assert got(outbox.messages.pop(), lambda job: None) == TYPED
+
+
+def test_the_job_after_it_gets_the_values_that_it_returned(outbox: Outbox, reports: list[JobReport]) -> None:
+    got(chain_of_two(outbox), lambda job: TYPED)
+    deliver_and_publish(reports)
+    assert got(outbox.messages.pop(), lambda job: None) == [TYPED]
+
+
+def test_another_try_gets_the_values_that_it_asked_for(
+    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task_, "apply_async", lambda *_, **__: None)
+    message = one(outbox)
+    got(message, lambda job: job.retry(args=TYPED, countdown=0))
+    assert got(message, lambda job: None) == TYPED, "the record of the run has them"
+    deliver_and_publish(reports[:2])
+    job_records().forget(["a"])
+    assert got(message, lambda job: None) == TYPED, "the database has them"
+
+
+@pytest.mark.parametrize(
+    ("given", "then"),
+    [
+        ({}, (["a"], {"depth": 1})),
+        ({"args": ["b"]}, (["b"], {"depth": 1})),
+        ({"args": ["b", 2]}, (["b", 2], {})),
+        ({"kwargs": {"artifact": "b"}}, (["b"], {})),
+        ({"kwargs": {"depth": 2}}, (["a"], {"depth": 2})),
+        ({"args": [], "kwargs": {"artifact": "b"}}, ([], {"artifact": "b"})),
+    ],
+)
+def test_another_try_keeps_the_arguments_that_are_not_given_again(
+    given: dict[str, Any],
+    then: Any,
+    outbox: Outbox,
+    reports: list[JobReport],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in Celery, which does not count the handle."""
+    sent: list[Any] = []
+    monkeypatch.setattr(Task_, "apply_async", lambda self, args, kwargs, **_: sent.append((list(args), kwargs)))
+    message = one(outbox)
+    app = Celery("a team", set_as_current=False)
+
+    def replicate(job: Handle, artifact: str, depth: int = 0) -> None:
+        job.retry(**given, countdown=0)
+
+    task = app.task(base=TrackedJob, name=message.name, shared=False)(replicate)
+    header = message_header.of(message)
+    told = {"args": ["a"], "kwargs": {"depth": 1}}
+    task.push_request(id=message.job, called_directly=False, delivery_info={}, **told, **header)
+    with pytest.raises(Retry):
+        task("a", depth=1)
+    task.pop_request()
+    assert sent == [then]
 
 
 def test_a_job_that_checks_in_while_redis_is_away_goes_on(

@@ -220,6 +220,16 @@ def test_a_message_that_was_sent_for_later_is_due_later(task: Task) -> None:
     assert reap(lambda _: ()) == Reaped(unsent=1)
 
 
+def test_so_is_one_that_was_sent_for_a_moment(task: Task) -> None:
+    now = timezone.now()
+    eta = now + timedelta(hours=1)
+    then = now - timedelta(hours=2)
+    Job.objects.filter(pk=task.pk).update(published_at=then, options={"eta": eta.isoformat()})
+    assert reap(lambda _: ()) == Reaped()
+    Job.objects.filter(pk=task.pk).update(options={"eta": (now - timedelta(hours=1)).isoformat()})
+    assert reap(lambda _: ()) == Reaped(unsent=1)
+
+
 def test_a_record_that_cannot_be_settled_starves_no_other(redis: Redis) -> None:
     """One task's row refuses every report; it is on a page with others, and there are other pages."""
     execution = start("SCAN", [[NewJob("a.job", job_id=f"j{number}")] for number in range(1200)]).execution

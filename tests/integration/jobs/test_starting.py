@@ -1,14 +1,18 @@
 """start: jobs are recorded with the transaction they are started in, and published only when it is committed."""
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from celery import Celery, chain, chord, group, signature
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from kombu.utils.json import dumps, loads
 
 from executions.errors import Refused
 from executions.models import Execution, Task
@@ -39,7 +43,12 @@ def job_with(**options: Any) -> Any:
     def job_of_its_own(job: Handle) -> None:
         pass
 
-    return app.task(base=TrackedJob, name=f"with {options}", shared=False, **options)(job_of_its_own)
+    told = {"base": TrackedJob, **options}
+    return app.task(name=f"with {options}", shared=False, **told)(job_of_its_own)
+
+
+def soon() -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=60)
 
 
 def deep(levels: int) -> list[Any]:
@@ -88,7 +97,7 @@ def cyclic() -> list[Any]:
 @pytest.mark.parametrize(
     "argument",
     [
-        *(object(), float("nan"), float("inf"), b"x", {1}, "a\x00b", "half a \ud800 pair", [10**5_000]),
+        *(object(), float("nan"), float("inf"), {1}, "a\x00b", "half a \ud800 pair", [10**5_000]),
         *(deep(101), cyclic(), ["x" * 2_000_000]),
     ],
 )
@@ -175,20 +184,34 @@ def test_jobs_with_large_arguments_are_written_a_few_at_a_time(outbox: Outbox) -
         ("abc", "and got 'a' among them$"),
         ([a_job], "among them$"),
         ([None], "and got None among them$"),
-        (a_job.s(), "by itself$"),
-        (chain(a_job.si(), a_job.si()), "by itself$"),
-        (chord([a_job.s()], a_job.s()), "by itself$"),
-        ([chord([a_job.s()], a_job.s())], "chord cannot be among them$"),
-        ([group([a_job.s(), a_job.s()])], "group cannot be among them$"),
-        ([chain(a_job.si(), group([a_job.si(), a_job.si()]))], "group cannot be among them$"),
-        ([a_job.map([1, 2])], "map cannot be among them$"),
-        ([a_job.starmap([(1,), (2,)])], "starmap cannot be among them$"),
-        ([a_job.chunks([(1,), (2,)], 1)], "chunks cannot be among them$"),
+        (chord([a_job.s()], a_job.s()), "and no chord: start the jobs of its header; a handler"),
+        (
+            [chord([a_job.s()], a_job.s())],
+            "and no chord: start the jobs of its header; a handler",
+        ),
+        ([group([a_job.s(), a_job.s()])], "and no group: write its jobs into the list"),
+        ([chain(a_job.si(), group([a_job.si(), a_job.si()]))], "and no group: write its jobs into the list"),
+        (a_job.map([1, 2]), "and no map: write one signature for each call"),
+        ([a_job.map([1, 2])], "and no map: write one signature for each call"),
+        ([a_job.starmap([(1,), (2,)])], "and no starmap: write one signature for each call"),
+        ([a_job.chunks([(1,), (2,)], 1)], "and no chunks: write one signature for each call"),
         ([app.signature("no.such.task")], "^no task 'no.such.task' is registered here: import the module"),
         ([signature("no.such.task")], "^no task 'no.such.task' is registered here: import the module"),
         ([no_job.s()], "^a.task is no tracked job: write @app.task"),
-        ([a_job.s().set(link=a_job.s())], "^a.job: takes the options queue, .*; got link$"),
-        ([a_job.s().set(eta="2020-01-01T00:00:00")], "; got eta$"),
+        ([a_job.s().set(link=a_job.s())], "^a.job: .*; got link; link: a chain runs one job after the other$"),
+        (
+            [a_job.s().set(link_error=a_job.s())],
+            "; got link_error; link_error: a handler of status changes",
+        ),
+        ([a_job.s().set(headers={"tenant": 7})], "; got headers; headers: what a job must know is an argument$"),
+        ([a_job.s().set(exchange="x")], "; got exchange; exchange: queue or routing_key says where it waits$"),
+        ([a_job.s().set(serializer="pickle", shadow="x")], "; got serializer, shadow$"),
+        (
+            [a_job.s().set(eta=datetime(2099, 1, 1, tzinfo=UTC))],
+            "^a.job: eta takes a moment at most a year",
+        ),
+        ([a_job.s().set(eta="tomorrow")], "^a.job: eta takes a moment at most a year from now"),
+        ([a_job.s().set(eta=soon(), countdown=1)], "^a.job: takes a countdown or an eta, and got both$"),
     ],
 )
 def test_what_is_no_list_of_jobs_is_refused_with_a_hint(jobs: Any, why: str) -> None:
@@ -265,18 +288,19 @@ def in_parts(job: Handle) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (asynchronous, "is an `async def`: a job is a plain function"),
+        (asynchronous, "is an `async def`: a job is a plain function; call asyncio.run"),
         (asynchronous_in_parts, "is an `async def`: a job is a plain function"),
         (in_parts, "is a generator: a job is a plain function"),
     ],
 )
-def test_a_job_that_no_worker_would_run_is_refused(function: Any, why: str, options: dict[str, Any]) -> None:
-    task = Celery("another", set_as_current=False).task(base=TrackedJob, name="no.job", shared=False, **options)(
-        function
-    )
+def test_a_function_that_no_worker_would_run_is_refused_where_it_is_declared(
+    function: Any, why: str, options: dict[str, Any]
+) -> None:
+    another = Celery("another", set_as_current=False)
     with pytest.raises(Refused, match=f"^no.job {why}"):
-        start_signatures("SCAN", jobs=[task.s()])
-    assert not Execution.objects.exists()
+        another.task(base=TrackedJob, name="no.job", shared=False, lazy=False, **options)(function)
+    with pytest.raises(Refused, match=f"^no.job {why}"):
+        another.register_task(type("NoJob", (TrackedJob,), {"name": "no.job", "run": staticmethod(function)})())
 
 
 @pytest.mark.parametrize(
@@ -286,9 +310,13 @@ def test_a_job_that_no_worker_would_run_is_refused(function: Any, why: str, opti
         ({"max_retries": 2}, 5),
         ({"max_retries": 9}, 10),
         ({"max_retries": 10**6}, 32_767),
-        ({"max_retries": None}, 5),
-        ({"max_retries": 9, "max_attempts": 3}, 3),
+        ({"retry_kwargs": {"max_retries": 9}}, 10),
+        ({"max_retries": 12, "retry_kwargs": {"max_retries": 9}}, 13),
+        ({"max_retries": None, "max_attempts": 7}, 7),
+        ({"max_retries": 9, "max_attempts": 10}, 10),
+        ({"max_retries": 0, "max_attempts": 1}, 1),
         ({"max_attempts": 7}, 7),
+        ({"max_attempts": 1}, 1),
     ],
 )
 def test_a_job_may_begin_as_often_as_its_retries_need_unless_its_task_says_it(
@@ -296,3 +324,183 @@ def test_a_job_may_begin_as_often_as_its_retries_need_unless_its_task_says_it(
 ) -> None:
     start_signatures("SCAN", jobs=[job_with(**said).s()])
     assert Job.objects.get().max_attempts == attempts
+
+
+class OftenTriedAgain(TrackedJob):
+    abstract = True
+    max_retries = 10
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"max_retries": 10, "max_attempts": 5}, "max_retries=10 takes max_attempts=11 or more, and got 5$"),
+        ({"max_retries": 3, "max_attempts": 3}, "max_retries=3 takes max_attempts=4 or more, and got 3$"),
+        ({"retry_kwargs": {"max_retries": 10}, "max_attempts": 5}, "max_retries=10 takes max_attempts=11 or more"),
+        ({"base": OftenTriedAgain, "max_attempts": 5}, "max_retries=10 takes max_attempts=11 or more, and got 5$"),
+        ({"max_retries": None}, "max_retries=None sets no limit, .* for ever: set max_attempts as well$"),
+    ],
+)
+def test_retries_that_the_attempts_would_cut_off_are_refused(said: dict[str, Any], why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        start_signatures("SCAN", jobs=[job_with(**said).s()])
+    assert not Execution.objects.exists()
+
+
+def takes_two(job: Handle, artifact: str, depth: int = 1, *, force: bool = False) -> None:
+    pass
+
+
+def takes_itself_and_two(self: Any, job: Handle, artifact: str, depth: int = 1, *, force: bool = False) -> None:
+    pass
+
+
+TWO = {
+    "plain": app.task(base=TrackedJob, name="two", shared=False)(takes_two),
+    "tried again": app.task(base=TrackedJob, name="two, again", shared=False, autoretry_for=(OSError,))(takes_two),
+    "bound": app.task(base=TrackedJob, name="two, bound", shared=False, bind=True)(takes_itself_and_two),
+}
+
+
+@pytest.mark.parametrize("task", TWO.values(), ids=TWO)
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [(("a",), {}), (("a", 2), {}), ((), {"artifact": "a"}), (("a",), {"force": True})]
+)
+def test_arguments_that_the_function_takes_are_started(
+    args: tuple[Any, ...], kwargs: dict[str, Any], task: Any, outbox: Outbox
+) -> None:
+    start_signatures("SCAN", jobs=[task.s(*args, **kwargs)])
+    assert [(message.args, message.kwargs) for message in outbox.messages] == [(list(args), kwargs)]
+
+
+@pytest.mark.parametrize("task", TWO.values(), ids=TWO)
+@pytest.mark.parametrize(
+    ("args", "kwargs", "why"),
+    [
+        ((), {}, "missing 1 required positional argument: 'artifact'"),
+        (("a", 2, 3), {}, "takes from .* positional arguments but .* were given"),
+        (("a",), {"nonsense": 1}, "got an unexpected keyword argument 'nonsense'"),
+        (("a",), {"artifact": "b"}, "got multiple values for argument 'artifact'"),
+    ],
+)
+def test_arguments_that_it_does_not_take_are_refused_and_by_delay_too(
+    args: tuple[Any, ...], kwargs: dict[str, Any], why: str, task: Any
+) -> None:
+    with pytest.raises(Refused, match=f"^job {task.name}: .*{why}; the job itself is its first argument"):
+        start_signatures("SCAN", jobs=[a_job.s(), task.s(*args, **kwargs)])
+    with pytest.raises(TypeError, match=why):
+        task.delay(*args, **kwargs)
+    assert not Execution.objects.exists()
+
+
+def test_in_a_chain_the_result_of_the_job_before_is_counted_as_an_argument(outbox: Outbox) -> None:
+    task = TWO["plain"]
+    start_signatures("SCAN", jobs=[chain(a_job.s(), task.s()), chain(a_job.s(), task.s(2), task.si("a"))])
+    for too_few_or_many in (task.si(), task.s(2, 3)):
+        with pytest.raises(Refused, match=r"^job two: "):
+            start_signatures("SCAN", jobs=[chain(a_job.s(), too_few_or_many)])
+    assert Job.objects.count() == 5
+
+
+@pytest.mark.parametrize(
+    "unchecked", [{"typing": False}, {"app": Celery("x", set_as_current=False, strict_typing=False)}]
+)
+def test_arguments_are_not_checked_if_celery_would_not_check_them(
+    unchecked: dict[str, Any], outbox: Outbox
+) -> None:
+    options = {name: value for name, value in unchecked.items() if name == "typing"}
+    task = unchecked.get("app", app).task(base=TrackedJob, name=f"any {unchecked}", shared=False, **options)(
+        takes_two
+    )
+    start_signatures("SCAN", jobs=[task.s(1, 2, 3, 4)])
+    assert [message.args for message in outbox.messages] == [[1, 2, 3, 4]]
+
+
+NATIVE = {
+    "uuid": UUID("5b2d0a70-4e4b-4a3f-9d0c-2a3d5f6e7a8b"),
+    "moment": datetime(2026, 11, 23, 2, 30, tzinfo=UTC),
+    "day": date(2026, 11, 23),
+    "time": time(2, 30),
+    "sum": Decimal("1.20"),
+    "text": b"bytes",
+    "more": [b"\xff\x00", {"deep": (Decimal("0.1"),)}],
+}
+
+
+def test_values_that_celerys_json_takes_are_sent_as_celery_sends_them(outbox: Outbox) -> None:
+    start("SCAN", [[NewJob("a.job", [*NATIVE.values()], dict(NATIVE), is_unique=True)]])
+    (message,) = outbox.messages
+    assert json.loads(dumps([message.args, message.kwargs])) == json.loads(dumps([[*NATIVE.values()], NATIVE]))
+    read = loads(dumps(message.kwargs))
+    assert read == {**NATIVE, "more": [b"\xff\x00", {"deep": [Decimal("0.1")]}]}
+    assert [type(read[name]) for name in NATIVE] == [type(value) for value in NATIVE.values()]
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "where"),
+    [
+        ((1, {2}), {}, "argument 2: Object of type set is not JSON serializable"),
+        ((), {"items": [a_job]}, "argument 'items': Object of type .* is not JSON serializable"),
+    ],
+)
+def test_a_value_that_celery_does_not_send_is_refused_by_name(args: Any, kwargs: Any, where: str) -> None:
+    with pytest.raises(Refused, match=f"^job a.job: takes arguments that are JSON .*; {where}"):
+        start("SCAN", [[NewJob("a.job", args, kwargs)]])
+
+
+ONE_BY_ITSELF = {
+    "a signature": (a_job.s(), [1]),
+    "a chain": (chain(a_job.si(), a_job.si()), [2]),
+    "a group": (group([a_job.s(), a_job.s()]), [1, 1]),
+    "a list": ([a_job.s(), chain(a_job.si(), a_job.si())], [1, 2]),
+    "an iterator": (iter([a_job.s()]), [1]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_BY_ITSELF)
+def test_jobs_by_themselves_or_in_any_iterable_are_started(name: str, outbox: Outbox) -> None:
+    jobs, lengths = ONE_BY_ITSELF[name]
+    start_signatures("SCAN", jobs=jobs)
+    assert Job.objects.filter(follows=None).count() == len(lengths)
+    assert Job.objects.count() == sum(lengths)
+
+
+@pytest.mark.parametrize("told", [{"eta": soon()}, {"eta": soon().isoformat()}, {"countdown": 60}])
+def test_a_job_that_is_to_run_later_is_scheduled_and_only_its_first_run_waits(
+    told: dict[str, Any], outbox: Outbox
+) -> None:
+    execution = start_signatures("SCAN", jobs=[a_job.s().set(**told)])
+    (message,) = outbox.messages
+    as_sent = {name: one.isoformat() if isinstance(one, datetime) else one for name, one in told.items()}
+    assert message.options == as_sent
+    assert Task.objects.get().status == "Scheduled"
+    execution.stop()
+    execution.resume_stopped()
+    assert outbox.messages[-1].options == {}
+
+
+@pytest.mark.parametrize("told", [{"eta": None}, {"countdown": None}, {"eta": "2020-01-01T00:00:00"}])
+def test_a_moment_of_the_past_is_taken_as_celery_takes_it(told: dict[str, Any], outbox: Outbox) -> None:
+    start_signatures("SCAN", jobs=[a_job.s().set(**told)])
+    (message,) = outbox.messages
+    assert message.options == {name: value for name, value in told.items() if value}
+
+
+def test_the_id_that_celery_sets_in_a_chain_is_not_the_id_of_the_job(outbox: Outbox) -> None:
+    start_signatures("SCAN", jobs=[a_job.s().set(task_id="mine")])
+    assert [(message.job == "mine", message.options) for message in outbox.messages] == [(False, {})]
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"trigger": "t" * 17}, "^trigger takes at most 16 characters, and got 'tttt"),
+        ({"trigger": 5}, "^trigger takes at most 16 characters, and got 5$"),
+        ({"vendor_id": NATIVE["uuid"]}, "^vendor_id takes a whole number of at most 64 bits, and got UUID"),
+        ({"vendor_id": "7"}, "^vendor_id takes a whole number of at most 64 bits, and got '7'$"),
+    ],
+)
+def test_what_the_execution_does_not_take_is_refused_by_name(told: dict[str, Any], why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        start_signatures("SCAN", jobs=[a_job.s()], **told)
+    assert not Execution.objects.exists()
