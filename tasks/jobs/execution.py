@@ -46,8 +46,8 @@ class TrackedExecution(Execution):
             pause = min(pause * 1.5, LONGEST_PAUSE)
 
     def stop(self) -> int:
-        """Stop waiting jobs, and ask running jobs to stop. It is Stopped when this returns. Returns how many were
-        asked."""
+        """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had
+        failed before, else as Stopped; one that had ended keeps its status. Returns how many jobs were asked."""
         running = stop_jobs(self.pk)
         self.refresh_from_db()
         return running

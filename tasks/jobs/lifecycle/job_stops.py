@@ -16,8 +16,11 @@ from tasks.jobs.records.records import job_records
 
 def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> int:
     """Stop the jobs of the execution. Returns how many run and were asked to stop; inside a transaction, which
-    asks them after its commit, how many run as far as the database knows. The execution is Stopped when this
-    returns, and no report of a job opens it. `also` is called in the same transaction.
+    asks them after its commit, how many run as far as the database knows. `also` is called in the same
+    transaction.
+
+    The execution has ended when this returns, and no report of a job opens it. Its status follows from its tasks:
+    Error if one had failed before, else Stopped. An execution that had ended keeps its status.
 
     The database is first: it is asked before each job begins, so none begins after the commit. Only after the
     commit are running jobs asked to stop. What if the process dies in between, or Redis is away: recovery finds

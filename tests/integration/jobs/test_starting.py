@@ -16,6 +16,8 @@ from kombu.utils.json import dumps, loads
 
 from executions.errors import Refused
 from executions.models import Execution, Task
+from executions.reports import Report, report
+from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedJob
 from tasks.jobs import start as start_signatures
 from tasks.jobs.lifecycle.job_creation import NewJob, start
@@ -504,3 +506,18 @@ def test_what_the_execution_does_not_take_is_refused_by_name(told: dict[str, Any
     with pytest.raises(Refused, match=why):
         start_signatures("SCAN", jobs=[a_job.s()], **told)
     assert not Execution.objects.exists()
+
+
+def test_a_stop_ends_an_execution_as_error_if_a_job_had_failed_and_leaves_one_that_had_ended() -> None:
+    statuses = {}
+    for before in ("Error", "Success", "Stopped"):
+        execution = start_signatures("SCAN", jobs=[a_job.s(), a_job.s()])
+        first, second = execution.tasks.order_by("pk")
+        report([Report(first.pk, before, 0)])
+        execution.stop()
+        statuses[before] = execution.status
+    assert statuses == {"Error": "Error", "Success": "Stopped", "Stopped": "Stopped"}
+    report(Report(pk, "Success", 1) for pk in (first.pk, second.pk))
+    refresh([execution.pk])
+    execution.stop()
+    assert execution.status == "Success"
