@@ -53,6 +53,12 @@ def only_one(job: Handle, name: str, seconds: float = 0.0) -> None:
     time.sleep(seconds)
 
 
+@app.task(base=TrackedJob, name="tests.typed")
+def typed(job: Handle, values: list[Any]) -> list[Any]:
+    note("typed", *(f"{type(value).__name__}={value}" for value in values))
+    return values
+
+
 @app.task(base=TrackedJob, name="tests.joined")
 def joined(job: Handle, before: str, name: str) -> str:
     note("joined", before, name)

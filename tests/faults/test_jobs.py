@@ -2,14 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from celery import chain
 from redis import Redis
 
 from executions.errors import AlreadyUnderWay
 from executions.models import Execution
 from tasks.jobs import start
+from tasks.models import RedisMemory
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records
@@ -95,3 +100,27 @@ def test_a_worker_that_is_killed_gives_its_jobs_to_another(worker: Callable[...,
     assert runs.keys() == {f"copy {n}" for n in range(4)}
     assert sum(runs.values()) <= 6
     assert execution.progress().share == 1.0
+
+
+def test_a_job_gets_the_values_that_it_was_given_and_hands_such_values_on(
+    worker: Callable[..., Member], log: Path
+) -> None:
+    member = worker()
+    values = [UUID(int=7), date(2026, 11, 23), Decimal("1.20"), b"bytes"]
+    execution = start("SCAN", jobs=chain(team.typed.s(values), team.typed.s()))
+    ends(execution, "Success", member)
+    got = f"typed UUID={UUID(int=7)} date=2026-11-23 Decimal=1.20 bytes=b'bytes'"
+    assert log.read_text().splitlines() == [got, got]
+
+
+def test_a_worker_leaves_the_message_of_another_database_alone(worker: Callable[..., Member], log: Path) -> None:
+    """The database gets a new name after the message was sent, so to the worker it is of another one."""
+    foreign = start("SCAN", jobs=[team.copy.s("foreign"), team.copy.s("expired").set(expires=0.01)])
+    RedisMemory.objects.update(database=UUID(int=7))
+    member = worker()
+    told = "its message was sent for another database"
+    wait_for(lambda: member.text().count(told) == 2, "both messages to be told of", log=member.log)
+    ends(start("SCAN", jobs=[team.copy.s("ours")]), "Success", member)
+    assert log.read_text().splitlines() == ["copy ours"]
+    assert list(foreign.tasks.values_list("status", "run_count")) == [("Pending", 0)] * 2
+    foreign.stop()
