@@ -8,7 +8,7 @@ from executions.errors import NoSuchExecution
 from executions.status import is_final
 
 #: The speed is that of the latest ends, so many at most, within this time.
-RECENT, MOST = timedelta(hours=1), 4_000
+RECENT, MOST = timedelta(hours=1), 2_000
 
 
 @dataclass(frozen=True)

@@ -48,21 +48,22 @@ strides AS (
 measured AS (
     SELECT
         count(*) AS ends,
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM end_time)) AS middle,
-        extract(epoch FROM max(end_time))::float8 AS last,
-        coalesce(extract(epoch FROM max(end_time) - min(end_time)), 0)::float8 AS span
-    FROM recent
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY r.end_time - e.start_time) AS middle,
+        max(r.end_time - e.start_time) AS last,
+        coalesce(max(r.end_time) - min(r.end_time), interval '0') AS span
+    FROM recent r
+    CROSS JOIN (SELECT start_time FROM execution WHERE id = %(execution_id)s) e
 )
 SELECT
     coalesce(e.status, ''),
     c.status,
     c.count,
     m.ends,
-    (m.middle - extract(epoch FROM e.start_time))::float8,
-    (m.last - extract(epoch FROM e.start_time))::float8,
-    m.span,
+    extract(epoch FROM m.middle)::float8,
+    extract(epoch FROM m.last)::float8,
+    extract(epoch FROM m.span)::float8,
     w.width,
-    (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM took)) FROM strides)::float8
+    (SELECT extract(epoch FROM percentile_cont(0.5) WITHIN GROUP (ORDER BY took)) FROM strides)::float8
 FROM execution e
 CROSS JOIN measured m
 CROSS JOIN width w

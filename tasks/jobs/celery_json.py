@@ -12,6 +12,7 @@ from kombu.utils.json import dumps, object_hook
 
 from executions.text import MAX_JSON, refuse_nesting
 
+#: The types of single values that are stored as they are.
 PLAIN = frozenset({str, int, float, bool, type(None)})
 
 

@@ -14,7 +14,7 @@ from executions.errors import AlreadyUnderWay, Refused
 from executions.manual_status import finish_as_success
 from executions.models import Execution
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
-from tasks.jobs.celery_json import as_json
+from tasks.jobs.celery_json import PLAIN, as_json
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
 from tasks.jobs.revisions import first_revision
@@ -128,6 +128,8 @@ def _as_stored(job: NewJob) -> NewJob:
         raise Refused(f"job {job.name}: {takes}, in a list and a dict")
     if names := [name for name in job.kwargs if not isinstance(name, str)]:
         raise Refused(f"job {job.name}: takes names as keywords, and got {shown(names[0])}")
+    if all(type(value) in PLAIN for value in (*job.args, *job.kwargs.values())):
+        return job
     stored: dict[str | int, Any] = {}
     given: list[tuple[str | int, Any]] = [*enumerate(job.args, 1), *job.kwargs.items()]
     for place, value in given:
