@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from celery import signals
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from executions.errors import DatabaseAway, QueueUnavailable
 from executions.status import Status
@@ -87,10 +87,10 @@ def _is_ours(job: str, header: Any) -> bool:
 
 @contextmanager
 def _absence_logged(job: str, why: str) -> Iterator[None]:
-    """Log that Redis or the database is away, and do not raise."""
+    """Log that Redis or the database is away, or refuses, and do not raise: no message may end a worker."""
     try:
         yield
-    except (QueueUnavailable, DatabaseAway) as exc:
+    except (QueueUnavailable, DatabaseAway, DatabaseError) as exc:
         log.warning("Could not record of job %s that %s: %s", job, why, exc)
 
 

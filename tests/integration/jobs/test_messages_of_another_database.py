@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import ProgrammingError, connection
 
 from executions.counters import kept
 from executions.errors import DatabaseAway
@@ -180,6 +180,19 @@ def test_while_the_database_is_away_no_end_is_recorded(
     assert known(redis) == there
     (line,) = caplog.messages
     assert line.startswith("Could not record of job j that the worker that got it knows no task 'a.job': ")
+
+
+def test_a_database_that_refuses_to_tell_its_name_ends_no_worker(
+    message: Message, redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse() -> str:
+        raise ProgrammingError("no such table")
+
+    monkeypatch.setattr(own_database, "name", refuse)
+    there = known(redis)
+    is_unusable(message, OTHER)
+    assert known(redis) == there
+    assert caplog.messages[-1] == "Could not record of job j that rubbish: no such table"
 
 
 @contextmanager
