@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from tests.distribution.conftest import environment, wheel
 from tests.faults.cluster import SHORT, Cluster
-
-__all__ = ["environment", "wheel"]
 
 
 @pytest.fixture

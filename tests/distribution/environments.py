@@ -28,12 +28,13 @@ class Environment:
         """What its programs get, with modules in `folders`."""
         return clean() | {"PYTHONPATH": os.pathsep.join(map(str, (*folders, *self.path)))}
 
-    def run(self, *words: str | Path, cwd: Path, **variables: str) -> str:
-        """Run a program of it to its end, which must be a good one; return what it printed."""
+    def run(self, *words: str | Path, cwd: Path, alone: bool = False, **variables: str) -> str:
+        """Run a program of it to its end, which must be a good one; return what it printed. `alone`: with these
+        variables and no others."""
         done = subprocess.run(
             [self.python, *words],
             cwd=cwd,
-            env=self.variables() | variables,
+            env=variables if alone else self.variables() | variables,
             capture_output=True,
             text=True,
             timeout=600,

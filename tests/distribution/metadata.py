@@ -30,10 +30,3 @@ def declared() -> list[Requirement]:
 def pinned(name: str = "requirements.txt") -> list[Requirement]:
     lines = (line.partition("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
     return [Requirement(line) for line in lines if line and not line.startswith("-")]
-
-
-def lowest() -> list[str]:
-    """The first version of each range."""
-    return [
-        f"{one.name}=={limit.version}" for one in declared() for limit in one.specifier if limit.operator == ">="
-    ]

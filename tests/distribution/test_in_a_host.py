@@ -84,12 +84,12 @@ def empty_database() -> Iterator[str]:
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.mark.parametrize("oldest", [False, True])
+@pytest.mark.parametrize("versions", ["pinned", "oldest", "newest"])
 def test_jobs_run_in_a_project_whose_own_modules_are_named_tasks_settings_and_executions(
-    environment: Make, empty_database: str, redis: Redis, tmp_path: Path, oldest: bool
+    environment: Make, empty_database: str, redis: Redis, tmp_path: Path, versions: str
 ) -> None:
-    """With the pinned versions and with the lowest of each range."""
-    host = Host(tmp_path / "host", environment("all", oldest), empty_database, tmp_path)
+    """With the pins, with the first version of each range, and with the newest of all."""
+    host = Host(tmp_path / "host", environment("all", versions), empty_database, tmp_path)
     try:
         assert "no issues" in host.manage("check")
         host.manage("migrate")
