@@ -3,7 +3,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-PACKAGES := harbor_refresh settings executions tasks benchmarks examples manage.py
+PACKAGES := harbor_refresh settings executions tasks benchmarks examples distribution manage.py
 ARGS ?=
 SEED ?= 1 2 3
 SEEDS ?= $(SEED)
@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-matrix slow fuzz soak lint bench pictures password clean
+.PHONY: help up test test-matrix slow fuzz soak lint bench package pictures password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; A
 	@$(if $(ARGS),,$(PYTHON) manage.py bench intake --executions 20000 --rounds 20)
 	@$(if $(ARGS),,$(PYTHON) manage.py bench hooks --executions 500 --tasks-per-execution 1)
 
+package: $(STAMP)  ## build the wheel of a library for other Django projects, in dist/
+	@$(PYTHON) -m pip wheel -q --no-deps --wheel-dir dist .
+	@ls dist/harbor_refresh-*.whl
+
 pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chromium
 	@exec $(PYTHON) -m pytest -q -n 0 -m pictures tests/browser/test_pictures.py $(ARGS)
 
@@ -67,7 +71,7 @@ password: $(STAMP)  ## set a new password for the admin account of a running `ma
 
 clean:  ## remove .venv, the caches, and the data of `make up`
 	@if [ -e $(STAMP) ] && [ -d .local ]; then $(PYTHON) -m harbor_refresh.local forget; fi
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .pytest_cache
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .hypothesis .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The first Python that is new enough and can make an environment. It is run, not only looked up:

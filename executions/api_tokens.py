@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -15,6 +16,14 @@ LENGTH = len(PREFIX) + 43
 SHOWN = 8
 #: The time of the last use is written at most this often, so that a busy token costs no write a request.
 NOTED_EVERY = timedelta(minutes=1)
+
+
+class Scope(StrEnum):
+    """What a token allows."""
+
+    READ = "read"
+    REPORT = "report"
+    MANAGE = "manage"
 
 
 def make(

@@ -80,6 +80,10 @@ class NoSuchAction(Refused):
         super().__init__(f"there is no action {action_id}")
 
 
+class ExtraMissing(Refused):
+    """Webhooks need packages that are not installed here: pip install "harbor-refresh[http]"."""
+
+
 class NoSuchQueue(Refused):
     """No worker takes from a queue of that name."""
 

@@ -1,12 +1,15 @@
 """Received messages: a signed message is taken once, however often it is sent."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
 from executions.database import run
 from executions.errors import Replayed
-from executions.signatures import SignedMessage
+
+if TYPE_CHECKING:
+    from executions.signatures import SignedMessage
 
 #: A message may be signed five minutes ahead, and is accepted until five minutes after that.
 KEPT = timedelta(minutes=10)
@@ -15,7 +18,7 @@ BATCH = 10_000
 AT_ONCE = 2
 
 
-def receive(message: SignedMessage) -> None:
+def receive(message: "SignedMessage") -> None:
     """Record in the caller's transaction that this message was received. Raises Replayed if it was before.
 
     What if the caller fails: its transaction is rolled back with this record, and the message may be sent again.

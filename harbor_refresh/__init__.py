@@ -1,1 +1,59 @@
-"""The service: Celery app, URLs, WSGI. It holds no domain logic."""
+"""The public names: `from harbor_refresh import TrackedJob, start`. Every other name is private and may change.
+
+A name is loaded when it is asked for: models can be imported only once Django's apps are ready, and a program that
+reports over HTTP (`harbor_refresh.client`) needs no Django.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from executions.errors import AlreadyUnderWay, Contended, NotCommitted, RefreshError, Refused, StillRunning
+    from executions.handlers import Change, on_execution
+    from executions.news import status_changed
+    from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+
+__all__ = [
+    "AlreadyUnderWay",
+    "Change",
+    "Contended",
+    "Handle",
+    "NotCommitted",
+    "RefreshError",
+    "Refused",
+    "StillRunning",
+    "TrackedExecution",
+    "TrackedJob",
+    "on_execution",
+    "start",
+    "status_changed",
+]
+
+#: The module of each public name.
+_MODULES = {
+    "executions.errors": (
+        "AlreadyUnderWay",
+        "Contended",
+        "NotCommitted",
+        "RefreshError",
+        "Refused",
+        "StillRunning",
+    ),
+    "executions.handlers": ("Change", "on_execution"),
+    "executions.news": ("status_changed",),
+    "tasks.jobs": ("Handle", "TrackedExecution", "TrackedJob", "start"),
+}
+
+
+# A type checker would take it for any name, and so would not find a name that is misspelled.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        for module, names in _MODULES.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(module), name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

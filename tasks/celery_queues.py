@@ -29,7 +29,8 @@ CYCLES = Queue(
 )
 
 
-#: The queue of each Celery task of this package. The first pattern that matches applies.
+#: The queue of each Celery task of this package, by its full name: a host project may have a module `tasks`, too,
+#: whose Celery tasks are its own.
 ROUTES = {
     "tasks.claim_batch": {"queue": TICKS},
     "tasks.recover_stale": {"queue": TICKS},
@@ -40,5 +41,6 @@ ROUTES = {
     "tasks.act": {"queue": TICKS},
     "tasks.sweep": {"queue": TICKS},
     "tasks.sample": {"queue": TICKS},
-    "tasks.*": {"queue": WORK},
+    "tasks.refresh_executions": {"queue": WORK},
+    "tasks.run_cycle": {"queue": WORK},
 }

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from django.db import transaction
@@ -12,16 +11,11 @@ from ninja.security import APIKeyHeader, HttpBearer
 
 from executions.api import rate
 from executions.api.problems import Problem, unauthorized
+from executions.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
 from executions.api_tokens import recognise
 from executions.models import ApiToken
 from executions.received_messages import receive
 from executions.signatures import SignedMessage, is_signed, verify
-
-
-class Scope(StrEnum):
-    READ = "read"
-    REPORT = "report"
-    MANAGE = "manage"
 
 
 @dataclass(frozen=True)

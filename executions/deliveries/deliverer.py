@@ -6,22 +6,25 @@ A thread and not a Celery task does this, because a task that waits for receiver
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from django.db import connection
 
 from executions import signals
 from executions.conf import intake_settings
-from executions.deliveries import claims
+from executions.deliveries import claims, http
 from executions.deliveries.changes import read_changes
 from executions.deliveries.claims import Claimed, Outcome, Result
-from executions.deliveries.messages import message
-from executions.deliveries.network import Resolve
 from executions.deliveries.outbox import write_deliveries
-from executions.deliveries.sender import Request, Sender
 from executions.errors import DatabaseAway
 from executions.models import Subscription
 from executions.text import said_by
+
+if TYPE_CHECKING:
+    from executions.deliveries.network import Resolve
+    from executions.deliveries.sender import Sender
 
 #: How often the outbox is looked at while there is work, and how long a result waits to be recorded with others.
 LOOK_SECONDS = 0.1
@@ -110,7 +113,7 @@ class Deliverer:
     def __init__(
         self,
         ask_handlers: Callable[[], None] = nothing,
-        resolve: Resolve | None = None,
+        resolve: "Resolve | None" = None,
         is_held: Callable[[], bool] = never,
         wake_later: Callable[[float], None] = forget,
     ) -> None:
@@ -188,11 +191,12 @@ class Deliverer:
            work, and the pass ends.
 
         What if the process dies: what was claimed is due again when its lease ends, and is sent under the same id.
+        What if this process cannot send (http.py): it does all but 2, and what is due waits for one that can.
         """
         rooms = Rooms()
         looked = expired = float("-inf")
         lingers_until = 0.0
-        with Sender(self._resolve) as sender:
+        with _sender(self._resolve) as sender:
             while True:
                 now = time.monotonic()
                 told = 0
@@ -204,23 +208,26 @@ class Deliverer:
                     self._woken, looked = False, now
                     told = write_deliveries()
                     self._ask_handlers()
-                if self._stopping.is_set():
+                taken = []
+                if sender is not None and self._stopping.is_set():
                     sender.stop_sending()
-                    taken = []
-                else:
+                elif sender is not None:
                     taken = self._claim(rooms, sender)
                 if told or taken:
                     lingers_until = now + LINGER_SECONDS
                 elif not rooms.total and (self._stopping.is_set() or (now > lingers_until and not self._woken)):
                     return
-                results = sender.results(LOOK_SECONDS, GATHER_SECONDS) if rooms.total else []
+                results = sender.results(LOOK_SECONDS, GATHER_SECONDS) if sender and rooms.total else []
                 if results:
                     rooms.leave(results)
                     claims.record(results)
                 elif not rooms.total:
                     self._stopping.wait(LOOK_SECONDS)
 
-    def _claim(self, rooms: Rooms, sender: Sender) -> list[Claimed]:
+    def _claim(self, rooms: Rooms, sender: "Sender") -> list[Claimed]:
+        from executions.deliveries.messages import message
+        from executions.deliveries.sender import Request
+
         if rooms.total >= MOST_IN_FLIGHT or self._is_held():
             return []
         timeout = intake_settings().deliver_timeout
@@ -240,3 +247,14 @@ class Deliverer:
             gone = [one for one in taken if one.subscription_id not in webhooks]
             rooms.leave([Result(one, Outcome.UNSENT) for one in gone])  # its subscription was deleted
         return taken
+
+
+@contextmanager
+def _sender(resolve: "Resolve | None") -> "Iterator[Sender | None]":
+    if not http.is_installed():
+        yield None
+        return
+    from executions.deliveries.sender import Sender
+
+    with Sender(resolve) as sender:
+        yield sender

@@ -5,21 +5,22 @@ import base64
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
 
 from executions.conf import intake_settings
 from executions.database import run, violates
-from executions.deliveries import addresses, requests
+from executions.deliveries import addresses, http
 from executions.deliveries.answers import Answer
-from executions.deliveries.messages import Message, trial
-from executions.deliveries.network import CheckedNetwork, Resolver
-from executions.errors import NoSuchSubscription, Refused
+from executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from executions.models import Delivery, OldSecret, Subscription
 from executions.models.subscription import Kind, Payload, final_statuses
 from executions.status import MAX_VENDOR, Status
 from executions.text import is_text, shown
+
+if TYPE_CHECKING:
+    from executions.deliveries.messages import Message
 
 #: Each change is compared with each subscription.
 MAX_SUBSCRIPTIONS = 200
@@ -51,6 +52,8 @@ class Wish:
 
 def create(wish: Wish) -> Subscription:
     """Make a subscription with a new secret. Its first change is one that is refreshed after the commit."""
+    if not http.is_installed():
+        raise ExtraMissing
     refuse_unusable(wish)
     if Subscription.objects.count() >= MAX_SUBSCRIPTIONS:
         raise Refused(f"there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most")
@@ -93,10 +96,18 @@ def delete(subscription_id: int) -> None:
 
 def test(subscription_id: int) -> Answer:
     """Send a test to a webhook, in this process, and return the answer. It changes no row."""
-    return asyncio.run(_sent(trial(webhook(subscription_id))))
+    row = webhook(subscription_id)
+    if not http.is_installed():
+        return Answer(None, str(ExtraMissing()))
+    from executions.deliveries.messages import trial
+
+    return asyncio.run(_sent(trial(row)))
 
 
-async def _sent(message: Message) -> Answer:
+async def _sent(message: "Message") -> Answer:
+    from executions.deliveries import requests
+    from executions.deliveries.network import CheckedNetwork, Resolver
+
     resolver = Resolver()
     connections = requests.Connections(CheckedNetwork(resolver, addresses.networks()))
     try:

@@ -5,8 +5,8 @@ import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-import executions.models.subscription
 from executions.attachment import is_attached
+from executions.models import subscription
 from executions.sql import text
 
 
@@ -263,7 +263,7 @@ class Migration(migrations.Migration):
                             max_length=16,
                         ),
                         blank=True,
-                        default=executions.models.subscription.final_statuses,
+                        default=subscription.final_statuses,
                         size=None,
                     ),
                 ),

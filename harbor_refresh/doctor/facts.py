@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from celery import current_app
+from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django_celery_beat.models import PeriodicTask
 from redis import Redis
 
 from executions.database import Statements, absence_translated
@@ -206,6 +206,10 @@ class Facts:
 
     @cached_property
     def rows(self) -> dict[str, Row]:
+        if not apps.is_installed("django_celery_beat"):
+            return {}
+        from django_celery_beat.models import PeriodicTask
+
         found = PeriodicTask.objects.select_related("interval", "crontab", "solar", "clocked")
         return {one.name: _row(one) for one in found}
 

@@ -11,6 +11,7 @@ from harbor_refresh.doctor import rabbitmq
 from harbor_refresh.doctor.check import Check, Level, Problem, warning
 from harbor_refresh.doctor.facts import Facts
 from harbor_refresh.redis_transport import Transport
+from tasks.celery_queues import ROUTES
 from tasks.overview import of_broker
 
 #: A message must not come again while the longest chunk of a refresh is under way.
@@ -48,7 +49,7 @@ def retry_on_worker_lost(facts: Facts) -> Iterator[Problem]:
         )
     for name, task in sorted(current_app.tasks.items()):
         overrides = getattr(task, "retry_on_worker_lost", None)  # celery-types does not know it
-        if name.startswith("tasks.") and overrides and not current_app.conf.task_retry_on_worker_lost:
+        if name in ROUTES and overrides and not current_app.conf.task_retry_on_worker_lost:
             yield Problem(
                 f"The Celery task {name} has retry_on_worker_lost, which overrides reject_on_worker_lost.",
                 "Remove the option from the task.",

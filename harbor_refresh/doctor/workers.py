@@ -11,7 +11,7 @@ from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
 from tasks.broker.lengths import waiting_in_all
-from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from tasks.queue.node import host_of
 
 START = "celery -A harbor_refresh worker"
@@ -71,7 +71,7 @@ def queues(facts: Facts) -> Iterator[Problem]:
 
 def task_names(facts: Facts) -> Iterator[Problem]:
     """Find workers that take our queues and do not know our tasks: they drop the messages."""
-    ours = {name for name in current_app.tasks if name.startswith("tasks.")}
+    ours = ROUTES.keys() & current_app.tasks.keys()
     for worker, known in facts.workers.task_names.items():
         takes = facts.workers.queues.get(worker, set()) & set(PURPOSES)
         missing = sorted(ours - known)

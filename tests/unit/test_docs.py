@@ -186,7 +186,8 @@ def test_every_signal_is_documented() -> None:
 
 
 def test_every_check_is_documented() -> None:
-    code = "".join((ROOT / f"{app}/checks.py").read_text(encoding="utf-8") for app in ("executions", "tasks"))
+    modules = [path for app in ("executions", "tasks") for path in (ROOT / app).glob("*checks.py")]
+    code = "".join(path.read_text(encoding="utf-8") for path in modules)
     documented = first_cells(section("Environment variables"))
     ids = {name for name in documented if name.startswith(("harbor_executions.", "harbor_tasks."))}
     assert ids == set(re.findall(r'id="([^"]+)"', code))
@@ -237,7 +238,7 @@ def test_every_link_has_a_target(page: Path) -> None:
         assert not anchor or anchor in anchors(there), target
 
 
-FOLDERS = ("executions", "tasks", "harbor_refresh", "settings", "benchmarks", "examples", "tests")
+FOLDERS = ("executions", "tasks", "harbor_refresh", "settings", "benchmarks", "distribution", "examples", "tests")
 
 
 def files() -> set[str]:

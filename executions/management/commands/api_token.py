@@ -8,7 +8,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from executions import api_tokens
-from executions.api.access import Scope
+from executions.api_tokens import Scope
 from executions.audit import Kind, Word, at_terminal, noted
 from executions.database import violates
 from executions.management.command import AnswerCommand

@@ -1,0 +1,2 @@
+class Refused(Exception):
+    """The wheel is not built, for these reasons, one a line."""

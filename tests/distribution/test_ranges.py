@@ -1,0 +1,45 @@
+"""The wheel has ranges and CI has pins: the tests run with versions that the ranges allow."""
+
+from collections import Counter
+
+from packaging.utils import canonicalize_name
+
+from tests.distribution.metadata import ROOT, declared, extras, pinned, project
+
+#: Pinned for the service, and imported by nothing that the wheel carries.
+SERVICE_ALONE = {"hiredis", "whitenoise", "gunicorn"}
+#: In an exact version by the pin of kombu[redis].
+BROUGHT = {"packaging"}
+
+
+def test_each_pin_lies_within_its_range() -> None:
+    ranges = {canonicalize_name(one.name): one.specifier for one in declared()}
+    pins = {canonicalize_name(one.name): str(one.specifier).removeprefix("==") for one in pinned()}
+    assert pins.keys() - ranges.keys() == SERVICE_ALONE
+    assert ranges.keys() - pins.keys() == BROUGHT
+    assert {name: pin for name, pin in pins.items() if name in ranges and not ranges[name].contains(pin)} == {}
+
+
+def test_no_package_is_named_twice() -> None:
+    every_pin = [one for path in ROOT.glob("requirements*.txt") for one in pinned(path.name)]
+    for named in (declared(), every_pin):
+        counts = Counter(canonicalize_name(one.name) for one in named)
+        assert {name: count for name, count in counts.items() if count > 1} == {}
+
+
+def test_the_extra_all_has_all_others() -> None:
+    assert set(extras()) == {"admin", "beat", "flower", "http", "prometheus", "all"}
+    (everything,) = project()["optional-dependencies"]["all"]
+    assert everything == "harbor-refresh[admin,beat,flower,http,prometheus]"
+
+
+def test_the_ranges_are_those_that_the_docs_promise() -> None:
+    ranges = {canonicalize_name(one.name): str(one.specifier) for one in declared()}
+    assert {name: text for name, text in ranges.items() if name in ("celery", "kombu", "redis", "django")} == {
+        "celery": ">=5.6",
+        "kombu": ">=5.7",
+        "redis": ">=6.1",
+        "django": "<7,>=5.2",
+    }
+    assert project()["requires-python"] == ">=3.11"
+    assert all("==" not in str(one.specifier) for one in declared())

@@ -1,0 +1,166 @@
+"""The wheel in environments that were empty before: what it brings, and what it needs."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from distribution import contents, copies
+from tests.distribution.conftest import Make
+from tests.distribution.environments import Environment, build
+from tests.distribution.metadata import ROOT, project
+
+pytestmark = pytest.mark.slow
+
+#: The packages that each extra brings and our modules import, and the modules that cannot be imported without it.
+EXTRAS = {
+    "admin": ({"unfold"}, ("executions.admin", "tasks.admin")),
+    "beat": ({"django_celery_beat"}, ("tasks.beat",)),
+    "flower": ({"flower", "prometheus_client"}, ("flower",)),
+    "http": (
+        {"ninja", "pydantic", "httpx", "httpcore", "standardwebhooks"},
+        (
+            "api",
+            "api_description",
+            "client",
+            "executions.api",
+            "executions.deliveries.messages",
+            "executions.deliveries.network",
+            "executions.deliveries.requests",
+            "executions.deliveries.sender",
+            "executions.hook",
+            "executions.signatures",
+            "monitoring",
+            "tasks.api",
+            "tasks.jobs.delivery.hook",
+        ),
+    ),
+    "prometheus": ({"prometheus_client"}, ("monitoring",)),
+}
+PACKAGES = {extra: packages for extra, (packages, _) in EXTRAS.items()}
+USE = """
+from harbor_refresh import Handle, TrackedJob, start, stard
+
+reveal_type(start)
+reveal_type(start("REPLICATION", jobs=[]).progress().counts)
+start(jobs=[])
+
+
+def job(job: Handle) -> None:
+    job.chek_in("layer 3 of 7")
+"""
+
+
+def lacking(environment: Environment, cwd: Path, hidden: set[str]) -> dict[str, str]:
+    program = Path(__file__).with_name("import_everything.py")
+    found: dict[str, str] = json.loads(environment.run(program, json.dumps(sorted(hidden)), cwd=cwd))
+    return {name.removeprefix("harbor_refresh."): package for name, package in found.items()}
+
+
+def not_promised(found: dict[str, str], extras: set[str]) -> dict[str, str]:
+    """Modules that cannot be imported although these extras are installed, or for want of another package."""
+
+    def needs(name: str) -> set[str]:
+        """The extras that the module needs and that are not installed."""
+        return {
+            one
+            for one, (_, modules) in EXTRAS.items()
+            if one not in extras and any(f"{name}.".startswith(f"{module}.") for module in modules)
+        }
+
+    return {
+        name: package
+        for name, package in found.items()
+        if not any(package in PACKAGES[extra] for extra in needs(name))
+    }
+
+
+def test_the_wheel_has_one_top_level_name_and_its_metadata(wheel: Path, tmp_path: Path) -> None:
+    copies.write(ROOT, tmp_path)
+    with zipfile.ZipFile(wheel) as opened:
+        names = opened.namelist()
+        metadata = message_from_bytes(opened.read("harbor_refresh-0.1.0.dist-info/METADATA"))
+    described = [name for name in names if name.startswith("harbor_refresh-0.1.0.dist-info/")]
+    assert wheel.name == "harbor_refresh-0.1.0-py3-none-any.whl"
+    assert sorted(set(names) - set(described)) == sorted(
+        path.relative_to(tmp_path).as_posix() for path in contents.below(tmp_path)
+    )
+    assert "harbor_refresh-0.1.0.dist-info/licenses/LICENSE" in described
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata.get_all("Provides-Extra") == list(project()["optional-dependencies"])
+
+
+def test_an_sdist_builds_the_same_wheel(wheel: Path, environment: Make, tmp_path: Path) -> None:
+    builder = environment("")
+    subprocess.run([builder.python, "-m", "pip", "install", "-q", "setuptools>=77"], check=True)
+    program = f"from distribution.backend import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    name = builder.run("-c", program, cwd=ROOT, PYTHONPATH=str(ROOT)).splitlines()[-1]
+    again = build(tmp_path / "wheels", tmp_path / name)
+    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(again) as other:
+        assert {name: one.read(name) for name in one.namelist() if name.endswith((".py", ".sql", ".lua"))} == {
+            name: other.read(name) for name in other.namelist() if name.endswith((".py", ".sql", ".lua"))
+        }
+        assert sorted(one.namelist()) == sorted(other.namelist())
+
+
+def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Path) -> None:
+    bare = environment("")
+    names = (
+        "harbor_refresh",
+        "executions",
+        "tasks",
+        "settings",
+        "benchmarks",
+        "examples",
+        "tests",
+        "distribution",
+    )
+    program = f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])"
+    assert bare.run("-c", program, cwd=tmp_path) == "['harbor_refresh']\n"
+
+    found = lacking(bare, tmp_path, set())
+
+    assert not_promised(found, set()) == {}
+    assert {"executions.api.access", "flower.pages", "tasks.beat", "client"} <= found.keys()
+
+
+def test_with_all_extras_every_module_can_be_imported(environment: Make, tmp_path: Path) -> None:
+    assert lacking(environment("all"), tmp_path, set()) == {}
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_with_one_extra_its_modules_can_be_imported(environment: Make, tmp_path: Path, extra: str) -> None:
+    """The packages of the other extras are hidden."""
+    has = {extra, "http"} if extra == "prometheus" else {extra}
+    hidden = set().union(*PACKAGES.values()) - set().union(*(PACKAGES[one] for one in has))
+    assert not_promised(lacking(environment("all"), tmp_path, hidden), has) == {}
+
+
+def test_a_type_checker_sees_the_types(environment: Make, tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(USE)
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\n")
+    words: list[str | Path] = [
+        "--python-executable",
+        environment("all").python,
+        "--cache-dir",
+        tmp_path / "cache",
+        "use.py",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    said = [line.removeprefix("use.py:") for line in done.stdout.splitlines()]
+    revealed = said.pop(1)
+    assert said == [
+        '2: error: Module "harbor_refresh" has no attribute "stard"; maybe "start"?  [attr-defined]',
+        '5: note: Revealed type is "dict[str, int]"',
+        '6: error: Missing positional argument "vendor_type" in call to "start"  [call-arg]',
+        '10: error: "Handle" has no attribute "chek_in"; maybe "check_in" or "_check_in"?  [attr-defined]',
+        "Found 3 errors in 1 file (checked 1 source file)",
+    ]
+    assert revealed.startswith('4: note: Revealed type is "def (vendor_type: str, ')
+    assert revealed.endswith('-> harbor_refresh.tasks.jobs.execution.TrackedExecution"')

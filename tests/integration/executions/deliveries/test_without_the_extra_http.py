@@ -1,0 +1,52 @@
+"""A process without the packages of the extra `http` sends no webhook, and loses none."""
+
+from collections.abc import Callable
+
+import pytest
+
+from executions.deliveries import http, subscriptions
+from executions.deliveries.deliverer import Deliverer
+from executions.deliveries.subscriptions import Wish
+from executions.errors import ExtraMissing
+from executions.models import Delivery, Subscription
+from tests.integration.executions.deliveries.changed_executions import ended, states
+from tests.integration.executions.deliveries.receiver import Receiver
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    return lambda missing: monkeypatch.setattr(http, "is_installed", lambda: not missing)
+
+
+def test_its_deliveries_wait_for_a_process_that_can_send(
+    good: Receiver, subscribed: Callable[..., Subscription], without: Callable[[bool], None]
+) -> None:
+    subscribed(good)
+    asked: list[None] = []
+    deliverer = Deliverer(ask_handlers=lambda: asked.append(None))
+    without(True)
+    ended(2)
+    deliverer.deliver()
+    assert good.received == []
+    assert states() == {"pending": 2}
+    assert set(Delivery.objects.values_list("attempts", flat=True)) == {0}
+    assert asked, "handlers need none of the packages"
+    without(False)
+    deliverer.deliver()
+    assert len(good.received) == 2
+
+
+def test_it_refuses_a_new_webhook_and_says_what_to_install(
+    good: Receiver, subscribed: Callable[..., Subscription], without: Callable[[bool], None]
+) -> None:
+    there = subscribed(good)
+    without(True)
+    with pytest.raises(ExtraMissing, match=r'pip install "harbor-refresh\[http\]"'):
+        subscriptions.create(Wish("another", good.url))
+    assert Subscription.objects.count() == 1
+    answer = subscriptions.test(there.pk)
+    assert (answer.status, answer.is_good) == (None, False)
+    assert "harbor-refresh[http]" in answer.error
+    assert good.received == []

@@ -1,0 +1,42 @@
+"""Celery tasks of others that have the names of ours."""
+
+import sys
+from types import ModuleType
+
+import pytest
+from celery import shared_task
+
+from tasks import name_checks
+from tasks.celery_queues import ROUTES
+from tasks.name_checks import check_names
+
+
+def print_nothing() -> None:
+    """The function of a host's Celery task."""
+
+
+def test_our_own_celery_tasks_are_no_clash() -> None:
+    assert check_names(None) == []
+
+
+def test_a_task_that_took_the_name_of_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a host: our modules are elsewhere, and these would be the host's."""
+    monkeypatch.setattr(name_checks, "PACKAGE", "harbor_refresh.tasks")
+    monkeypatch.setitem(sys.modules, "tasks", ModuleType("tasks"))
+    found = [(one.id, one.msg) for one in check_names(None)]
+    assert found == [
+        ("harbor_tasks.E030", f"{name}.{name[6:]} is a Celery task with the name {name}, which is one of ours.")
+        for name in sorted(ROUTES)
+    ]
+
+
+def test_a_task_that_celery_has_dropped_for_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = ModuleType("tasks")
+    host.sweep = shared_task(name="host.sweep")(print_nothing)  # type: ignore[attr-defined]
+    host.act = "no Celery task"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tasks", host)
+    assert check_names(None) == []
+    monkeypatch.setattr(name_checks, "PACKAGE", "harbor_refresh.tasks")
+    monkeypatch.setattr(name_checks, "_registered", lambda name: iter(()))
+    (one,) = check_names(None)
+    assert one.msg == "tasks.sweep is a Celery task with the name tasks.sweep, which is one of ours."
