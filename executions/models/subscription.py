@@ -1,12 +1,12 @@
 from datetime import datetime
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from executions.models.old_secret import OldSecret
+from executions.models.text_list import TextList
 from executions.status import FINAL, MAX_VENDOR, Status
 
 
@@ -43,9 +43,9 @@ class Subscription(models.Model):
     rotations = models.IntegerField(default=0, db_default=0, editable=False)
     handler = models.CharField(max_length=400, blank=True, default="", editable=False)
     payload = models.CharField(max_length=16, choices=Payload, default=Payload.STANDARD)
-    vendor_types = ArrayField(models.CharField(max_length=MAX_VENDOR), default=list, blank=True)
-    statuses = ArrayField(models.CharField(max_length=16, choices=Status), default=final_statuses, blank=True)
-    triggers = ArrayField(models.CharField(max_length=16), default=list, blank=True)
+    vendor_types = TextList(models.CharField(max_length=MAX_VENDOR), default=list, blank=True)
+    statuses = TextList(models.CharField(max_length=16, choices=Status), default=final_statuses, blank=True)
+    triggers = TextList(models.CharField(max_length=16), default=list, blank=True)
     enabled = models.BooleanField(default=True, help_text="If not, changes of that time are never sent.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     failures = models.IntegerField(default=0, editable=False)

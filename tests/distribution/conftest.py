@@ -21,7 +21,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Make an environment with the wheel and its extras ("" or "http" or "admin,beat"). It has PostgreSQL's library,
+    """Make an environment with the wheel and its extras: "", "http" or "admin,beat". With PostgreSQL's library,
     because a machine may have none."""
 
     @cache
