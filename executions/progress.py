@@ -45,14 +45,16 @@ class Ends:
 
         1. The median stride, if there are more ends than jobs that run together.
         2. Before that, if there are no other ends: the jobs that began together took the median of their ends.
-        3. If those ends have one moment: the time since the start, shared by all.
+        3. If those ends have one moment: the time since the start, shared by all. Here and in 2. it is an hour at
+           most, because the jobs may have waited since the start.
         4. If there were ends long ago, so that the start says nothing: the time between the latest ones.
         """
         if self.stride:
             return self.stride / self.width
         if done == self.count and self.middle and self.last:
             is_first_wave = self.stride is None
-            return self.middle / self.width if is_first_wave else self.last / self.count
+            took = min(self.middle if is_first_wave else self.last, RECENT.total_seconds())
+            return took / (self.width if is_first_wave else self.count)
         return self.span / (self.count - 1) if self.span else None
 
 

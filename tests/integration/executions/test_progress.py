@@ -92,6 +92,10 @@ CASES: dict[str, tuple[dict[str, Any], float | None]] = {
         {"ended": [0.0] * 50, "running": 2, "waiting": 48, "began": 10},
         50 * 10 / 50,
     ),
+    "no worker ran for a night before the first ten ended, of which an hour counts": (
+        {"ended": [0.0] * 10, "running": 10, "waiting": 10, "began": NIGHT},
+        20 * HOUR / 10,
+    ),
     "nothing has ended yet": ({"ended": [], "running": 4, "waiting": 96}, None),
     "nothing has ended for more than an hour": (
         {"ended": waves(20, 10, 1, since=HOUR), "running": 1, "began": 2 * HOUR},

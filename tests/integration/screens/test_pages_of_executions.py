@@ -237,7 +237,9 @@ def test_the_text_of_the_panel_says_one_task_or_many_and_no_share_of_what_failed
 def test_time_left_follows_the_speed_of_late_and_not_the_idle_time(admin: Client) -> None:
     execution = made(*["Success"] * 10, *["Running"] * 10)
     began(execution, (timezone.now() - timedelta(days=30)).isoformat())
-    assert "About 2 min left." in text(admin.get(panel_of(execution)))
+    assert "About 1 h left." in text(admin.get(panel_of(execution))), (
+        "of the time before the first end an hour counts"
+    )
 
     Task.objects.filter(execution=execution, status="Success").update(
         end_time=timezone.now() - timedelta(minutes=30)
