@@ -1,12 +1,11 @@
 import django.contrib.postgres.fields
-import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
 from executions.attachment import is_attached
-from executions.models import subscription
+from executions.models import subscription, without_an_app
 from executions.sql import text
 
 
@@ -665,7 +664,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="execution",
-            index=django.contrib.postgres.indexes.GinIndex(
+            index=without_an_app.JSONIndex(
                 fields=["extra_attrs"], name="execution_attributes", opclasses=["jsonb_path_ops"]
             ),
         ),

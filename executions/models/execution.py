@@ -1,9 +1,9 @@
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from executions.models.harbors_row import HarborsRow, zeros
+from executions.models.without_an_app import JSONIndex
 from executions.status import FINAL, MAX_VENDOR, Status
 
 
@@ -41,7 +41,7 @@ class Execution(HarborsRow):
             # the admin's list between two dates, and in the order of the starts
             models.Index(fields=["start_time", "id"], name="execution_started"),
             # find_by_attribute.sql: a value at a path in the attributes
-            GinIndex(fields=["extra_attrs"], opclasses=["jsonb_path_ops"], name="execution_attributes"),
+            JSONIndex(fields=["extra_attrs"], opclasses=["jsonb_path_ops"], name="execution_attributes"),
         )
         constraints = (
             models.CheckConstraint(name="execution_status_known", condition=Q(status__in=Status.values)),

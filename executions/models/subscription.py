@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from executions.models.old_secret import OldSecret
-from executions.models.text_list import TextList
+from executions.models.without_an_app import TextList
 from executions.status import FINAL, MAX_VENDOR, Status
 
 

@@ -1,0 +1,24 @@
+"""What of `django.contrib.postgres` works without that app among the installed apps.
+
+Django 6 refuses each field and index of the app if it is not installed. Lists of texts and an index on JSON need
+nothing of it, and a host should not have to install it for ours.
+"""
+
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+
+
+class TextList(ArrayField):  # type: ignore[type-arg]
+    def _check_postgres_installed(self, *_: object) -> list[Any]:
+        return []
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.contrib.postgres.fields.ArrayField", args, kwargs
+
+
+class JSONIndex(GinIndex):
+    def _check_postgres_installed(self, *_: object) -> list[Any]:
+        return []
