@@ -25,8 +25,8 @@ PARTS = ("button", "card", "info", "label", "progress", "table", "text", "title"
 
 @cache
 def has_unfold() -> bool:
-    """Whether the templates of the admin are unfold's. If its app comes after the admin, Django's templates are found
-    first, which know nothing of unfold's options."""
+    """Whether the templates of the admin are unfold's. If its app comes after the admin, Django's templates are
+    found first, which know nothing of unfold's options."""
     names = [app.name for app in apps.get_app_configs()]
     return "unfold" in names and names.index("unfold") < names.index("django.contrib.admin")
 

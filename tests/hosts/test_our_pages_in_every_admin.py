@@ -124,7 +124,8 @@ client.post(f"{{BELOW}}harbor_executions/execution/", form | {{"confirmed": "yes
 told.append(Execution.objects.filter(pk=failed.pk).exists())
 asked = client.get(f"{{BELOW}}harbor_tasks/pause/?verb=recover")
 told.append(asked.status_code)
-made = client.post(f"{{BELOW}}harbor_executions/apitoken/add/", {{"name": "robot", "may_read": "on", "expires_at_0": "", "expires_at_1": ""}})
+form = {{"name": "robot", "may_read": "on", "expires_at_0": "", "expires_at_1": ""}}
+made = client.post(f"{{BELOW}}harbor_executions/apitoken/add/", form)
 told.append("This is the only time" in made.content.decode())
 entries = AuditEntry.objects.filter(by="root").order_by("pk")
 told.append(list(entries.values_list("verb", flat=True)))
