@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from celery import signals
-from django.conf import settings
 from django.core.checks import WARNING, run_checks
 
 from executions.checks import OURS
 from tasks.broker.amqp_transport import register_amqp_transport
 from tasks.celery_queues import ROUTES
-from tasks.schedule import BEAT, ROWS
+from tasks.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
 
@@ -57,11 +56,6 @@ def with_ours(routes: Any) -> list[Any]:
     theirs = list(routes) if isinstance(routes, list | tuple) else [routes] if routes else []
     named = {name for one in theirs if isinstance(one, Mapping) for name in one}
     return [{name: route for name, route in ROUTES.items() if name not in named}, *theirs]
-
-
-def has_rows() -> bool:
-    """Whether beat's schedule is in the database. The registry of apps may not be filled yet."""
-    return any(name.split(".")[0] == BEAT for name in settings.INSTALLED_APPS)
 
 
 def schedule() -> dict[str, dict[str, Any]]:

@@ -8,12 +8,14 @@ docs/jobs.md has a table of the ids.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
 from celery import current_app
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
+from django.utils.module_loading import autodiscover_modules
 from kombu import Producer
 
 from executions.conf import DECLARED as OF_EXECUTIONS
@@ -21,10 +23,9 @@ from executions.declarations import is_service, of_project
 from executions.given_settings import problems
 from tasks.celery_queues import ROUTES
 from tasks.conf import ADDRESS, DECLARED, LOCAL, refresh_settings
-from tasks.host import has_rows
 from tasks.jobs.tracked import TrackedJob
 from tasks.redis_address import read_address
-from tasks.schedule import ROWS
+from tasks.schedule import ROWS, has_rows
 
 CONNECT = (
     "Add `harbor_refresh.connect(app)` where the project makes its Celery app, and import that module in the "
@@ -136,6 +137,8 @@ def _beat() -> Iterator[CheckMessage]:
 
 
 def _jobs() -> Iterator[CheckMessage]:
+    with suppress(Exception):  # a module that cannot be imported is told by the worker that needs it
+        autodiscover_modules("tasks")  # where a worker of Celery looks for tasks, too
     for name, task in sorted(current_app.tasks.items()):
         if not isinstance(task, TrackedJob):
             continue

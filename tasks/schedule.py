@@ -10,7 +10,6 @@ A project without django-celery-beat has no rows: tasks/host.py puts the same sc
 from dataclasses import dataclass
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.db import connection
 
@@ -19,6 +18,11 @@ from tasks.conf import DECLARED, refresh_settings
 
 #: The app whose rows they are.
 BEAT = "django_celery_beat"
+
+
+def has_rows() -> bool:
+    """Whether the schedule is in the database. It is asked while the registry of apps is not filled yet, too."""
+    return any(name.split(".")[0] == BEAT for name in settings.INSTALLED_APPS)
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ NEEDED = frozenset(row.name for row in ROWS)
 def restore_rows(**_: Any) -> None:
     """Create the missing rows, after a migration and before beat reads its schedule. Any number of processes may
     do it at once, because the name of a row is unique."""
-    if not apps.is_installed(BEAT):
+    if not has_rows():
         return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
@@ -139,7 +143,7 @@ def restore_rows(**_: Any) -> None:
 
 
 def follow_environment(**_: Any) -> None:
-    if not apps.is_installed(BEAT):
+    if not has_rows():
         return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
