@@ -103,19 +103,6 @@ def _queue_of(router: Any, name: str) -> str:
     return str(getattr(queue, "name", queue))
 
 
-def _names() -> Iterator[CheckMessage]:
-    """Find tasks of the project that have a name of ours. A root module `tasks` may have some."""
-    for name in ROUTES:
-        task = current_app.tasks.get(name)
-        module = type(task).__module__ if task else "no module"
-        if module != f"{__package__}.{name.partition('.')[2]}":
-            yield Error(
-                f"The Celery task {name} is one of {module}, and not ours.",
-                hint="Give the project's own task another name.",
-                id="harbor_refresh.E008",
-            )
-
-
 def _beat() -> Iterator[CheckMessage]:
     scheduler = str(current_app.conf.beat_scheduler)
     if has_rows():
@@ -146,7 +133,7 @@ def _jobs() -> Iterator[CheckMessage]:
             yield Error(
                 f"The job {name} has acks_late or reject_on_worker_lost off: a killed worker loses its message.",
                 hint="Leave out both options: the base class has them.",
-                id="harbor_refresh.E009",
+                id="harbor_refresh.E008",
             )
         if getattr(task, "retry_on_worker_lost", False):
             yield Warning(
@@ -181,4 +168,4 @@ def _workers() -> Iterator[CheckMessage]:
         )
 
 
-CHECKS = (_versions, _broker, _queue, _routes, _names, _beat, _jobs, _workers)
+CHECKS = (_versions, _broker, _queue, _routes, _beat, _jobs, _workers)

@@ -111,17 +111,12 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "another broker": ({"broker": "sqs://here"}, "E005", "sqs"),
     "an address that is none": ({"settings": "HARBOR_REFRESH = {'REDIS_URL': 'unix:///r'}"}, "E006", "unix"),
     "no call of connect": ({"celery": ""}, "E007", "connect(app)"),
-    "a task of our name": (
-        {"celery": JOINED + "\n@app.task(name='tasks.sweep')\ndef sweep():\n    pass\n\n\napp.finalize()\n"},
-        "E008",
-        "one of shop.celery",
-    ),
     "a job that is acknowledged early": (
         {
             "people__tasks": "from shop.celery import app\nfrom tasks.jobs import TrackedJob\n\n"
             "@app.task(base=TrackedJob, acks_late=False)\ndef pack(job):\n    pass\n",
         },
-        "E009",
+        "E008",
         "shop.people.tasks.pack",
     ),
     "a job whose message is dropped": (

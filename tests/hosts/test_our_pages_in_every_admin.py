@@ -41,9 +41,16 @@ ops = ShopSite(name="ops")
 register_admin(ops)
 urlpatterns = [path("ops/", ops.urls)]
 """
+#: Python then says of each that there is no such module.
+WITHOUT = """
+import sys
+
+sys.modules |= dict.fromkeys(["unfold", "django_celery_beat", "flower", "prometheus_client", "granian", "whitenoise"])
+"""
 #: The options of each project, and below which address our pages are.
 PROJECTS: dict[str, tuple[dict[str, Any], str]] = {
     "a plain admin": ({}, "/admin/"),
+    "a plain admin, and no package that is not needed": ({"settings": WITHOUT}, "/admin/"),
     "a default site with a second factor": ({"apps": ["shop.apps.ShopAdminConfig"]}, "/admin/"),
     "a second site with a second factor": ({"urls": OPS}, "/ops/"),
     "only a site of its own": ({"urls": ONLY_OPS}, "/ops/"),
