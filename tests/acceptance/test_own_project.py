@@ -1,7 +1,7 @@
 """docs/jobs.md, followed word for word in projects that know nothing of ours.
 
-The blocks of code come from the page; what stands here is what such a project has before it reads the page. What it
-has in its environment means its own servers, and none is a variable of ours.
+The blocks of code come from the page; what stands here is what such a project has before it reads the page. What
+it has in its environment means its own servers, and none is a variable of ours.
 """
 
 import re
@@ -135,8 +135,8 @@ def as_in_a_checkout(code: str) -> str:
 
 @dataclass(frozen=True)
 class Project:
-    """What a project has besides what `django-admin startproject` makes. `celery` is its Celery app, if it has one;
-    `refreshes` is what the hint of a check adds to the second worker."""
+    """What a project has besides what `django-admin startproject` makes. `celery` is its Celery app, if it has
+    one; `refreshes` is what the hint of a check adds to the second worker."""
 
     celery: str = ""
     settings: str = ""

@@ -17,7 +17,7 @@ from django.apps import apps
 
 ours = ("harbor_executions", "harbor_tasks")
 current_app.loader.import_default_modules()
-conf = current_app.conf
+conf, router = current_app.conf, current_app.amqp.router
 print(json.dumps({
     "sites": {
         site.name: [
@@ -33,16 +33,21 @@ print(json.dumps({
     "default_site": type(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site).__name__,
     "index": str(admin.site.index_template),
     "broker": conf.broker_url,
-    "routes": str(conf.task_routes.get("shop.*") if conf.task_routes else None),
+    "routes": [router.route({}, name)["queue"].name for name in ("shop.pack", "tasks.pack", "pack")],
     "default_queue": conf.task_default_queue,
     "queues": str(conf.task_queues),
     "settings": {
         name: str(getattr(settings, name)) for name in dir(settings)
-        if name.isupper() and name not in ("INSTALLED_APPS", "MIGRATION_MODULES")
+        if name.isupper() and name != "INSTALLED_APPS"
     },
     "tasks": sorted(name for name in current_app.tasks if name.startswith(("shop.", "celery."))),
     "models": sorted(one._meta.label for one in apps.get_models() if one._meta.app_label not in ours),
 }))
+"""
+JOINED = """
+from tasks.host import connect
+
+connect(app)
 """
 OWN_SITE = """
 from django.contrib import admin
@@ -66,7 +71,7 @@ def test_its_admin_its_broker_and_its_settings_stay_as_they_were(project: str, t
     options = PROJECTS[project]
     apps = [one for one in options.get("apps", ["django.contrib.admin"]) if one not in GUESTS]
     before = Host(tmp_path / "before", "none", **(options | {"guest": False, "apps": apps})).ask(LOOK)
-    after = Host(tmp_path / "after", "none", **options).ask(LOOK)
+    after = Host(tmp_path / "after", "none", celery=JOINED, **options).ask(LOOK)
     assert after == before
     assert before["sites"]["admin"][1]["auth.User"] == "shop.people.admin.PeopleAdmin"
 
@@ -155,7 +160,7 @@ def test_the_queue_is_on_the_broker_of_the_project_if_that_is_a_redis(tmp_path: 
 
 @pytest.mark.parametrize("word", ["check", "celery"])
 def test_no_variable_of_the_project_ends_its_programs(word: str, tmp_path: Path) -> None:
-    host = Host(tmp_path, "none")
+    host = Host(tmp_path, "none", celery=JOINED)
     words = ["-m", "django", "check"] if word == "check" else ["-m", "celery", "-A", "shop", "report"]
     done = host.run(*words)
     assert (done.returncode, "takes" in done.stderr) == (0, False), done.stderr

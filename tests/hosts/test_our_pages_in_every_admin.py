@@ -45,7 +45,7 @@ urlpatterns = [path("ops/", ops.urls)]
 WITHOUT = """
 import sys
 
-sys.modules |= dict.fromkeys(["unfold", "django_celery_beat", "flower", "prometheus_client", "granian", "whitenoise"])
+sys.modules |= dict.fromkeys(["unfold", "django_celery_beat", "flower", "prometheus_client", "whitenoise"])
 """
 #: The options of each project, and below which address our pages are.
 PROJECTS: dict[str, tuple[dict[str, Any], str]] = {
