@@ -26,7 +26,7 @@ OF_THE_OVERVIEW = {
     "database_away": "E101",
     "redis_away": "E102",
     "broker_away": "E103",
-    "no_worker": "E105",
+    "no_worker": "E108",
     "ticks_stopped": "E106",
     "beat_silent": "E107",
     "schedule_row_missing": "W107",

@@ -82,6 +82,27 @@ def test_an_app_that_is_configured_already_is_joined_as_well(tmp_path: Path) -> 
     assert (seen["ours"], seen["theirs"][0]) == (OURS, "shop")
 
 
+def test_our_tasks_do_not_depend_on_the_options_of_the_project(tmp_path: Path) -> None:
+    settings = """
+        CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = False
+        CELERY_TASK_RETRY_ON_WORKER_LOST = True
+    """
+    options = """
+        from celery import current_app
+        from tasks.celery_queues import ROUTES
+
+        names = ("acks_late", "reject_on_worker_lost", "retry_on_worker_lost", "ignore_result")
+        tasks = {name: current_app.tasks[name] for name in ROUTES}
+        print(json.dumps({name: [getattr(task, one) for one in names] for name, task in tasks.items()}))
+    """
+    host = Host(tmp_path, "none", celery=JOINED, settings=settings)
+    # the cycles of the older designs are not acknowledged at all
+    expected = {name: [True, True, False, True] for name in ROUTES} | {
+        "tasks.run_cycle": [False, True, False, True]
+    }
+    assert host.ask(options) == expected
+
+
 def problems(host: Host, **variables: str) -> dict[str, Any]:
     """What the checks find: the message of each id."""
     program = """
