@@ -8,7 +8,7 @@ Everything asks `is_attached()` at the moment of the work. Only the models ask a
 key has its constraint or has it not.
 """
 
-from django.conf import settings
+from executions.declarations import value
 
 HARBOR = "harbor"
 #: Our own tables, and those of Django.
@@ -20,4 +20,4 @@ HARBORS_MODELS = frozenset({"execution", "task"})
 
 
 def is_attached() -> bool:
-    return getattr(settings, "REFRESH_ATTACH", "") == HARBOR
+    return bool(value("REFRESH_ATTACH", "") == HARBOR)

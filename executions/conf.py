@@ -1,6 +1,6 @@
 """The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need not set any of them. The service reads them from its environment (settings/base.py). The table in
+A project need not set any of them; executions/declarations.py says where it may. The table in
 docs/operations.md is compared with this one.
 """
 

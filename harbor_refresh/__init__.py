@@ -8,9 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from executions.admin.site_pages import register_admin
     from executions.errors import AlreadyUnderWay, Contended, NotCommitted, RefreshError, Refused, StillRunning
     from executions.handlers import Change, on_execution
     from executions.news import status_changed
+    from tasks.host import connect
     from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 
 __all__ = [
@@ -24,13 +26,16 @@ __all__ = [
     "StillRunning",
     "TrackedExecution",
     "TrackedJob",
+    "connect",
     "on_execution",
+    "register_admin",
     "start",
     "status_changed",
 ]
 
 #: The module of each public name.
 _MODULES = {
+    "executions.admin.site_pages": ("register_admin",),
     "executions.errors": (
         "AlreadyUnderWay",
         "Contended",
@@ -41,6 +46,7 @@ _MODULES = {
     ),
     "executions.handlers": ("Change", "on_execution"),
     "executions.news": ("status_changed",),
+    "tasks.host": ("connect",),
     "tasks.jobs": ("Handle", "TrackedExecution", "TrackedJob", "start"),
 }
 

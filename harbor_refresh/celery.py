@@ -8,9 +8,9 @@ from celery import Celery, signals
 from kombu import Queue
 
 from harbor_refresh import redis_at_start
-from harbor_refresh.amqp_transport import register_amqp_transport
 from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.settings_check import exit_on_bad_settings
+from tasks.broker.amqp_transport import register_amqp_transport
 from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")

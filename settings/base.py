@@ -99,6 +99,10 @@ STATICFILES_DIRS = [NINJA / "static"]
 STATIC_ROOT = BASE_DIR / ".local" / "static"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# These are the settings of the service itself: those of the apps have names of their own, from the environment,
+# and its admin may replace Django's screens of users and groups. A project sets HARBOR_REFRESH instead.
+HARBOR_REFRESH_SERVICE = True
+
 # executions/conf.py and tasks/conf.py declare each setting, with its default and its range.
 declared = {one.name: env.declared(one) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())}
 globals().update(declared)
@@ -108,6 +112,7 @@ SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name a
 # The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
 # the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
 DATABASES = {"default": env.database("DATABASE_URL", "postgresql://localhost:5432/harbor_refresh")}
+DATABASE_IS_NAMED = bool(env.secret("DATABASE_URL", ""))
 DATABASES["default"]["CONN_MAX_AGE"] = 600
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # A PgBouncer in transaction mode refuses the options of a connection and gives each transaction another

@@ -16,12 +16,13 @@ class TasksConfig(AppConfig):
         import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
         from executions.checks import OURS
         from executions.filters import register_condition
-        from tasks import checks, event_counts, name_checks, pipeline_log, schedule
+        from tasks import checks, event_counts, host_checks, name_checks, pipeline_log, schedule
         from tasks.jobs.overview import pass_counts, selection
         from tasks.overview import events
 
         register(checks.check_settings, OURS)
         register(name_checks.check_names, OURS)
+        register(host_checks.check_host, OURS)
         router.routers.insert(0, WriterOnly(self.label))
         pipeline_log.connect()
         register_condition("has_jobs", selection.has_jobs)

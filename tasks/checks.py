@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+from celery import current_app
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from executions.attachment import is_attached
+from executions.declarations import is_service
 from tasks.broker.amqp_address import is_amqp
 from tasks.conf import Refresh, refresh_settings
 from tasks.redis_address import cluster_tag, is_cluster
@@ -16,12 +20,16 @@ from tasks.redis_address import cluster_tag, is_cluster
 def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     conf = refresh_settings()
     messages: list[CheckMessage] = []
-    engine = settings.DATABASES["default"]["ENGINE"]
-    if not engine.startswith("django.db.backends.postgresql"):
+    backend = type(connections[DEFAULT_DB_ALIAS])
+    # by the class: PostGIS's, a pool's or a meter's is a subclass of Django's, and has another name
+    if not issubclass(backend, DatabaseWrapper):
         messages.append(
             Error(
-                f"The database is {engine}; Harbor Refresh speaks PostgreSQL only.",
-                hint="Set DATABASE_URL to postgresql://user:password@host:port/name.",
+                f"The database is {settings.DATABASES[DEFAULT_DB_ALIAS]['ENGINE']}; Harbor Refresh speaks "
+                "PostgreSQL only.",
+                hint="Set DATABASE_URL to postgresql://user:password@host:port/name."
+                if is_service()
+                else "Name a database of PostgreSQL in DATABASES, as its default.",
                 id="harbor_tasks.E001",
             )
         )
@@ -86,7 +94,7 @@ def _check_addresses(conf: Refresh) -> list[CheckMessage]:
                 id="harbor_tasks.E006",
             )
         )
-    broker = str(getattr(settings, "CELERY_BROKER_URL", ""))
+    broker = str(current_app.conf.broker_url or "")
     if is_cluster(broker):
         messages.append(
             Error(

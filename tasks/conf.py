@@ -1,15 +1,18 @@
 """The settings of this app: the only place for the name, default, range and meaning of each.
 
-A project need not set any of them. The service reads them from its environment (settings/base.py). The table in
+A project need not set any of them; executions/declarations.py says where it may. The table in
 docs/operations.md is compared with this one.
 """
 
 from dataclasses import dataclass
 
-from django.conf import settings
+from celery import current_app
 
-from executions.declarations import declarations, declared, values
+from executions.declarations import declarations, declared, value, values
 
+#: The one setting that has no range of its own: the address of the Redis of the queue.
+ADDRESS = "REDIS_URL"
+LOCAL = "redis://localhost:6379/0"
 STRATEGIES = ("claim", "scan", "lock", "hash", "upstream")
 
 
@@ -289,5 +292,11 @@ DECLARED = declarations(Refresh)
 
 
 def refresh_settings() -> Refresh:
-    """Read Django's settings; those that are not set have their defaults."""
-    return Refresh(redis_url=getattr(settings, "REDIS_URL", "redis://localhost:6379/0"), **values(DECLARED))
+    """The settings of this process; those that are not set have their defaults."""
+    return Refresh(redis_url=value(ADDRESS, "") or default_address(), **values(DECLARED))
+
+
+def default_address() -> str:
+    """The Redis that is the broker of the project; if its broker is no Redis, one on this machine."""
+    broker = str(current_app.conf.broker_url or "")
+    return broker if broker.startswith(("redis://", "rediss://")) else LOCAL

@@ -9,11 +9,12 @@ from typing import Any
 
 from celery import shared_task
 
+from tasks.actor import Actor
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue.claim import Claim
 
 
-@shared_task(name="tasks.refresh_executions")
+@shared_task(name="tasks.refresh_executions", base=Actor)
 def refresh_executions(claim: dict[str, Any]) -> dict[str, int]:
     outcome = refresh_claim(Claim.from_message(claim))
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}

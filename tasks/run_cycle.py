@@ -9,13 +9,14 @@ from typing import Any
 
 from celery import shared_task
 
+from tasks.actor import Actor
 from tasks.celery_queues import CYCLES
 from tasks.strategies import older_strategy
 from tasks.strategies.worker_mutex import worker_mutex
 from tasks.tick import EXPIRES_SECONDS
 
 
-@shared_task(name="tasks.run_cycle", acks_late=False)
+@shared_task(name="tasks.run_cycle", base=Actor, acks_late=False)
 def run_cycle() -> dict[str, int]:
     older = older_strategy()
     with worker_mutex.try_lock() as locked:

@@ -6,9 +6,10 @@ The deliverer sends it. A handler has a task of its own, so a slow one delays ne
 from celery import shared_task
 
 from executions.deliveries.handler_runs import run_handler
+from tasks.actor import Actor
 
 
-@shared_task(name="tasks.run_handlers")
+@shared_task(name="tasks.run_handlers", base=Actor)
 def run_handlers(subscription_id: int) -> None:
     if run_handler(subscription_id):
         run_handlers.delay(subscription_id)

@@ -1,8 +1,10 @@
 """Beat's rows. Each `migrate` and each start of beat creates those that are missing. An administrator may edit
 them, and disables a row that is not wanted: a deleted row comes back.
 
-Whenever beat starts, it writes each interval that is set in the environment to its row. An interval that is not
-set there stays as the administrator wrote it.
+Whenever beat starts, it writes each interval that is set (in the environment of the service, or in the settings of
+a project) to its row. An interval that is not set stays as the administrator wrote it.
+
+A project without django-celery-beat has no rows: tasks/host.py puts the same schedule into its Celery app.
 """
 
 from dataclasses import dataclass
@@ -11,7 +13,16 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
+from executions.declarations import is_service, key_of, of_project
 from tasks.conf import DECLARED, refresh_settings
+
+#: The app whose rows they are.
+BEAT = "django_celery_beat"
+
+
+def has_rows() -> bool:
+    """Whether the schedule is in the database. It is asked while the registry of apps is not filled yet, too."""
+    return any(name.split(".")[0] == BEAT for name in settings.INSTALLED_APPS)
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,13 @@ class Scheduled:
     @property
     def setting(self) -> str:
         return DECLARED[self.field].name
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the environment of the service names it, or the settings of a project."""
+        if is_service():
+            return self.setting in getattr(settings, "SET_IN_ENVIRONMENT", ())
+        return key_of(self.setting) in of_project()
 
     @property
     def seconds(self) -> float:
@@ -114,6 +132,8 @@ NEEDED = frozenset(row.name for row in ROWS)
 def restore_rows(**_: Any) -> None:
     """Create the missing rows, after a migration and before beat reads its schedule. Any number of processes may
     do it at once, because the name of a row is unique."""
+    if not has_rows():
+        return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
     if PeriodicTask._meta.db_table not in connection.introspection.table_names():
@@ -123,11 +143,13 @@ def restore_rows(**_: Any) -> None:
 
 
 def follow_environment(**_: Any) -> None:
+    if not has_rows():
+        return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
     for row in ROWS:
         seconds = row.seconds
-        if row.setting not in getattr(settings, "SET_IN_ENVIRONMENT", ()) or seconds <= 0:
+        if not row.is_set or seconds <= 0:
             continue
         interval = _interval(IntervalSchedule, seconds)
         rows: Any = PeriodicTask.objects.filter(name=row.name).exclude(interval=interval)

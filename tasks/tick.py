@@ -7,9 +7,10 @@ clock that is a minute off must not stop the schedule.
 
 from typing import Any
 
-from celery import Task, current_app
+from celery import current_app
 from celery.result import AsyncResult
 
+from tasks.actor import Actor
 from tasks.broker.lengths import waiting
 from tasks.celery_queues import TICKS
 
@@ -18,7 +19,7 @@ MAX_WAITING = 4
 EXPIRES_SECONDS = 3_600
 
 
-class Tick(Task):  # type: ignore[type-arg]
+class Tick(Actor):
     abstract = True
     #: The queue of the broker in which it waits.
     waits_in = TICKS

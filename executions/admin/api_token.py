@@ -14,12 +14,13 @@ from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.confirmation import asks_first
 from executions.admin.formatters import label, moment
+from executions.admin.site_pages import page
 from executions.admin.unfold_api import display
 from executions.audit import Kind, Word, note, person_of
 from executions.models import ApiToken
 
 
-@admin.register(ApiToken)
+@page(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
     list_display = ("name", "hint", "state", "scopes", "created", "expires", "last_used")
     fields = ("name", "may_read", "may_report", "may_manage", "expires_at")

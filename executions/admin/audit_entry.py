@@ -5,12 +5,13 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import NOTHING, label, moment
+from executions.admin.site_pages import admin_url, page
 from executions.admin.unfold_api import display
 from executions.audit import Kind, Word
 from executions.models import AuditEntry
@@ -64,7 +65,7 @@ class KindFilter(WordFilter):
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
-@admin.register(AuditEntry)
+@page(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
     list_display = ("when", "by", "origin", "address", "verb", "what", "how_many", "shown_outcome", "detail")
     list_display_links = None
@@ -88,14 +89,14 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     @display(description="To what")
     def what(self, entry: AuditEntry) -> SafeString | str:
         if entry.action_id:
-            url = reverse("admin:harbor_executions_action_change", args=[entry.action_id])
+            url = admin_url("harbor_executions_action_change", entry.action_id)
             return format_html('<a href="{}" class="text-link">executions: {}</a>', url, entry.target or "all")
         named = f"{entry.kind} {entry.target}".rstrip()
         page = PAGES.get(entry.kind)
         if not page or not entry.target.isdecimal():
             return named
         try:
-            url = reverse(f"admin:{page}", args=[entry.target])
+            url = admin_url(page, entry.target)
         except NoReverseMatch:  # a project without that screen
             return named
         return format_html('<a href="{}" class="text-link">{}</a>', url, named)

@@ -57,6 +57,12 @@ def _bad_lookups() -> Iterator[None]:
 
 
 class CappedChangeList(ChangeList):
+    @property
+    def pages(self) -> Iterator[int | str]:
+        """The numbers of the pages, with a gap for most of them."""
+        pages: Iterator[int | str] = self.paginator.get_elided_page_range(self.page_num)
+        return pages
+
     def get_queryset(self, request: HttpRequest, *args: Any, **options: Any) -> "QuerySet[Any]":
         with _bad_lookups():
             return super().get_queryset(request, *args, **options)

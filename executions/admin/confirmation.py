@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 
 from executions.admin.formatters import task_url
 from executions.admin.search import parse_id
+from executions.admin.site_pages import admin_url
 from executions.admin.unfold_api import ModelAdmin, action
 from executions.text import plural
 
@@ -120,7 +120,7 @@ def question(
 
 
 def redirect_to_execution(object_id: str) -> HttpResponse:
-    url = reverse("admin:harbor_executions_execution_change", args=[object_id])
+    url = admin_url("harbor_executions_execution_change", object_id)
     return HttpResponse(headers={"HX-Redirect": url})
 
 

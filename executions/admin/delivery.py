@@ -9,6 +9,7 @@ from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import execution_link, label, moment, status_label
 from executions.admin.search import parse_id
+from executions.admin.site_pages import page
 from executions.admin.unfold_api import display
 from executions.audit import Kind, Word, note, person_of
 from executions.deliveries import dead_letters
@@ -19,7 +20,7 @@ from executions.text import plural
 COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
 
 
-@admin.register(Delivery)
+@page(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = (
         "id",

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -34,6 +33,7 @@ from executions.admin.formatters import (
 )
 from executions.admin.fragments import fragment
 from executions.admin.search import executions_matching, parse_id
+from executions.admin.site_pages import admin_url, page
 from executions.admin.status_change import HistoryInline
 from executions.admin.status_legend import EXECUTION_MEANINGS, legend_context
 from executions.admin.task_counts import CountedChangeList, counts_of
@@ -44,7 +44,7 @@ from executions.ownership import page_context
 from executions.text import storable
 
 
-@admin.register(Execution)
+@page(Execution)
 class ExecutionAdmin(ReadOnlyAdmin):
     list_display = ("number", "shown_status", "vendor", "progress", "started", "duration")
     list_filter = (
@@ -146,7 +146,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
         status = status_label(execution.status)
         if not is_quarantined(execution):
             return status
-        url = reverse("admin:harbor_executions_quarantine_changelist") + f"?q={execution.pk}"
+        url = admin_url("harbor_executions_quarantine_changelist") + f"?q={execution.pk}"
         held = label("Quarantined", "danger", href=url, title=execution.quarantine.reason)
         return format_html('<span class="inline-flex flex-wrap gap-1">{}{}</span>', status, held)
 

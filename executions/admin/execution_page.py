@@ -5,7 +5,6 @@ import hashlib
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
@@ -21,6 +20,7 @@ from executions.admin.formatters import (
     tasks_url,
 )
 from executions.admin.search import parse_id
+from executions.admin.site_pages import admin_url
 from executions.durations import duration
 from executions.models import Delivery, Execution, StatusChange, Subscription, Task
 from executions.models.delivery import State
@@ -53,7 +53,7 @@ def panel_context(execution: Execution, made: Progress) -> dict[str, Any]:
     state = (execution.status, execution.revision, made.counts, quarantine and quarantine.at, _left(made))
     return {
         "seen": hashlib.sha256(repr(state).encode()).hexdigest()[:16],
-        "panel_url": reverse("admin:harbor_executions_execution_panel", args=[execution_id]),
+        "panel_url": admin_url("harbor_executions_execution_panel", execution_id),
         "panel_seconds": AFTER_THE_END if is_final(execution.status) else WHILE_GOING,
         "panel_status": status_label(execution.status),
         "panel_bar": status_bar(made.counts),
@@ -65,7 +65,7 @@ def panel_context(execution: Execution, made: Progress) -> dict[str, Any]:
         "panel_changes": changes,
         "panel_quarantine": quarantine,
         "panel_quarantined_at": moment(quarantine.at) if quarantine else "",
-        "panel_quarantine_url": reverse("admin:harbor_executions_quarantine_changelist") + f"?q={execution_id}",
+        "panel_quarantine_url": admin_url("harbor_executions_quarantine_changelist") + f"?q={execution_id}",
     }
 
 
@@ -105,7 +105,7 @@ def sections_context(request: HttpRequest, execution: Execution, made: Progress)
         "its_tasks": _tasks(request, execution),
         "its_errors": error_table(execution_id=execution.pk) if made.counts.get(Status.ERROR) else None,
         "its_deliveries": _deliveries(execution),
-        "its_deliveries_url": reverse("admin:harbor_executions_delivery_changelist") + f"?q={execution.pk}",
+        "its_deliveries_url": admin_url("harbor_executions_delivery_changelist") + f"?q={execution.pk}",
     }
 
 

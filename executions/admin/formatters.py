@@ -5,14 +5,14 @@ from datetime import datetime
 from functools import lru_cache
 from urllib.parse import urlencode
 
-from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from executions.admin.site_pages import admin_url
 from executions.durations import duration
 from executions.models import Execution
+from executions.page_look import render_part
 from executions.status import Status
 
 COLOURS: dict[str, str] = {
@@ -39,10 +39,7 @@ JOB_EXECUTION_PARAMETER = "task__execution__id__exact"
 @lru_cache(maxsize=1_024)
 def label(text: str, colour: str, *, href: str = "", title: str = "") -> SafeString:
     """A label, rendered once for the same words: a list has hundreds of them."""
-    return render_to_string(
-        "unfold/helpers/label.html",
-        {"text": text, "type": colour, "href": href, "label_title": title},
-    )
+    return render_part("label", {"text": text, "type": colour, "href": href, "label_title": title})
 
 
 def status_label(status: str, *, count: int | None = None, href: str = "", title: str = "") -> SafeString:
@@ -77,11 +74,11 @@ def task_labels(execution_id: int, counts: Mapping[str, int]) -> SafeString:
 
 def tasks_url(execution_id: int, status: str = "") -> str:
     query = {"execution__id__exact": execution_id} | ({"status__exact": status} if status else {})
-    return f"{reverse('admin:harbor_executions_task_changelist')}?{urlencode(query)}"
+    return f"{admin_url('harbor_executions_task_changelist')}?{urlencode(query)}"
 
 
 def task_url(task_id: int) -> str:
-    return reverse("admin:harbor_executions_task_change", args=[task_id])
+    return admin_url("harbor_executions_task_change", task_id)
 
 
 def task_link(task_id: int) -> SafeString:
@@ -89,7 +86,7 @@ def task_link(task_id: int) -> SafeString:
 
 
 def execution_link(execution_id: int) -> SafeString:
-    url = reverse("admin:harbor_executions_execution_change", args=[execution_id])
+    url = admin_url("harbor_executions_execution_change", execution_id)
     return format_html('<a href="{}" class="text-link">{}</a>', url, execution_id)
 
 
@@ -146,4 +143,4 @@ def status_bar(counts: Mapping[str, int]) -> SafeString | str:
         for status in BAR_COLOURS
         if counts.get(status)
     ]
-    return render_to_string("unfold/components/progress.html", {"items": items or [{"value": 0}]})
+    return render_part("progress", {"items": items or [{"value": 0}]})

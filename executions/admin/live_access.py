@@ -10,6 +10,7 @@ import threading
 from time import monotonic
 
 from django.conf import settings
+from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 
 REMEMBERED_SECONDS = 30.0
@@ -26,8 +27,11 @@ def permissions_of(request: HttpRequest, *asked: str) -> frozenset[str]:
     return frozenset(one for one in asked if user.is_active and user.is_staff and user.has_perm(one))
 
 
-def remembered_permissions(request: HttpRequest, *asked: str) -> frozenset[str]:
-    """Return those of the permissions that the user of this session has, or had a moment ago."""
+def remembered_permissions(request: HttpRequest, site: AdminSite, *asked: str) -> frozenset[str]:
+    """Return those of the permissions that the user of this session has, or had a moment ago. A site that decides
+    by itself whom it lets in, for example by a second factor, is asked each time."""
+    if type(site).has_permission is not AdminSite.has_permission and not site.has_permission(request):
+        return frozenset()
     key = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
     place = (hashlib.blake2b(key.encode(errors="replace"), digest_size=16).digest(), asked)
     now = monotonic()

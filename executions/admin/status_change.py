@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin
 from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -11,6 +10,7 @@ from django.utils.safestring import SafeString
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import execution_link, moment, status_label
 from executions.admin.search import parse_id
+from executions.admin.site_pages import page
 from executions.admin.unfold_api import PaginationInlineFormSet, TabularInline, display
 from executions.models import StatusChange
 
@@ -34,7 +34,7 @@ class StatusChangeColumns:
         return moment(change.at)
 
 
-@admin.register(StatusChange)
+@page(StatusChange)
 class StatusChangeAdmin(StatusChangeColumns, ReadOnlyAdmin):
     list_display = ("id", "execution_number", "revision", "was", "became", "when")
     fields = ("execution_number", "revision", "was", "became", "when")

@@ -8,7 +8,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,6 +18,7 @@ from executions.admin.base import ReadOnlyAdmin
 from executions.admin.confirmation import asks_first, confirmed_action
 from executions.admin.formatters import NOTHING, label, moment
 from executions.admin.search import parse_id
+from executions.admin.site_pages import admin_url, page
 from executions.admin.unfold_api import DialogForm, SelectWidget, display
 from executions.deliveries import addresses, rotation, subscriptions
 from executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
@@ -83,7 +83,7 @@ class RotationForm(DialogForm):
 HIDDEN = ("url", "secret")
 
 
-@admin.register(Subscription)
+@page(Subscription)
 class SubscriptionAdmin(ReadOnlyAdmin):
     form = SubscriptionForm
     list_display = ("name", "kind", "target", "chooses", "state", "since")
@@ -187,7 +187,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 
     @staticmethod
     def _page(object_id: str) -> str:
-        return reverse("admin:harbor_executions_subscription_change", args=[object_id])
+        return admin_url("harbor_executions_subscription_change", object_id)
 
     @admin.action(description="Send a test", permissions=["change"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:

@@ -18,6 +18,7 @@ from executions.admin.bounds import add_bound
 from executions.admin.filters import newest_with
 from executions.admin.formatters import elapsed, execution_link, moment, status_label
 from executions.admin.search import among, parse_id
+from executions.admin.site_pages import page
 from executions.admin.status_legend import STATUS_PARAMETER, TASK_MEANINGS, legend_context
 from executions.admin.unfold_api import display
 from executions.attachment import is_attached
@@ -52,7 +53,7 @@ class TaskStatusFilter(admin.SimpleListFilter):
         return queryset.filter(status=status)
 
 
-@admin.register(Task)
+@page(Task)
 class TaskAdmin(ReadOnlyAdmin):
     list_display = (
         "id",

@@ -2,9 +2,17 @@
 
 Unfold does not annotate the options of its classes, and types guessed from their defaults forbid values that its
 manual recommends. So a type checker sees Django's own classes here, and the options we use.
+
+In a project without unfold the same names are those of `executions/admin/plain`, which gives the options their
+meaning on the pages of Django's own admin.
 """
 
 from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+
+from executions.admin.site_pages import on_its_site
+from executions.page_look import has_unfold, media
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
     from django.forms.models import BaseInlineFormSet
     from django.http import HttpRequest
 
-    class ModelAdmin(admin.ModelAdmin[Any]):
+    class _ModelAdmin(admin.ModelAdmin[Any]):
         actions_detail: Sequence[str]
         list_before_template: str
         list_disable_select_all: bool
@@ -49,17 +57,49 @@ if TYPE_CHECKING:
 
     class SelectWidget(forms.Select): ...
 
+    class TextInputWidget(forms.TextInput): ...
+
     def action(**options: Any) -> Decorator: ...
     def display(**options: Any) -> Decorator: ...
 
-else:
-    from unfold.admin import ModelAdmin, TabularInline
-    from unfold.contrib.filters.admin import RangeDateTimeFilter, TextFilter
+elif has_unfold():
+    from unfold.admin import ModelAdmin as _ModelAdmin
+    from unfold.admin import TabularInline
     from unfold.decorators import action, display
     from unfold.forms import BaseDialogForm as DialogForm
     from unfold.forms import PaginationInlineFormSet
     from unfold.views import ChangeList
     from unfold.widgets import UnfoldAdminSelectWidget as SelectWidget
+    from unfold.widgets import UnfoldAdminTextInputWidget as TextInputWidget
+else:
+    from django.contrib.admin import display
+    from django.contrib.admin.views.main import ChangeList
+    from django.contrib.admin.widgets import AdminTextInputWidget as TextInputWidget
+    from django.forms import Select as SelectWidget
+
+    from executions.admin.plain.dialogs import DialogForm, action
+    from executions.admin.plain.inlines import PaginationInlineFormSet, TabularInline
+    from executions.admin.plain.model_admin import ModelAdmin as _ModelAdmin
+
+
+if not TYPE_CHECKING:  # the filters of unfold are an app of their own
+    if apps.is_installed("unfold.contrib.filters"):
+        from unfold.contrib.filters.admin import RangeDateTimeFilter, TextFilter
+    else:
+        from executions.admin.plain.filters import RangeDateTimeFilter, TextFilter
+
+
+class ModelAdmin(_ModelAdmin):
+    """The base of our screens, on whichever site they are."""
+
+    @property
+    def media(self) -> Any:
+        return super().media + media()
+
+    @property
+    def urls(self) -> Any:
+        return on_its_site(self.get_urls(), self.admin_site)
+
 
 __all__ = [
     "ChangeList",
@@ -70,6 +110,7 @@ __all__ = [
     "SelectWidget",
     "TabularInline",
     "TextFilter",
+    "TextInputWidget",
     "action",
     "display",
 ]

@@ -4,12 +4,12 @@ Owns the exit codes: 0 success, 1 `Failed`, 2 `Misused` (argparse, too, ends wit
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
+from django.conf import settings
 from django.core.management.base import CommandError, OutputWrapper
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +17,7 @@ from rich.text import Text
 
 from executions.attachment import is_attached
 from executions.database import absence_translated
+from executions.declarations import is_service
 from executions.errors import (
     DatabaseAway,
     DatabaseRefused,
@@ -91,7 +92,9 @@ def _sentence(error: Exception) -> str:
 
 def _which_database() -> str:
     """Say what to correct: without the variable, the default address was tried."""
-    if "DATABASE_URL" in os.environ or "DATABASE_URL_FILE" in os.environ:
+    if not is_service():
+        return "Correct the account, the password and the name in DATABASES, in the settings,"
+    if settings.DATABASE_IS_NAMED:
         return "Correct the account, the password and the name in DATABASE_URL,"
     return "DATABASE_URL is not set, so the default was tried. Set it, or run `make up` in this directory,"
 

@@ -1,7 +1,7 @@
 """The dashboard as the first page; users, groups and beat's schedule in the style of the other screens.
 
-Only this service registers them. Another project does not install `harbor_refresh`, so the screens that it has
-registered for these models stay.
+Only this service registers them: harbor_refresh/apps.py refuses every other project. The screens that a project
+has registered for these models stay.
 """
 
 from django.contrib import admin

@@ -15,8 +15,10 @@ from executions.admin.audit import NotedAdmin
 from executions.admin.unfold_api import ModelAdmin
 from executions.audit import Kind
 
-for model in (User, Group):
-    admin.site.unregister(model)
+for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
+    # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered
+    if type(admin.site.get_model_admin(model)) is djangos:
+        admin.site.unregister(model)
 
 
 class OnlySuperusersChange(ModelAdmin):

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -55,14 +56,14 @@ def index_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
 @require_safe
 def live(request: HttpRequest) -> HttpResponseBase:
     """Answer an open page: what has changed since it was sent, or 304."""
-    if not remembered_permissions(request, PERMISSION):
+    if not remembered_permissions(request, admin.site, PERMISSION):
         return HttpResponse(status=403)
     return live_page.answer(request, _body(latest().overview()))
 
 
 @require_safe
 def chart_data(request: HttpRequest, span: str) -> HttpResponseBase:
-    if not remembered_permissions(request, PERMISSION):
+    if not remembered_permissions(request, admin.site, PERMISSION):
         return HttpResponse(status=403)
     if span not in SHOWN:
         return HttpResponse(status=404)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
@@ -16,6 +16,7 @@ from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import NOTHING, elapsed, label, moment
 from executions.admin.search import parse_id
+from executions.admin.site_pages import page
 from executions.admin.unfold_api import action, display
 from executions.audit import Kind, Origin, Word
 from executions.bulk import find, stop_action
@@ -23,6 +24,7 @@ from executions.errors import NoSuchAction, Refused
 from executions.filters import Filter
 from executions.models import Action
 from executions.models.action import State, Verb
+from executions.page_look import render_part
 from tasks.actions.bulk import resume_and_wake
 from tasks.admin.bulk_actions import action_url
 from tasks.admin.permissions import may_act, may_delete
@@ -38,7 +40,7 @@ COLOURS: dict[str, str] = {
 LOOK_EVERY = 1_000
 
 
-@admin.register(Action)
+@page(Action)
 class ActionAdmin(ReadOnlyAdmin):
     list_display = ("number", "verb", "shown_state", "chosen", "share", "changed", "failed", "person", "asked")
     list_filter = ("state", "verb", "requested_from")
@@ -200,7 +202,7 @@ def bar_of(row: Action) -> SafeString:
     if share is None:
         return format_html("<span>{} so far</span>", f"{row.done:,}")
     percent = int(share * 100)
-    drawn = render_to_string("unfold/components/progress.html", {"value": percent})
+    drawn = render_part("progress", {"value": percent})
     bar = format_html('<span style="width: 8rem">{}</span>', drawn)
     return format_html('<span class="flex items-center gap-3">{}<span>{}%</span></span>', bar, percent)
 

@@ -9,12 +9,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 
 from executions.action_pages import Counted, count, highest_id
 from executions.admin.audit import write_django_log
 from executions.admin.confirmation import is_confirmed, question
 from executions.admin.search import parse_id
+from executions.admin.site_pages import admin_url
 from executions.admin.unfold_api import ModelAdmin
 from executions.attachment import is_attached
 from executions.audit import Note, Origin, Word, person_of
@@ -196,4 +196,4 @@ def how_many(counted: Counted) -> str:
 
 
 def action_url(action: Action) -> str:
-    return reverse("admin:harbor_executions_action_change", args=[action.pk])
+    return admin_url("harbor_executions_action_change", action.pk)

@@ -2,21 +2,19 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
 from executions.admin.confirmation import confirmed_action, redirect_to_execution
 from executions.admin.execution import ExecutionAdmin
+from executions.admin.site_pages import page
 from executions.models import Execution
 from tasks.admin.bulk_actions import BulkActionsMixin
 from tasks.admin.execution_jobs import ExecutionJobsMixin
 from tasks.admin.job_actions import release_now
 from tasks.admin.refresh_action import refresh_now
 
-admin.site.unregister(Execution)
 
-
-@admin.register(Execution)
+@page(Execution)
 class ExecutionWithActionsAdmin(BulkActionsMixin, ExecutionJobsMixin, ExecutionAdmin):
     actions_detail = ("refresh_this", "release_this", "stop_this", "retry_this", "resume_this", "delete_this")
 

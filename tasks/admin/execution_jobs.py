@@ -4,13 +4,14 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 
 from executions.admin import execution_page
 from executions.admin.confirmation import confirmed_action, redirect_to_execution
 from executions.admin.formatters import is_quarantined
 from executions.admin.fragments import fragment
 from executions.admin.search import parse_id
+from executions.admin.site_pages import admin_url
 from executions.admin.unfold_api import ModelAdmin
 from executions.errors import NoSuchExecution
 from executions.models import Execution
@@ -52,7 +53,7 @@ class ExecutionJobsMixin(ModelAdmin):
     ) -> HttpResponse:
         context = dict(extra_context or {})
         if (execution_id := parse_id(object_id)) is not None and request.method == "GET":
-            context["where_url"] = reverse("admin:harbor_executions_execution_place", args=[execution_id])
+            context["where_url"] = admin_url("harbor_executions_execution_place", execution_id)
             if progress_of(request, execution_id) is not None:
                 context["its_jobs_url"] = jobs_url(execution_id)
         return super().change_view(request, object_id, form_url, context)
@@ -124,4 +125,4 @@ class ExecutionJobsMixin(ModelAdmin):
         delete_now(request, [int(object_id)])
         if Execution.objects.filter(pk=object_id).exists():
             return redirect_to_execution(object_id)
-        return HttpResponse(headers={"HX-Redirect": reverse("admin:harbor_executions_execution_changelist")})
+        return HttpResponse(headers={"HX-Redirect": admin_url("harbor_executions_execution_changelist")})

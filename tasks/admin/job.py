@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
@@ -11,6 +10,7 @@ from django.utils.text import Truncator
 from executions.admin.base import CappedChangeList, ReadOnlyAdmin
 from executions.admin.formatters import JOB_EXECUTION_PARAMETER, execution_link, moment, status_label, task_url
 from executions.admin.search import parse_id
+from executions.admin.site_pages import page
 from executions.admin.status_legend import TASK_MEANINGS, legend_context
 from executions.admin.unfold_api import display
 from executions.models import Task
@@ -34,7 +34,7 @@ class TaskLinkChangeList(CappedChangeList):
         return task_url(result.pk)
 
 
-@admin.register(Job)
+@page(Job)
 class JobAdmin(ReadOnlyAdmin):
     list_display = (
         "number",

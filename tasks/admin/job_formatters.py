@@ -4,11 +4,11 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from executions.admin.formatters import JOB_EXECUTION_PARAMETER, NOTHING, label, status_label, task_link
+from executions.admin.site_pages import admin_url
 from executions.durations import duration
 from executions.status import Status, is_final
 from tasks.jobs.overview.inspection import JobInspection
@@ -65,4 +65,4 @@ def heard(seen: JobInspection) -> str:
 
 
 def jobs_url(execution_id: int) -> str:
-    return f"{reverse('admin:harbor_tasks_job_changelist')}?{urlencode({JOB_EXECUTION_PARAMETER: execution_id})}"
+    return f"{admin_url('harbor_tasks_job_changelist')}?{urlencode({JOB_EXECUTION_PARAMETER: execution_id})}"

@@ -12,6 +12,7 @@ from executions.admin.audit import noted
 from executions.admin.base import ReadOnlyAdmin
 from executions.admin.formatters import execution_link, moment, status_label
 from executions.admin.search import parse_id
+from executions.admin.site_pages import page
 from executions.admin.unfold_api import display
 from executions.audit import Kind, Word
 from executions.models import Quarantine
@@ -19,7 +20,7 @@ from executions.text import plural
 from tasks.conf import refresh_settings
 
 
-@admin.register(Quarantine)
+@page(Quarantine)
 class QuarantineAdmin(ReadOnlyAdmin):
     list_display = (
         "execution_number",

@@ -6,17 +6,17 @@ a bounded number of rows and keys. Without Redis it shows what the database know
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from executions.admin import live
 from executions.admin.live_access import remembered_permissions
-from executions.admin.unfold_api import ModelAdmin
+from executions.admin.site_pages import page
+from executions.admin.unfold_api import ModelAdmin, TextInputWidget
 from executions.database import absence_translated
 from executions.errors import DatabaseAway, QueueUnavailable, Refused
 from tasks.admin.queue_parts import EVERY_MS, parts, shared_answer
@@ -26,7 +26,7 @@ from tasks.models import Pause
 from tasks.models.pause import MAX_REASON
 
 
-@admin.register(Pause)
+@page(Pause)
 class QueueAdmin(ModelAdmin):
     """Its list is the page of the queue, which keeps itself up to date; a pause has no page of its own."""
 
@@ -35,12 +35,13 @@ class QueueAdmin(ModelAdmin):
 
     def live(self, request: HttpRequest) -> HttpResponse:
         """Answer an open page: what has changed since it was sent, or 304."""
-        found = remembered_permissions(request, VIEW, CHANGE, RELEASE)
+        found = remembered_permissions(request, self.admin_site, VIEW, CHANGE, RELEASE)
         if not found & {VIEW, CHANGE}:
             return HttpResponse(status=403)
         try:
             with absence_translated():
-                news = shared_answer(may_change=CHANGE in found, may_release=RELEASE in found)
+                may = {"may_change": CHANGE in found, "may_release": RELEASE in found}
+                news = shared_answer(self.admin_site.name, **may)
         except DatabaseAway:
             news = None
         return HttpResponse(status=503) if news is None else live.answer(request, news)
@@ -74,7 +75,7 @@ class QueueAdmin(ModelAdmin):
 
     def _ask(self, request: HttpRequest, name: str, verb: Verb, target: str) -> HttpResponse:
         title = verb.title.format("refreshing" if target == WORK else target)
-        field = UnfoldAdminTextInputWidget({"id": "id_reason", "maxlength": MAX_REASON, "autofocus": True})
+        field = TextInputWidget({"id": "id_reason", "maxlength": MAX_REASON, "autofocus": True})
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,

@@ -5,12 +5,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from executions.admin.formatters import NOTHING, execution_link, label, moment, status_label
+from executions.admin.site_pages import admin_url
 from executions.durations import age, ago, duration
 from executions.errors import QueueUnavailable
 from executions.models import Quarantine
@@ -186,7 +186,7 @@ def _quarantine(*, may_release: bool) -> dict[str, Any]:
     ]
     count = Quarantine.objects.order_by().values("pk")[: MOST_COUNTED + 1].count()
     number = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
-    url = reverse("admin:harbor_executions_quarantine_changelist")
+    url = admin_url("harbor_executions_quarantine_changelist")
     all_of_it = format_html('<a class="text-link" href="{}">All executions in quarantine</a>', url)
     return {
         "quarantine": {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from executions.declarations import is_service
 from executions.durations import age, ago
 from executions.text import plural
 from tasks.celery_queues import WORK
@@ -26,6 +27,9 @@ POSTPONING_BACKLOG = 50_000
 
 WORKER = "celery -A harbor_refresh worker --concurrency 2"
 BEAT = "celery -A harbor_refresh beat --pidfile="
+#: Of a project, whose app is not ours.
+ITS_WORKER = "celery -A YOUR_PROJECT worker -n refresh@%h -Q harbor_refresh,harbor_refresh.ticks"
+ITS_BEAT = "celery -A YOUR_PROJECT beat"
 
 
 class Level(StrEnum):
@@ -99,7 +103,7 @@ def _workers(state: State, conf: Refresh) -> Iterator[Finding]:
             "no_worker",
             f"No worker is alive{since}.",
             "Reports are stored, but no status is refreshed and no job runs.",
-            f"Start one with: {WORKER}",
+            f"Start one with: {WORKER if is_service() else ITS_WORKER}",
         )
         return
     if conf.in_process:
@@ -146,7 +150,7 @@ def _beat(state: State, conf: Refresh) -> Iterator[Finding]:
         "Beat has never sent anything." if silent is None else f"Beat has sent nothing for {age(silent)}.",
         "New reports are still refreshed. What runs by schedule does not run: recovery from crashes, reconcile, "
         "the sweep, and retries of notifications.",
-        f"Start one with: {BEAT}",
+        f"Start one with: {BEAT if is_service() else ITS_BEAT}",
     )
 
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL knows of the present, by one statement."""
+"""What PostgreSQL knows of the present, by one statement, and one for beat's schedule."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from executions.database import absence_translated, first_line
 from executions.errors import DatabaseAway
 from tasks.database import run
-from tasks.schedule import ROWS
+from tasks.schedule import ROWS, has_rows
 
 #: How long the statement may take.
 PATIENCE_MS = 2_000
@@ -20,19 +20,28 @@ def read(most: int) -> dict[str, Any]:
     try:
         with absence_translated(), transaction.atomic():
             _be_brief()
-            found = run("look", most=most, tasks=[row.task for row in ROWS])[0]
+            found = run("look", most=most)[0]
+            schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
         raise DatabaseAway(f"PostgreSQL: {first_line(exc)}") from exc
-    quarantined, dead_letters, open_actions, last_reconcile, drifted, schedule, paused = found
+    quarantined, dead_letters, open_actions, last_reconcile, drifted, paused = found
     return {
         "quarantined": quarantined,
         "dead_letters": dead_letters,
         "open_actions": open_actions,
         "last_reconcile": last_reconcile,
         "drifted": drifted,
-        "schedule": _read(schedule),
+        "schedule": schedule,
         "paused": tuple(_read(paused)),
     }
+
+
+def _schedule() -> Any:
+    """The rows of beat's schedule; None in a project without django-celery-beat."""
+    if not has_rows():
+        return None
+    ((rows,),) = run("look_at_schedule", tasks=[row.task for row in ROWS])
+    return _read(rows)
 
 
 def _read(value: Any) -> Any:

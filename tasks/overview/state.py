@@ -114,7 +114,8 @@ def _broker() -> dict[str, Any]:
 
 def _database() -> dict[str, Any]:
     known = of_database.read(MOST)
-    known["schedule"] = tuple(Scheduled(*row) for row in known["schedule"])
+    if known["schedule"] is not None:
+        known["schedule"] = tuple(Scheduled(*row) for row in known["schedule"])
     return known
 
 

@@ -1,14 +1,17 @@
-"""docs/jobs.md, followed word for word in a project that knows nothing of ours.
+"""docs/jobs.md, followed word for word in projects that know nothing of ours.
 
-The blocks of code come from the page; what stands here is what such a project has before it reads the page.
+The blocks of code come from the page; what stands here is what such a project has before it reads the page. What
+it has in its environment means its own servers, and none is a variable of ours.
 """
 
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -16,17 +19,9 @@ from redis import Redis
 
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster
+from tests.hosts.host import ITS_VARIABLES
+from tests.rabbitmq import RabbitMQ
 
-SETTINGS = """
-import os
-from urllib.parse import urlsplit
-
-url = urlsplit(os.environ["DATABASE_URL"])
-DATABASES["default"] = {"ENGINE": "django.db.backends.postgresql", "NAME": url.path[1:], "USER": url.username}
-DATABASES["default"] |= {"HOST": url.hostname, "PORT": url.port}
-INSTALLED_APPS += ["shop.images"]
-AUTH_USER_MODEL = "images.Person"
-"""
 MODELS = """
 from django.contrib.auth.models import AbstractUser
 
@@ -43,13 +38,6 @@ from shop.images.models import Person
 @admin.register(Person)
 class PersonAdmin(UserAdmin):
     pass
-"""
-CELERY = """
-from celery import Celery
-
-app = Celery("shop")
-app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
 """
 TASKS = """
 import time
@@ -68,10 +56,10 @@ import django
 django.setup()
 
 from django.contrib import admin
+from django.contrib.admin.sites import all_sites
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
 from django.test import Client
-from django_celery_beat.models import PeriodicTask
+from django.urls import reverse
 from shop.images.tasks import replicate, start
 
 artifacts = ["a", "b", "c"]
@@ -79,83 +67,205 @@ BLOCKS
 print(execution, execution.status, execution.progress().counts)
 client = Client(headers={"host": "localhost"})
 client.force_login(get_user_model().objects.create_superuser("admin"))
+below = "/SITE/"
 pages = ["harbor_executions/execution/", f"harbor_executions/execution/{execution.pk}/change/"]
-pages += ["harbor_executions/task/", "harbor_tasks/job/"]
-pages += ["images/person/", "images/person/1/change/", "auth/group/", "auth/group/add/"]
-pages += ["django_celery_beat/periodictask/", "django_celery_beat/periodictask/1/change/"]
-print({client.get(f"/admin/{page}").status_code for page in pages})
-print(*(type(admin.site.get_model_admin(one)).__module__ for one in (get_user_model(), Group, PeriodicTask)))
+pages += ["harbor_executions/task/", "harbor_tasks/job/", "harbor_tasks/pause/", "images/person/"]
+print({client.get(below + page).status_code for page in pages})
+(site,) = [one for one in all_sites if one.name == "SITE"]
+print(type(site).__name__, type(site._registry[get_user_model()]).__module__)
 """
+#: A Celery app as Celery's manual has it, with tasks and routes of its own.
+CELERY = """
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+app = Celery("shop")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.task_routes = {"*": {"queue": "celery"}}
+app.autodiscover_tasks()
+"""
+SITE = """
+from django.contrib.admin import AdminSite
+from django.contrib.auth.admin import UserAdmin
+from shop.images.models import Person
+
+import harbor_refresh
 
 
+class ShopSite(AdminSite):
+    pass
+
+
+site = ShopSite(name="desk")
+site.register(Person, UserAdmin)
+"""
+SITE_URLS = """
+from django.urls import path
+from shop.desk import site
+
+urlpatterns = [path("desk/", site.urls)]
+"""
+BACKEND = """
+from django.db.backends.postgresql import base
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    pass
+"""
 FIVE_MINUTES, READY = "Five minutes from an existing Celery project", "In a project of your own"
+#: The page names the apps as the wheel does, and says how a checkout has them.
+OF_A_CHECKOUT = {"harbor_refresh.executions": "executions", "harbor_refresh.tasks": "tasks"}
 
 
 def blocks(title: str, language: str) -> list[str]:
     """The code of a section of the page."""
     page = (ROOT / "docs/jobs.md").read_text(encoding="utf-8")
     section = page.split(f"\n## {title}\n")[1].split("\n## ")[0]
-    return [
-        dedent(code) for code in re.findall(rf"^ *```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
-    ]
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
+    return [as_in_a_checkout(dedent(code)) for _, code in found]
+
+
+def as_in_a_checkout(code: str) -> str:
+    for in_the_wheel, here in OF_A_CHECKOUT.items():
+        code = code.replace(f'"{in_the_wheel}', f'"{here}')
+    return code
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a project has besides what `django-admin startproject` makes. `celery` is its Celery app, if it has
+    one; `refreshes` is what the hint of a check adds to the second worker."""
+
+    celery: str = ""
+    settings: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    site: str = "admin"
+    engine: str = "django.db.backends.postgresql"
+    on_rabbitmq: bool = False
+    refreshes: str = ""
+
+
+PROJECTS = {
+    "a new project": Project(),
+    "with Celery and django-celery-beat": Project(
+        celery=CELERY,
+        settings='INSTALLED_APPS = ["django_celery_beat", *INSTALLED_APPS]\n'
+        'CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"\n',
+    ),
+    "with an admin site of its own": Project(files={"desk.py": SITE, "urls.py": SITE_URLS}, site="desk"),
+    "with a subclass of the backend": Project(
+        engine="shop.backend", files={"backend/__init__.py": "", "backend/base.py": BACKEND}
+    ),
+    "with RabbitMQ": Project(on_rabbitmq=True),
+    "with one task for each process": Project(
+        settings="CELERY_WORKER_MAX_TASKS_PER_CHILD = 1\nSILENCED_SYSTEM_CHECKS = ['harbor_refresh.W005']\n",
+        refreshes="--max-tasks-per-child 1000000",
+    ),
+}
+
+
+class Shop:
+    """A project as Django begins one, made ready as the page says."""
+
+    def __init__(self, project: Project, cluster: Cluster, folder: Path, database: str, broker: str) -> None:
+        self.project = project
+        self.cluster = cluster
+        self.folder = folder
+        # `cluster.env` is that of the tests, with addresses that are ours
+        kept = {name: cluster.env[name] for name in ("PATH", "HOME", "LANG") if name in cluster.env}
+        its = ITS_VARIABLES | {"CELERY_BROKER_URL": broker}
+        cluster.env = kept | its | {"PYTHONPATH": f"{folder}:{ROOT}", "DJANGO_SETTINGS_MODULE": "shop.settings"}
+        self.run("-m", "django", "startproject", "shop", str(folder), DJANGO_SETTINGS_MODULE="")
+        ready = blocks(READY, "python")
+        installed, celery, package, own, of_celery, register = ready
+        url = urlsplit(database)
+        place = {"NAME": url.path[1:], "USER": url.username, "HOST": url.hostname, "PORT": url.port}
+        begun = (folder / "shop/settings.py").read_text()
+        before = f"DATABASES['default'] = { ({'ENGINE': project.engine} | place)!r}\n{project.settings}"
+        before += "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n"
+        own = own.replace("redis://localhost:6379/1", servers.redis.url)
+        self._write("settings.py", "\n".join([begun, before, installed, own, of_celery]))
+        joined = "import harbor_refresh\n" + project.celery + celery.splitlines()[-1] + "\n"
+        self._write("celery.py", joined if project.celery else celery)
+        self._write("__init__.py", package)
+        self._write("images/__init__.py", "")
+        self._write("images/models.py", MODELS)
+        self._write("images/admin.py", ADMIN)
+        self._write("images/tasks.py", TASKS + blocks(FIVE_MINUTES, "python")[0])
+        for name, text in project.files.items():
+            self._write(name, text + (register if name == "desk.py" else ""))
+
+    def _write(self, name: str, text: str) -> None:
+        path = self.folder / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def run(self, *words: str, **env: str) -> str:
+        env = {name: value for name, value in (self.cluster.env | env).items() if value}
+        done = subprocess.run(
+            [sys.executable, *words],
+            env=env,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def manage(self, *words: str) -> str:
+        return self.run(str(self.folder / "manage.py"), *words)
 
 
 @pytest.fixture
-def shop(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
-    """A project as Django and Celery begin one, made ready as the page says, with an empty database."""
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if not PROJECTS[request.param].on_rabbitmq:
+        yield servers.redis.url
+        return
+    rabbitmq = RabbitMQ(tmp_path / "rabbitmq")
+    rabbitmq.start()
+    yield rabbitmq.url
+    rabbitmq.stop()
+
+
+@pytest.fixture
+def shop(request: pytest.FixtureRequest, cluster: Cluster, tmp_path: Path, broker: str) -> Iterator[Shop]:
     name = "shop_of_somebody"
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
         folder = tmp_path / "checkout"
         folder.mkdir()
-        cluster.env |= {
-            "DATABASE_URL": servers.postgres.url_for(name),
-            "DJANGO_SETTINGS_MODULE": "shop.settings",
-            "PYTHONPATH": f"{folder}:{ROOT}",
-        }
-        run(cluster, "-m", "django", "startproject", "shop", str(folder), DJANGO_SETTINGS_MODULE="")
-        settings, celery = blocks(READY, "python")
-        package = folder / "shop"
-        (package / "images").mkdir()
-        (package / "images/__init__.py").touch()
-        (package / "images/models.py").write_text(MODELS)
-        (package / "images/admin.py").write_text(ADMIN)
-        (package / "__init__.py").write_text("from shop.celery import app as celery_app\n")
-        (package / "celery.py").write_text(CELERY + celery)
-        (package / "settings.py").write_text((package / "settings.py").read_text() + SETTINGS + settings)
-        (package / "images/tasks.py").write_text(TASKS + blocks(FIVE_MINUTES, "python")[0])
-        yield folder
+        cluster.root = folder
+        yield Shop(PROJECTS[request.param], cluster, folder, servers.postgres.url_for(name), broker)
         cluster.end()
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def run(cluster: Cluster, *words: str, **env: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *words], env=cluster.env | env, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
-def test_executions_end_in_a_project_that_follows_the_page(shop: Path, cluster: Cluster, redis: Redis) -> None:
+@pytest.mark.parametrize(
+    ("broker", "shop"), [(name, name) for name in PROJECTS], indirect=True, ids=list(PROJECTS)
+)
+def test_executions_end_in_a_project_that_follows_the_page(shop: Shop, cluster: Cluster, redis: Redis) -> None:
     migrate, *commands = blocks(READY, "sh")[0].splitlines()
-    manage, program = str(shop / "manage.py"), shop / "program.py"
-    run(cluster, manage, "makemigrations", "images")
-    run(cluster, manage, *migrate.removeprefix("python manage.py ").split())
-    run(cluster, manage, "check", "--fail-level", "WARNING")
-    run(cluster, manage, "makemigrations", "--check")
+    shop.manage("makemigrations", "images")
+    shop.manage(*migrate.removeprefix("python manage.py ").split())
+    assert "no issues" in shop.manage("check", "--fail-level", "WARNING")
+    shop.manage("makemigrations", "--check")
+    commands = [f"{line} {shop.project.refreshes}" if "-Q" in line else line for line in commands]
     members = [
         cluster.start(f"shop-{line.split()[3]}", [sys.executable, "-m", *line.split()]) for line in commands
     ]
-    program.write_text(PROGRAM.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python")[1:])))
+    program = shop.folder / "program.py"
+    written = PROGRAM.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python")[1:]))
+    program.write_text(written.replace("SITE", shop.project.site))
 
-    said = run(cluster, str(program)).splitlines()
+    said = shop.run(str(program)).splitlines()
 
-    assert said == [
-        "execution 1 (REPLICATION) Success {'Success': 3}",
-        "{200}",
-        "shop.images.admin django.contrib.auth.admin django_celery_beat.admin",
-    ]
+    site = "ShopSite django.contrib.auth.admin" if shop.project.site == "desk" else "AdminSite shop.images.admin"
+    assert said == ["execution 1 (REPLICATION) Success {'Success': 3}", "{200}", site]
     assert [member.process.poll() for member in members] == [None] * 3
     assert "Traceback" not in cluster.logs()
+    assert shop.manage("refresh_queue", "check").strip() == "Nothing is missing."

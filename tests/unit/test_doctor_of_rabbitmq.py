@@ -2,9 +2,9 @@
 
 from kombu.transport.pyamqp import Transport as KombusOwn
 
-from harbor_refresh.amqp_transport import SSLTransport, Transport
 from harbor_refresh.doctor import rabbitmq
 from harbor_refresh.doctor.check import Level
+from tasks.broker.amqp_transport import SSLTransport, Transport
 from tasks.broker.connecting import OF_RABBITMQ
 
 

@@ -1,6 +1,9 @@
 // What unfold's dialogs lack for the keyboard and for screen readers: a role, a name, and the focus, which stays inside
 // while the dialog is open and goes back to the button that opened it.
 (() => {
+  // the settings of the site and the page itself may both name this file
+  if (window.harborDialogs) return;
+  window.harborDialogs = true;
   let opener = null;
 
   const focusable = (box) => [...box.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea")];

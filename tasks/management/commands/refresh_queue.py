@@ -2,6 +2,7 @@
 
 from tasks.management.command import WaitsOnceCommand
 from tasks.management.verbs import (
+    check,
     claims,
     export_legacy,
     import_legacy,
@@ -18,6 +19,7 @@ VERBS = {
     "stats": queue_stats,
     "claims": claims,
     "why": why,
+    "check": check,
     "mark": mark,
     "recover": recover,
     "quarantine": quarantine,

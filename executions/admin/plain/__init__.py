@@ -1,0 +1,1 @@
+"""The screens on the pages of Django's own admin, for projects without django-unfold."""

@@ -1,0 +1,94 @@
+"""Our pages on the admin sites of a project.
+
+They are registered on the default site (`admin.site`). A project with a site of its own registers them there with
+`register_admin(site)`. Nothing that the project has registered is replaced, not even a screen of its own for one
+of our models.
+
+The links of a page stay on the site of the page, because two sites may have our pages and let in different people.
+"""
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.sites import all_sites
+from django.db.models import Model
+from django.urls import URLPattern, reverse
+
+if TYPE_CHECKING:
+    from django.contrib.admin import AdminSite, ModelAdmin
+
+T = TypeVar("T", bound="type[ModelAdmin[Any]]")
+
+#: The screen of each of our models.
+PAGES: dict[type[Model], "type[ModelAdmin[Any]]"] = {}
+#: Our apps, by their labels. Their packages `admin` fill PAGES.
+OURS = ("harbor_executions", "harbor_tasks")
+
+#: The name of the site whose page is made. It is set anew by each page, and is not reset, because Django renders
+#: a page after its view has returned.
+_site_name: ContextVar[str] = ContextVar("_site_name", default="")
+
+
+def page(model: type[Model]) -> Callable[[T], T]:
+    """Register the screen of this model on the default site, in place of an earlier one of ours."""
+
+    def register(screen: T) -> T:
+        earlier = PAGES.get(model)
+        PAGES[model] = screen
+        if earlier is not None and type(admin.site._registry.get(model)) is earlier:
+            admin.site.unregister(model)
+        _add(admin.site, model)
+        return screen
+
+    return register
+
+
+def register_admin(site: "AdminSite") -> None:
+    """Register our pages on this site of the project."""
+    for label in OURS:
+        if apps.is_installed(name := _app_of(label)):
+            import_module(f"{name}.admin")
+    for model in PAGES:
+        _add(site, model)
+
+
+def _app_of(label: str) -> str:
+    return next((one.name for one in apps.get_app_configs() if one.label == label), "")
+
+
+def _add(site: "AdminSite", model: type[Model]) -> None:
+    if not site.is_registered(model):
+        site.register(model, PAGES[model])
+
+
+def on_its_site(patterns: Sequence[URLPattern], site: "AdminSite") -> list[URLPattern]:
+    """These patterns, with views that note the site."""
+
+    def noting(view: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(view)
+        def answer(*args: Any, **options: Any) -> Any:
+            _site_name.set(site.name)
+            return view(*args, **options)
+
+        return answer
+
+    for pattern in patterns:
+        pattern.callback = noting(pattern.callback)
+    return list(patterns)
+
+
+def admin_url(name: str, *args: Any) -> str:
+    """The address of a page of ours, on the site of the page that is made."""
+    return reverse(f"admin:{name}", args=args, current_app=_site_name.get() or _a_site_of_ours())
+
+
+def _a_site_of_ours() -> str | None:
+    """Outside of a page: the first site with our pages that the project serves is enough."""
+    models = set(PAGES)
+    names = [site.name for site in all_sites if models & set(site._registry)]
+    return names[0] if names else None

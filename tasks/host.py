@@ -1,0 +1,71 @@
+"""Join the Celery app of a project: `connect(app)`, once, where the project makes its app.
+
+It adds what the project lacks, and changes nothing that the project has set:
+
+1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
+2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (tasks/schedule.py);
+3. kombu's transport for RabbitMQ, mended (tasks/broker/amqp_transport.py).
+
+The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
+worker and a beat tell at their start what the checks find (tasks/host_checks.py), and go on.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from celery import signals
+from django.core.checks import WARNING, run_checks
+
+from executions.checks import OURS
+from tasks.broker.amqp_transport import register_amqp_transport
+from tasks.celery_queues import ROUTES
+from tasks.schedule import ROWS, has_rows
+
+log = logging.getLogger("harbor_refresh")
+
+#: What a row without an interval of its own has, as in tasks/schedule.py.
+DEFAULT_SECONDS = 30.0
+
+
+def connect(app: Any) -> Any:
+    """Add our Celery tasks, their routes and their schedule to this app, and return it."""
+    register_amqp_transport()
+    app.autodiscover_tasks([__package__], related_name="actors")
+    if app.configured:
+        _add_to(app.conf)
+    else:
+        app.on_after_configure.connect(_on_configured, weak=False, dispatch_uid="harbor_refresh")
+    for starting in (signals.celeryd_init, signals.beat_init):
+        starting.connect(tell_problems, dispatch_uid="harbor_refresh.problems")
+    return app
+
+
+def _on_configured(sender: Any, source: Any, **_: Any) -> None:
+    _add_to(source)
+
+
+def _add_to(conf: Any) -> None:
+    conf.task_routes = with_ours(conf.task_routes)
+    if not has_rows():
+        conf.beat_schedule = schedule() | dict(conf.beat_schedule or {})
+
+
+def with_ours(routes: Any) -> list[Any]:
+    """These routes with ours before them. A route of the project that names a task of ours stays."""
+    theirs = list(routes) if isinstance(routes, list | tuple) else [routes] if routes else []
+    named = {name for one in theirs if isinstance(one, Mapping) for name in one}
+    return [{name: route for name, route in ROUTES.items() if name not in named}, *theirs]
+
+
+def schedule() -> dict[str, dict[str, Any]]:
+    """Beat's schedule, as Celery's own beat takes it."""
+    every = {row: row.seconds if row.seconds > 0 else DEFAULT_SECONDS for row in ROWS}
+    return {row.name: {"task": row.task, "schedule": seconds} for row, seconds in every.items()}
+
+
+def tell_problems(**_: Any) -> None:
+    for message in run_checks(tags=[OURS]):
+        if message.level >= WARNING and not message.is_silenced():
+            level = logging.ERROR if message.is_serious() else logging.WARNING
+            log.log(level, "%s: %s %s", message.id, message.msg, message.hint or "")

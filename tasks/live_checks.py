@@ -1,0 +1,78 @@
+"""Look whether the servers, the workers and beat of a project are there: what no check of its settings can tell.
+
+The servers and beat are asked as for the dashboard (tasks/overview); the workers by Celery's remote control. A
+worker that is busy in a pool without processes (solo) does not answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from celery import current_app
+
+from tasks.celery_queues import DELIVERIES, TICKS, WORK
+from tasks.overview.findings import Level, findings
+from tasks.overview.state import look
+
+REPLY_SECONDS = 1.5
+#: What happens while no worker takes the queue, and the number of the message.
+PURPOSES = {
+    TICKS: ("E104", "nothing is claimed, recovered or reconciled"),
+    WORK: ("E105", "no execution ends"),
+    DELIVERIES: ("W104", "no notification is sent"),
+}
+#: The findings of the overview that concern how the project is run, by the ids under which they are told.
+OF_THE_OVERVIEW = {
+    "database_away": "E101",
+    "redis_away": "E102",
+    "broker_away": "E103",
+    "no_worker": "E108",
+    "ticks_stopped": "E106",
+    "beat_silent": "E107",
+    "schedule_row_missing": "W107",
+    "schedule_row_disabled": "W108",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    id: str
+    what: str
+    todo: str
+
+    @property
+    def is_error(self) -> bool:
+        return self.id.startswith("harbor_refresh.E")
+
+
+def live_checks() -> list[Found]:
+    state = look()
+    found = [
+        Found(f"harbor_refresh.{OF_THE_OVERVIEW[one.code]}", f"{one.what} {one.meaning}", one.todo)
+        for one in findings(state)
+        if one.code in OF_THE_OVERVIEW and (one.level == Level.WRONG or OF_THE_OVERVIEW[one.code].startswith("W"))
+    ]
+    if "broker" not in state.absent:
+        found += _workers()
+    return found
+
+
+def _workers() -> Iterator[Found]:
+    inspect = current_app.control.inspect(timeout=REPLY_SECONDS)
+    queues: dict[str, Any] = inspect.active_queues() or {}
+    stats: dict[str, Any] = inspect.stats() or {}
+    taken = {one["name"]: worker for worker, several in queues.items() for one in several}
+    for queue, (number, cost) in PURPOSES.items():
+        if queue not in taken:
+            yield Found(
+                f"harbor_refresh.{number}",
+                f"No worker takes the queue {queue}: {cost}.",
+                f"Start a worker with -Q {','.join(PURPOSES)}.",
+            )
+    for worker in sorted({taken[queue] for queue in (TICKS, WORK) if queue in taken}):
+        if (stats.get(worker, {}).get("pool") or {}).get("max-tasks-per-child") == 1:
+            yield Found(
+                "harbor_refresh.W105",
+                f"{worker} refreshes executions, and starts a process for each task.",
+                "Start it with --max-tasks-per-child 1000000.",
+            )

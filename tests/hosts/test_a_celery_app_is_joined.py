@@ -1,0 +1,213 @@
+"""`connect(app)` adds to the Celery app of a project, and changes nothing that the project has set."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.celery_queues import ROUTES
+from tasks.schedule import ROWS
+from tests.hosts.host import Host
+
+JOINED = """
+from tasks.host import connect
+
+connect(app)
+"""
+LOOK = """
+from celery import current_app as app
+from kombu.transport import TRANSPORT_ALIASES
+from tasks.celery_queues import ROUTES
+
+app.loader.import_default_modules()
+
+def goes_to(name):
+    return app.amqp.router.route({}, name)["queue"].name
+
+print(json.dumps({
+    "ours": {name: goes_to(name) for name in ROUTES},
+    "unknown": sorted(set(ROUTES) - set(app.tasks)),
+    "theirs": [goes_to(name) for name in ("shop.pack", "tasks.pack", "other")],
+    "schedule": {name: [one["task"], str(one["schedule"])] for name, one in app.conf.beat_schedule.items()},
+    "default": app.conf.task_default_queue,
+    "transport": TRANSPORT_ALIASES["amqp"],
+}))
+"""
+OURS = {name: route["queue"] for name, route in ROUTES.items()}
+#: Every form that Celery takes, and where a task of each name goes by it: of the project, of a root module `tasks`
+#: of the project, and of neither.
+THEIR_ROUTES: dict[str, tuple[str, list[str]]] = {
+    "a dictionary": ('{"shop.*": {"queue": "shop"}}', ["shop", "shop.default", "shop.default"]),
+    "every name": ('{"*": {"queue": "all"}}', ["all", "all", "all"]),
+    "a list": ('[{"tasks.*": {"queue": "old"}}, "shop.routes.of_shop"]', ["by function", "old", "by function"]),
+    "a list of pairs": ('([("shop.*", {"queue": "shop"}), ("*", "rest")],)', ["shop", "rest", "rest"]),
+    "nothing": ("None", ["shop.default", "shop.default", "shop.default"]),
+}
+ROUTER = """
+def of_shop(name, args, kwargs, options, task=None, **rest):
+    return {"queue": "by function"}
+"""
+
+
+@pytest.mark.parametrize("routes", THEIR_ROUTES)
+def test_our_tasks_go_to_our_queues_and_theirs_where_they_went(routes: str, tmp_path: Path) -> None:
+    given, theirs = THEIR_ROUTES[routes]
+    sweep = {"Sweep": {"task": "shop.sweep", "schedule": 5}}
+    settings = f"CELERY_TASK_ROUTES = {given}\nCELERY_BEAT_SCHEDULE = {sweep}"
+    seen = Host(tmp_path, "none", celery=JOINED, settings=settings, routes=ROUTER).ask(LOOK)
+    assert (seen["ours"], seen["unknown"], seen["theirs"]) == (OURS, [], theirs)
+    assert (seen["default"], seen["transport"]) == ("shop.default", "tasks.broker.amqp_transport:Transport")
+    # an entry of the project that has the name of one of ours stays
+    assert seen["schedule"] == {row.name: [row.task, str(row.seconds)] for row in ROWS} | {
+        "Sweep": ["shop.sweep", "5"]
+    }
+
+
+def test_a_route_of_the_project_for_one_of_our_tasks_stays(tmp_path: Path) -> None:
+    settings = "CELERY_TASK_ROUTES = {'tasks.sweep': {'queue': 'at night'}}"
+    seen = Host(tmp_path, "none", celery=JOINED, settings=settings).ask(LOOK)
+    assert seen["ours"] == OURS | {"tasks.sweep": "at night"}
+
+
+def test_a_project_with_django_celery_beat_has_the_schedule_in_its_rows(tmp_path: Path) -> None:
+    apps = ["django.contrib.admin", "django_celery_beat"]
+    assert Host(tmp_path, "none", celery=JOINED, apps=apps).ask(LOOK)["schedule"] == {}
+
+
+def test_an_app_that_is_configured_already_is_joined_as_well(tmp_path: Path) -> None:
+    early = (
+        f"app.conf.update(task_routes={{'shop.*': {{'queue': 'shop'}}}})\nassert app.conf.task_routes\n{JOINED}"
+    )
+    seen = Host(tmp_path, "none", celery=early).ask(LOOK)
+    assert (seen["ours"], seen["theirs"][0]) == (OURS, "shop")
+
+
+def test_our_tasks_do_not_depend_on_the_options_of_the_project(tmp_path: Path) -> None:
+    settings = """
+        CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = CELERY_TASK_IGNORE_RESULT = False
+        CELERY_TASK_RETRY_ON_WORKER_LOST = True
+    """
+    options = """
+        from celery import current_app
+        from tasks.celery_queues import ROUTES
+
+        names = ("acks_late", "reject_on_worker_lost", "retry_on_worker_lost", "ignore_result")
+        tasks = {name: current_app.tasks[name] for name in ROUTES}
+        print(json.dumps({name: [getattr(task, one) for one in names] for name, task in tasks.items()}))
+    """
+    host = Host(tmp_path, "none", celery=JOINED, settings=settings)
+    # the cycles of the older designs are not acknowledged at all
+    expected = {name: [True, True, False, True] for name in ROUTES} | {
+        "tasks.run_cycle": [False, True, False, True]
+    }
+    assert host.ask(options) == expected
+
+
+def problems(host: Host, **variables: str) -> dict[str, Any]:
+    """What the checks find: the message of each id."""
+    program = """
+        from django.core.checks import run_checks
+        print(json.dumps({one.id: [one.msg, one.hint] for one in run_checks()}))
+    """
+    found: dict[str, Any] = host.ask(program, **({"CELERY_BROKER_URL": ""} | variables))
+    return found
+
+
+SOUND = """
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
+"""
+#: What is added to a project without a fault, and the ids of what is found then. The text is in the answer.
+FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "settings that are no dictionary": ({"settings": "HARBOR_REFRESH = ['CHUNK']"}, "E001", "is a list"),
+    "an unknown name": (
+        {"settings": "HARBOR_REFRESH = {'RECOVERY_INTERVAL': 3}"},
+        "E002",
+        "'RECOVER_INTERVAL_SECONDS'",
+    ),
+    "a name of the environment": ({"settings": "HARBOR_REFRESH = {'REFRESH_CHUNK': 3}"}, "E002", "'CHUNK'"),
+    "a number out of range": ({"settings": "HARBOR_REFRESH = {'CHUNK': 0}"}, "E003", "from 1 to 10,000"),
+    "text for a number": ({"settings": "HARBOR_REFRESH = {'CHUNK': '7'}"}, "E003", "a whole number"),
+    "an unknown choice": ({"settings": "HARBOR_REFRESH = {'STRATEGY': 'fast'}"}, "E003", "'claim', 'scan'"),
+    "another broker": ({"broker": "sqs://here"}, "E005", "sqs"),
+    "an address that is none": ({"settings": "HARBOR_REFRESH = {'REDIS_URL': 'unix:///r'}"}, "E006", "unix"),
+    "no call of connect": ({"celery": ""}, "E007", "connect(app)"),
+    "a job that is acknowledged early": (
+        {
+            "people__tasks": "from shop.celery import app\nfrom tasks.jobs import TrackedJob\n\n"
+            "@app.task(base=TrackedJob, acks_late=False)\ndef pack(job):\n    pass\n",
+        },
+        "E008",
+        "shop.people.tasks.pack",
+    ),
+    "a job whose message is dropped": (
+        {
+            "people__tasks": "from shop.celery import app\nfrom tasks.jobs import TrackedJob\n\n"
+            "@app.task(base=TrackedJob)\ndef pack(job):\n    pass\n",
+            "settings": "CELERY_TASK_RETRY_ON_WORKER_LOST = True",
+        },
+        "W003",
+        "shop.people.tasks.pack",
+    ),
+    "a queue on this machine by default": ({"broker": "amqp://broker.shop//"}, "W001", "REDIS_URL"),
+    "rows that beat does not read": (
+        {"apps": ["django.contrib.admin", "django_celery_beat"]},
+        "W002",
+        "PersistentScheduler",
+    ),
+    "a schedule that was replaced": (
+        {"celery": JOINED + "\nassert app.conf.beat_schedule\napp.conf.beat_schedule = {}\n"},
+        "W002",
+        "Beat does not send tasks.claim_batch",
+    ),
+    "prefetched messages": ({"settings": "CELERY_WORKER_PREFETCH_MULTIPLIER = 4"}, "W004", "is 4"),
+    "one task for each child": ({"settings": "CELERY_WORKER_MAX_TASKS_PER_CHILD = 1"}, "W005", "is 1"),
+    "an hour until a message comes again": (
+        {"settings": "CELERY_BROKER_TRANSPORT_OPTIONS = {}"},
+        "W006",
+        "3600 s",
+    ),
+    "an older kombu": (
+        {"celery": JOINED + "\nfrom kombu import Producer\n\ndel Producer.batch\n"},
+        "E004",
+        "kombu>=5.7",
+    ),
+}
+
+#: What else follows from a fault.
+FOLLOW = {"E005": ["W001"], "E007": ["W002"]}
+
+
+def test_a_project_that_lacks_nothing_has_no_problem(tmp_path: Path) -> None:
+    assert problems(Host(tmp_path, "none", celery=JOINED, settings=SOUND)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_by_its_id(fault: str, tmp_path: Path) -> None:
+    options, number, text = FAULTS[fault]
+    given = {"celery": JOINED} | options | {"settings": SOUND + options.get("settings", "")}
+    found = problems(Host(tmp_path, "none", **given))
+    assert f"harbor_refresh.{number}" in found
+    assert set(found) <= {f"harbor_refresh.{one}" for one in (number, *FOLLOW.get(number, ()))}
+    assert text in " ".join(map(str, found[f"harbor_refresh.{number}"]))
+
+
+BACKEND = """
+from django.db.backends.postgresql.base import *
+from django.db.backends.postgresql import base
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    '''As of PostGIS, a pool or a meter.'''
+"""
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [("shop.backend", []), ("django.db.backends.sqlite3", ["harbor_tasks.E001"])],
+)
+def test_a_subclass_of_the_backend_is_postgresql(engine: str, expected: list[str], tmp_path: Path) -> None:
+    files = {"backend__base": BACKEND, "backend____init__": ""}
+    host = Host(tmp_path, "none", celery=JOINED, settings=SOUND, engine=engine, **files)
+    assert list(problems(host)) == expected

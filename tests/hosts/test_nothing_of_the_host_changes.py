@@ -1,0 +1,166 @@
+"""What a project has before our apps are installed, it has afterwards: its admin, its broker, its settings."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosts.host import GUESTS, Host
+
+#: What belongs to the project. Of each site: its class, and the class that shows each of its models.
+LOOK = """
+from celery import current_app
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.sites import all_sites
+from django.apps import apps
+
+ours = ("harbor_executions", "harbor_tasks")
+current_app.loader.import_default_modules()
+conf, router = current_app.conf, current_app.amqp.router
+print(json.dumps({
+    "sites": {
+        site.name: [
+            f"{type(site).__module__}.{type(site).__name__}",
+            {
+                model._meta.label: f"{type(screen).__module__}.{type(screen).__name__}"
+                for model, screen in site._registry.items()
+                if model._meta.app_label not in ours
+            },
+        ]
+        for site in all_sites
+    },
+    "default_site": type(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site).__name__,
+    "index": str(admin.site.index_template),
+    "broker": conf.broker_url,
+    "routes": [router.route({}, name)["queue"].name for name in ("shop.pack", "tasks.pack", "pack")],
+    "default_queue": conf.task_default_queue,
+    "queues": str(conf.task_queues),
+    "settings": {
+        name: str(getattr(settings, name)) for name in dir(settings)
+        if name.isupper() and name != "INSTALLED_APPS"
+    },
+    "tasks": sorted(name for name in current_app.tasks if name.startswith(("shop.", "celery."))),
+    "models": sorted(one._meta.label for one in apps.get_models() if one._meta.app_label not in ours),
+}))
+"""
+JOINED = """
+from tasks.host import connect
+
+connect(app)
+"""
+OWN_SITE = """
+from django.contrib import admin
+from django.urls import path
+from shop.sites import ops
+
+urlpatterns = [path("admin/", admin.site.urls), path("ops/", ops.urls)]
+"""
+PROJECTS: dict[str, dict[str, Any]] = {
+    "a plain admin": {},
+    "a default site of its own": {"apps": ["shop.apps.ShopAdminConfig"]},
+    "a second site": {"urls": OWN_SITE},
+    "unfold": {"apps": ["unfold", "unfold.contrib.filters", "django.contrib.admin"]},
+    "unfold's basic app": {"apps": ["unfold.apps.BasicAppConfig", "django.contrib.admin"]},
+    "our apps first": {"apps": ["executions", "tasks", "django.contrib.admin"], "guest": False},
+}
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_its_admin_its_broker_and_its_settings_stay_as_they_were(project: str, tmp_path: Path) -> None:
+    options = PROJECTS[project]
+    apps = [one for one in options.get("apps", ["django.contrib.admin"]) if one not in GUESTS]
+    before = Host(tmp_path / "before", "none", **(options | {"guest": False, "apps": apps})).ask(LOOK)
+    after = Host(tmp_path / "after", "none", celery=JOINED, **options).ask(LOOK)
+    assert after == before
+    assert before["sites"]["admin"][1]["auth.User"] == "shop.people.admin.PeopleAdmin"
+
+
+def test_a_screen_of_the_project_for_one_of_our_models_stays(tmp_path: Path) -> None:
+    own = """
+        from django.contrib import admin
+        from executions.models import Execution
+
+        admin.site.register(Execution)
+    """
+    files = {"first__admin": own, "first____init__": ""}
+    host = Host(tmp_path, "none", apps=["shop.first", "django.contrib.admin"], **files)
+    screen = """
+        from django.contrib import admin
+        from executions.models import Execution
+
+        print(json.dumps(type(admin.site._registry[Execution]).__module__))
+    """
+    assert host.ask(screen) == "django.contrib.admin.options"
+
+
+def test_the_app_of_the_service_is_refused_in_another_project(tmp_path: Path) -> None:
+    """Its admin takes the place of the screen of users."""
+    host = Host(tmp_path, "none", apps=["harbor_refresh", "django.contrib.admin"])
+    done = host.run("-c", "import django; django.setup()")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "django.core.exceptions.ImproperlyConfigured: INSTALLED_APPS: got the app of the service harbor_refresh, "
+        "takes its two apps executions and tasks. Name those instead."
+    )
+
+
+@pytest.mark.parametrize("guest", [False, True])
+def test_staff_who_may_change_users_cannot_become_superusers(guest: bool, tmp_path: Path, database: str) -> None:
+    """The project's own screen of users refuses it."""
+    exploit = """
+        from django.contrib.auth.models import Permission, User
+        from django.test import Client
+
+        clerk = User.objects.create_user("clerk", is_staff=True)
+        clerk.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
+        client = Client()
+        client.force_login(clerk)
+        page = f"/admin/auth/user/{clerk.pk}/change/"
+        form = dict.fromkeys(("is_staff", "is_active", "is_superuser"), "on")
+        form |= {"username": "clerk", "email": "new@shop.example"}
+        form |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+        statuses = [client.get(page).status_code, client.post(page, form).status_code]
+        clerk.refresh_from_db()
+        print(json.dumps([*statuses, clerk.email, clerk.is_superuser]))
+    """
+    host = Host(tmp_path, database, guest=guest)
+    assert host.ask(exploit) == [200, 302, "new@shop.example", False]
+
+
+def test_its_own_variables_and_settings_mean_its_own_servers(tmp_path: Path) -> None:
+    asked = """
+        from executions.conf import intake_settings
+        from tasks.conf import refresh_settings
+
+        conf = refresh_settings()
+        asked = [conf.redis_url, conf.chunk, conf.report_url, conf.interval, intake_settings().retention_days]
+        print(json.dumps(asked))
+    """
+    assert Host(tmp_path, "none").ask(asked) == ["redis://localhost:6379/0", 6000, "", 30, 0]
+    own = """
+        HARBOR_REFRESH = {
+            "REDIS_URL": "redis://refresh.shop:6379/3",
+            "CHUNK": 7,
+            "REPORT_URL": "https://a.shop/b",
+            "RETENTION_DAYS": 90,
+        }
+    """
+    given = Host(tmp_path, "none", settings=own).ask(asked)
+    assert given == ["redis://refresh.shop:6379/3", 7, "https://a.shop/b/", 30, 90]
+
+
+def test_the_queue_is_on_the_broker_of_the_project_if_that_is_a_redis(tmp_path: Path) -> None:
+    host = Host(tmp_path, "none", broker="redis://broker.shop:6379/2")
+    asked = "from tasks.conf import refresh_settings\nprint(json.dumps(refresh_settings().redis_url))"
+    # Celery itself reads this variable, before the setting of that name
+    assert host.ask(asked, CELERY_BROKER_URL="") == "redis://broker.shop:6379/2"
+    assert host.ask(asked, CELERY_BROKER_URL="amqp://broker.shop//") == "redis://localhost:6379/0"
+
+
+@pytest.mark.parametrize("word", ["check", "celery"])
+def test_no_variable_of_the_project_ends_its_programs(word: str, tmp_path: Path) -> None:
+    host = Host(tmp_path, "none", celery=JOINED)
+    words = ["-m", "django", "check"] if word == "check" else ["-m", "celery", "-A", "shop", "report"]
+    done = host.run(*words)
+    assert (done.returncode, "takes" in done.stderr) == (0, False), done.stderr

@@ -1,0 +1,54 @@
+"""`manage.py refresh_queue check` in a project: it says what does not run."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from tests import servers
+from tests.faults.cluster import Cluster
+from tests.hosts.host import Host
+from tests.hosts.test_a_celery_app_is_joined import JOINED, SOUND
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+REFRESHES = ["-n", "refresh@%h", "-Q", "harbor_refresh,harbor_refresh.ticks,harbor_refresh.deliveries"]
+
+
+def found(host: Host, **variables: str) -> tuple[int, list[str]]:
+    """How the command ends, and the ids of what it finds."""
+    done = host.run("-m", "django", "refresh_queue", "check", "--json", **({"CELERY_BROKER_URL": ""} | variables))
+    return done.returncode, sorted(one["id"].partition(".")[2] for one in json.loads(done.stdout)["problems"])
+
+
+def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis, cluster: Cluster) -> None:
+    often = "HARBOR_REFRESH = {'EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS': 1}"
+    host = Host(tmp_path / "shop", database, celery=JOINED, settings=SOUND + often)
+    cluster.root, cluster.env = host.folder, {**host.env, "CELERY_BROKER_URL": servers.redis.url}
+    celery = [sys.executable, "-m", "celery", "-A", "shop"]
+    assert found(host) == (1, ["E104", "E105", "E108", "W104"])
+
+    worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1", "--max-tasks-per-child", "1"])
+    # no beat runs, so no tick comes
+    wait_for(lambda: found(host) == (1, ["E106", "W105"]), "the heartbeat of the worker", log=worker.log)
+
+    worker.kill()
+    worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
+    beat = cluster.start("beat", [*celery, "beat"])
+    wait_for(lambda: found(host) == (0, []), "a tick", log=beat.log)
+
+
+def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redis: Redis) -> None:
+    away = "redis://127.0.0.1:1/0"
+    queue = Host(
+        tmp_path / "queue", database, celery=JOINED, settings=f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{away}'}}"
+    )
+    assert "E102" in found(queue)[1]
+    broker = f"{SOUND}HARBOR_REFRESH = {{'REDIS_URL': '{servers.redis.url}'}}"
+    assert found(Host(tmp_path / "broker", database, broker=away, celery=JOINED, settings=broker))[1] == [
+        "E103",
+        "E108",
+    ]
