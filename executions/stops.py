@@ -45,8 +45,9 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
     before tasks, each in id order, as in `delete`. Executions in quarantine are released in the same transaction,
     because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like any other.
 
-    What if a task is added meanwhile: `creation.add_tasks` takes the same lock, so it is stopped as well, or it is
-    refused because the execution has ended.
+    What if a task is added meanwhile: `creation.hold_open` holds the gate of an open execution, which this locks
+    before it looks for tasks, or takes the same lock as this. So the task is stopped as well, or it is refused
+    because the execution has ended.
     """
     with transaction.atomic():
         rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
@@ -57,6 +58,7 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
             if not is_final(status):
                 going.append(pk)
         release(ids)
+        run("lock_gates", execution_ids=ids)
         stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=ids))
         outcome = refresh(ids)
         tell_changed_after_commit((pk, vendors[pk]) for pk in outcome.failed)

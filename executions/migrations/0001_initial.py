@@ -655,6 +655,61 @@ class Migration(migrations.Migration):
                 "db_table": "execution_shortened_history",
             },
         ),
+        migrations.CreateModel(
+            name="Gate",
+            fields=[
+                (
+                    "execution",
+                    models.OneToOneField(
+                        db_constraint=not is_attached(),
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="gate",
+                        serialize=False,
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                ("task_id", models.BigIntegerField(unique=True, verbose_name="task")),
+                ("closes_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_gate",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("closes_at__isnull", False)), fields=["closes_at"], name="gate_open"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Addition",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("key", models.CharField(max_length=255)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        db_constraint=not is_attached(),
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="additions",
+                        to="harbor_executions.execution",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "execution_addition",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("execution", "key"), name="addition_once_a_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(("key", ""), _negated=True), name="addition_has_its_key"
+                    ),
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="execution",
             index=models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),

@@ -9,9 +9,8 @@
 See docs/jobs.md.
 """
 
-from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.execution import TrackedExecution, start
 from tasks.jobs.handle import Handle
-from tasks.jobs.signatures import start
 from tasks.jobs.tracked import TrackedJob
 
 __all__ = ["Handle", "TrackedExecution", "TrackedJob", "start"]

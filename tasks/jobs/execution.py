@@ -1,17 +1,27 @@
 """TrackedExecution: an execution with the operations on its jobs."""
 
 import time
+from typing import TYPE_CHECKING, Any
 
-from executions import progress
-from executions.errors import NotCommitted, StillRunning
+from executions import gates, progress
+from executions.errors import NotCommitted, Refused, StillRunning
 from executions.models import Execution
 from executions.progress import Progress
 from executions.status import is_final
-from tasks.jobs.lifecycle import retries
+from tasks.jobs.lifecycle import job_creation, retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.uncommitted import is_uncommitted
+from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
+from tasks.jobs.signatures import chains_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from celery import group
+    from celery.canvas import Signature
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+#: An open execution that is not closed ends after a day, if `close_after` says nothing else.
+CLOSE_AFTER = 24 * 3600.0
 
 
 class TrackedExecution(Execution):
@@ -25,11 +35,26 @@ class TrackedExecution(Execution):
         """Return its progress, by one indexed query."""
         return progress.progress(self.pk)
 
+    def add(self, jobs: "Iterable[Signature[Any]] | Signature[Any] | group", *, once: str = "") -> int:
+        """Add jobs, as `start` takes them; return how many. Raises ExecutionClosed if it was closed, and
+        AlreadyFinal if it has ended.
+
+        `once`: any text that names this addition within the execution. If it was made before, nothing is added and
+        0 is returned. So a producer that does not know whether it died before or after the commit repeats it."""
+        return job_creation.add(self.pk, chains_of(jobs), once=once)
+
+    def close(self) -> bool:
+        """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or
+        was not started open."""
+        is_closed = gates.close(self.pk)
+        note(self.pk)
+        return is_closed
+
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
         It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
-        at once in the transaction that has started its jobs or tries them again.
+        at once in the transaction that has started its jobs, tries them again or has closed it.
         """
         if is_uncommitted(self.pk):
             raise NotCommitted
@@ -65,3 +90,35 @@ class TrackedExecution(Execution):
         again = retries.resume_stopped(self.pk)
         self.refresh_from_db()
         return again
+
+
+def start(
+    vendor_type: str,
+    *,
+    jobs: "Iterable[Signature[Any]] | Signature[Any] | group" = (),
+    vendor_id: int = 0,
+    trigger: str = "MANUAL",
+    extra_attrs: dict[str, Any] | None = None,
+    open: bool = False,
+    close_after: float | None = None,
+) -> TrackedExecution:
+    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
+
+    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
+    stored, sent or run, it raises Refused and writes nothing.
+
+    `open`: it does not end before it is closed, and jobs are added to it meanwhile (`add`, `close`). If it is not
+    closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
+    Error."""
+    if close_after is not None and not open:
+        raise Refused("close_after is the time limit of an open execution: write open=True as well")
+    limit = CLOSE_AFTER if close_after is None else close_after
+    started = job_creation.start(
+        vendor_type,
+        chains_of(jobs),
+        vendor_id=vendor_id,
+        trigger=trigger,
+        extra_attrs={} if extra_attrs is None else extra_attrs,
+        open_seconds=limit if open else None,
+    )
+    return TrackedExecution.objects.get(pk=started.execution.pk)

@@ -74,6 +74,13 @@ def timed(job: Handle, name: str, seconds: float) -> None:
         time.sleep(0.2)
 
 
+@app.task(base=TrackedJob, name="tests.grow")
+def grow(job: Handle, name: str, levels: int) -> None:
+    note("grow", name)
+    if levels:
+        job.execution.add([grow.s(f"{name}{one}", levels - 1) for one in "ab"], once=name)
+
+
 def hold(name: str) -> None:
     """Wait until the test opens the gate of this run: the file NAME.NUMBER beside the log, counted from 1."""
     log = Path(os.environ["JOBS_LOG"])

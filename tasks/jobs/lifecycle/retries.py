@@ -7,6 +7,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 
+from executions import gates
 from executions.errors import NoSuchExecution, NoSuchTask
 from executions.models import Execution, Task
 from executions.ownership import Deed, harbors
@@ -49,7 +50,7 @@ def retry_failed(execution_id: int) -> int:
 def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
     Jobs of a chain wait for their turn again; jobs that were stopped because a job before them failed are left to
-    `retry_failed`. Tasks without a job are left to their runners.
+    `retry_failed`. Tasks without a job are left to their runners. An open execution that was stopped stays closed.
 
     What if a job that was asked to stop has not noticed it yet: its new run may begin meanwhile, on another
     process. The old run is still asked to stop, and its reports are ignored, because they have an older
@@ -84,6 +85,8 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
         Report(job.task_id, Status.PENDING, next_revision(job.task.status_revision, now), message) for job in again
     )
     report(reports, Door.RETRY)
+    if status == Status.STOPPED:
+        gates.pass_stopped(execution_id)
     runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
