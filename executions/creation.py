@@ -6,7 +6,8 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import gates
+from executions import callbacks, gates
+from executions.callbacks import NewCallback
 from executions.database import run
 from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from executions.models import Addition, Execution, Task
@@ -42,6 +43,7 @@ class NewExecution:
     extra_attrs: dict[str, Any] = field(default_factory=dict)
     tasks: Sequence[NewTask] = ()
     open_seconds: float | None = None
+    callbacks: Sequence[NewCallback] = ()
 
 
 def create(new: NewExecution) -> Execution:
@@ -74,6 +76,9 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             batch_size=BATCH,
         )
         pairs = list(zip(news, executions, strict=True))
+        for new, execution in pairs:
+            if new.callbacks:
+                callbacks.record(execution.pk, new.callbacks)
         if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
             gates.make(opened)
         _create_tasks((execution, task) for new, execution in pairs for task in new.tasks)

@@ -117,6 +117,7 @@ def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
         return
     tell_deleted_after_commit(ids, job_ids)
     delete_tasks(list(ids))
+    run("forget_callbacks", execution_ids=list(ids))
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")

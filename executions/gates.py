@@ -55,7 +55,8 @@ def close(execution_id: int) -> bool:
     already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
 
     What if the process dies before the commit: the gate is open, until it is closed again or its time limit
-    passes. After it: the change of its task marks the execution, as any report does."""
+    passes. After it: the change of its task marks the execution, as any report does.
+    """
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)

@@ -224,7 +224,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("webhook", "Webhook"), ("handler", "Handler")],
+                        choices=[("webhook", "Webhook"), ("handler", "Handler"), ("callback", "Callback")],
                         default="webhook",
                         editable=False,
                         max_length=16,
@@ -656,6 +656,56 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Callback",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("execution_id", models.BigIntegerField(verbose_name="execution")),
+                ("handler", models.CharField(max_length=400)),
+                (
+                    "statuses",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("Pending", "Pending"),
+                                ("Scheduled", "Scheduled"),
+                                ("Running", "Running"),
+                                ("Stopped", "Stopped"),
+                                ("Error", "Error"),
+                                ("Success", "Success"),
+                            ],
+                            max_length=16,
+                        ),
+                        size=None,
+                    ),
+                ),
+                ("args", models.JSONField(default=list)),
+                ("kwargs", models.JSONField(default=dict)),
+                ("takes_change", models.BooleanField(default=True)),
+                ("orphaned_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_callback",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["execution_id", "handler"], name="callback_of_execution"),
+                    models.Index(
+                        condition=models.Q(("orphaned_at__isnull", False)),
+                        fields=["orphaned_at"],
+                        name="callback_orphaned",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("statuses__contained_by", ["Stopped", "Error", "Success"]),
+                            ("statuses__len__gte", 1),
+                        ),
+                        name="callback_is_of_an_end",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Gate",
             fields=[
                 (
@@ -809,7 +859,10 @@ class Migration(migrations.Migration):
                         models.Q(("secret", ""), _negated=True),
                     ),
                     models.Q(
-                        ("kind", "handler"), ("secret", ""), ("url", ""), models.Q(("handler", ""), _negated=True)
+                        ("kind__in", ("handler", "callback")),
+                        ("secret", ""),
+                        ("url", ""),
+                        models.Q(("handler", ""), _negated=True),
                     ),
                     _connector="OR",
                 ),
@@ -830,7 +883,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="subscription",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "handler")), fields=("handler",), name="subscription_once_a_handler"
+                condition=models.Q(("kind", "webhook"), _negated=True),
+                fields=("kind", "handler"),
+                name="subscription_once_a_handler",
             ),
         ),
         migrations.AddField(

@@ -4,6 +4,7 @@ from executions.models.action import Action
 from executions.models.addition import Addition
 from executions.models.api_token import ApiToken
 from executions.models.audit_entry import AuditEntry
+from executions.models.callback import Callback
 from executions.models.counter import Counter
 from executions.models.deleted_task import DeletedTask
 from executions.models.delivery import Delivery
@@ -24,6 +25,7 @@ __all__ = [
     "Addition",
     "ApiToken",
     "AuditEntry",
+    "Callback",
     "Counter",
     "DeletedTask",
     "Delivery",

@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from executions import gates, progress
-from executions.errors import NotCommitted, Refused, StillRunning
+from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
 from executions.progress import Progress
 from executions.status import is_final
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from celery.canvas import Signature
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-#: An open execution that is not closed ends after a day, if `close_after` says nothing else.
-CLOSE_AFTER = 24 * 3600.0
 
 
 class TrackedExecution(Execution):
@@ -90,35 +88,3 @@ class TrackedExecution(Execution):
         again = retries.resume_stopped(self.pk)
         self.refresh_from_db()
         return again
-
-
-def start(
-    vendor_type: str,
-    *,
-    jobs: "Iterable[Signature[Any]] | Signature[Any] | group" = (),
-    vendor_id: int = 0,
-    trigger: str = "MANUAL",
-    extra_attrs: dict[str, Any] | None = None,
-    open: bool = False,
-    close_after: float | None = None,
-) -> TrackedExecution:
-    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
-
-    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
-    stored, sent or run, it raises Refused and writes nothing.
-
-    `open`: it does not end before it is closed, and jobs are added to it meanwhile (`add`, `close`). If it is not
-    closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
-    Error."""
-    if close_after is not None and not open:
-        raise Refused("close_after is the time limit of an open execution: write open=True as well")
-    limit = CLOSE_AFTER if close_after is None else close_after
-    started = job_creation.start(
-        vendor_type,
-        chains_of(jobs),
-        vendor_id=vendor_id,
-        trigger=trigger,
-        extra_attrs={} if extra_attrs is None else extra_attrs,
-        open_seconds=limit if open else None,
-    )
-    return TrackedExecution.objects.get(pk=started.execution.pk)

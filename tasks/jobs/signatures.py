@@ -31,7 +31,7 @@ TOGETHER = {
 }
 
 
-def chains_of(jobs: "Iterable[Signature[Any]] | Signature[Any] | group") -> list[Sequence[NewJob]]:
+def chains_of(jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None") -> list[Sequence[NewJob]]:
     """Return the jobs of these: signatures, chains of them, a group, or one signature or chain by itself. Raises
     Refused if a part of them cannot be sent or run."""
     return list(_chains_of(jobs))
