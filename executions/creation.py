@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import callbacks, gates
+from executions import callbacks, gates, links
 from executions.callbacks import NewCallback
 from executions.database import run
 from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
@@ -34,7 +34,8 @@ class NewTask:
 
 @dataclass(frozen=True)
 class NewExecution:
-    """`open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
+    """`parent`: the id of an execution that has not ended, of which this one is a child (links.py).
+    `open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
     with its tasks."""
 
     vendor_type: str
@@ -44,6 +45,8 @@ class NewExecution:
     tasks: Sequence[NewTask] = ()
     open_seconds: float | None = None
     callbacks: Sequence[NewCallback] = ()
+    parent: int | None = None
+    key_in_parent: str = ""
 
 
 def create(new: NewExecution) -> Execution:
@@ -77,12 +80,19 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
         )
         pairs = list(zip(news, executions, strict=True))
         for new, execution in pairs:
+            if new.parent is not None:
+                _link(new, execution)
             if new.callbacks:
                 callbacks.record(execution.pk, new.callbacks)
         if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
             gates.make(opened)
         _create_tasks((execution, task) for new, execution in pairs for task in new.tasks)
     return executions
+
+
+def _link(new: NewExecution, execution: Execution) -> None:
+    if parent := hold_open(new.parent or 0):  # without a key it is held, or refused
+        links.make(parent, execution, new.key_in_parent)
 
 
 @harbors(Deed.CREATE)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from django.db import transaction
 
+from executions import links
 from executions.database import run
 from executions.errors import NoSuchExecution, NotFinal
 from executions.models import Addition, Execution, Gate, Quarantine, ShortenedHistory, StatusChange, Task
@@ -116,6 +117,7 @@ def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
     if not ids:
         return
     tell_deleted_after_commit(ids, job_ids)
+    links.end_deleted(ids)
     delete_tasks(list(ids))
     run("forget_callbacks", execution_ids=list(ids))
     for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition):

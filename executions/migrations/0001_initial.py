@@ -706,6 +706,45 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Link",
+            fields=[
+                (
+                    "child",
+                    models.OneToOneField(
+                        db_constraint=not is_attached(),
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="link_to_parent",
+                        serialize=False,
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        db_constraint=not is_attached(),
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="links",
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                ("task_id", models.BigIntegerField(unique=True, verbose_name="task")),
+                ("key", models.CharField(blank=True, default="", max_length=255)),
+            ],
+            options={
+                "db_table": "execution_link",
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["parent", "key"], name="link_of_parent")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("child__gt", models.F("parent"))),
+                        name="link_leads_to_a_later_execution",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Gate",
             fields=[
                 (

@@ -12,6 +12,7 @@ from executions.models.execution import Execution
 from executions.models.gate import Gate
 from executions.models.idempotency_key import IdempotencyKey
 from executions.models.lease import Lease
+from executions.models.link import Link
 from executions.models.old_secret import OldSecret
 from executions.models.quarantine import Quarantine, Release
 from executions.models.received_message import ReceivedMessage
@@ -33,6 +34,7 @@ __all__ = [
     "Gate",
     "IdempotencyKey",
     "Lease",
+    "Link",
     "OldSecret",
     "Quarantine",
     "ReceivedMessage",

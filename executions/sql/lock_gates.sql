@@ -4,6 +4,9 @@
 -- :execution_ids bigint[]  (the caller has locked them)
 -- returns  id, status_revision of the task of each
 --
+-- Gates are locked before other tasks, whatever their ids. That is safe, because nothing else locks a gate and then other
+-- tasks, nor the other way round, without the lock of its execution.
+--
 -- A statement of its own: the next one has a newer snapshot, so it sees the tasks of the additions that this one has
 -- waited for.
 SELECT t.id, t.status_revision

@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from executions.errors import Refused
+from executions.models import Execution
 from tasks.jobs.end_callbacks import callbacks_of
 from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.lifecycle import job_creation
 from tasks.jobs.signatures import chains_of
+from tasks.strategies import older_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +31,8 @@ def start(
     extra_attrs: dict[str, Any] | None = None,
     open: bool = False,
     close_after: float | None = None,
+    parent: Execution | None = None,
+    once: str = "",
     on_success: "Callbacks" = None,
     on_error: "Callbacks" = None,
     on_complete: "Callbacks" = None,
@@ -37,6 +41,10 @@ def start(
 
     Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
     stored, sent or run, it raises Refused and writes nothing.
+
+    `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. `once`:
+    any text that names this child within its parent; if there is such a child already, it is returned, and nothing
+    is started.
 
     `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
     least once when it has ended so (end_callbacks.py).
@@ -47,6 +55,10 @@ def start(
     """
     if close_after is not None and not open:
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
+    if once and parent is None:
+        raise Refused("once names a child within its parent: write parent=... as well")
+    if parent is not None and older_strategy():
+        raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
     callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
     started = job_creation.start(
@@ -57,5 +69,7 @@ def start(
         extra_attrs={} if extra_attrs is None else extra_attrs,
         open_seconds=limit if open else None,
         callbacks=callbacks,
+        parent=parent and parent.pk,
+        key_in_parent=once,
     )
     return TrackedExecution.objects.get(pk=started.execution.pk)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harbor_refresh.celery import app
-from tasks.jobs import EndedExecution, Handle, TrackedJob
+from tasks.jobs import EndedExecution, Handle, TrackedJob, start
 
 
 def note(*words: Any) -> None:
@@ -94,6 +94,19 @@ def grow(job: Handle, name: str, levels: int) -> None:
     note("grow", name)
     if levels:
         job.execution.add([grow.s(f"{name}{one}", levels - 1) for one in "ab"], once=name)
+
+
+@app.task(base=TrackedJob, name="tests.spread")
+def spread(job: Handle, name: str, widths: list[int]) -> None:
+    """Start as many children as the first width says, each of which does the same with the rest. The last width is
+    that of the leaves."""
+    note("spread", name)
+    width, *below = widths
+    for number in range(width):
+        child = f"{name}.{number}"
+        leaves = [copy.s(f"{child}.{leaf}") for leaf in range(below[0])]
+        jobs = leaves if len(below) == 1 else [spread.s(child, below)]
+        start("SCAN", jobs=jobs, parent=job.execution, once=child)
 
 
 def hold(name: str) -> None:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.db import transaction
 
-from executions import crash_points
+from executions import crash_points, links
 from executions.creation import (
     BATCH,
     MAX_JOB_ID,
@@ -67,7 +67,8 @@ class Started:
 
 
 def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Started:
-    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
+    child with its key already, return that child.
 
     1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
        no code has to release the key, so no crash can leave it taken.
@@ -113,6 +114,8 @@ def _checked(chains: Sequence[Chain]) -> Sized:
 
 def _record(vendor_type: str, sized: Sized, attributes: dict[str, Any]) -> Started:
     chains, sizes = sized
+    if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
+        return Started(child, [])
     fresh, left_out = _without_held(chains)
     if chains and not fresh:
         raise AlreadyUnderWay
@@ -124,6 +127,17 @@ def _record(vendor_type: str, sized: Sized, attributes: dict[str, Any]) -> Start
     elif new.open_seconds is None:
         finish_as_success(execution.pk, "it had no jobs")
     return Started(execution, left_out)
+
+
+def _known_child(parent: int | None, key: str) -> Execution | None:
+    """Hold the parent open, before anything else is locked. Return its child with this key, if it was started
+    before."""
+    if parent is None or hold_open(parent, once=key):
+        return None
+    child = links.child_of_key(parent, key)
+    if child is None:
+        raise Refused(f"the child {shown(key)} of execution {parent} was deleted")
+    return child
 
 
 def _add(execution_id: int, sized: Sized, once: str) -> int:
