@@ -8,15 +8,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from executions.errors import AlreadyUnderWay, Contended, NotCommitted, RefreshError, Refused, StillRunning
+    from executions.errors import (
+        AlreadyUnderWay,
+        Contended,
+        ExecutionClosed,
+        NotCommitted,
+        RefreshError,
+        Refused,
+        StillRunning,
+    )
     from executions.handlers import Change, on_execution
     from executions.news import status_changed
-    from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+    from tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 
 __all__ = [
     "AlreadyUnderWay",
     "Change",
     "Contended",
+    "EndedExecution",
+    "ExecutionClosed",
     "Handle",
     "NotCommitted",
     "RefreshError",
@@ -34,6 +44,7 @@ _MODULES = {
     "executions.errors": (
         "AlreadyUnderWay",
         "Contended",
+        "ExecutionClosed",
         "NotCommitted",
         "RefreshError",
         "Refused",
@@ -41,7 +52,7 @@ _MODULES = {
     ),
     "executions.handlers": ("Change", "on_execution"),
     "executions.news": ("status_changed",),
-    "tasks.jobs": ("Handle", "TrackedExecution", "TrackedJob", "start"),
+    "tasks.jobs": ("EndedExecution", "Handle", "TrackedExecution", "TrackedJob", "start"),
 }
 
 
