@@ -6,8 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
-from executions.errors import AlreadyFinal, NoSuchExecution, Refused
-from executions.models import Execution, Task
+from executions import callbacks, gates, links
+from executions.callbacks import NewCallback
+from executions.database import run
+from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
+from executions.models import Addition, Execution, Task
 from executions.ownership import Deed, harbors
 from executions.status import MAX_ID, MAX_VENDOR, is_final
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
@@ -15,6 +18,9 @@ from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 BATCH = 5_000
 MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
 MAX_JOB_ID = Task._meta.get_field("job_id").max_length or 0
+MAX_KEY = Addition._meta.get_field("key").max_length or 0
+#: An execution is open for a year at most.
+MAX_OPEN_SECONDS = 366 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -28,11 +34,19 @@ class NewTask:
 
 @dataclass(frozen=True)
 class NewExecution:
+    """`parent`: the id of an execution that has not ended, of which this one is a child (links.py).
+    `open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
+    with its tasks."""
+
     vendor_type: str
     vendor_id: int = 0
     trigger: str = "MANUAL"
     extra_attrs: dict[str, Any] = field(default_factory=dict)
     tasks: Sequence[NewTask] = ()
+    open_seconds: float | None = None
+    callbacks: Sequence[NewCallback] = ()
+    parent: int | None = None
+    key_in_parent: str = ""
 
 
 def create(new: NewExecution) -> Execution:
@@ -45,7 +59,8 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     """Create all of them in one transaction, or none. An execution begins as Running, its tasks as Pending.
 
     Raises Refused, and writes nothing, if one of them holds a value that the database or the queue cannot store.
-    The tasks of each execution are at `execution.tasks`, in the order given.
+    The tasks of each execution are at `execution.tasks`, in the order given. The gate of an open execution comes
+    before them, so that transactions that lock tasks in id order lock it first.
     """
     news = [replace(new, tasks=list(new.tasks)) for new in news]
     for new in news:
@@ -63,29 +78,69 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             ),
             batch_size=BATCH,
         )
-        _create_tasks(
-            (execution, task) for new, execution in zip(news, executions, strict=True) for task in new.tasks
-        )
+        pairs = list(zip(news, executions, strict=True))
+        for new, execution in pairs:
+            if new.parent is not None:
+                _link(new, execution)
+            if new.callbacks:
+                callbacks.record(execution.pk, new.callbacks)
+        if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
+            gates.make(opened)
+        _create_tasks((execution, task) for new, execution in pairs for task in new.tasks)
     return executions
 
 
-@harbors(Deed.CREATE)
-def add_tasks(execution_id: int, tasks: Iterable[NewTask]) -> list[Task]:
-    """Add tasks, as Pending, to an execution that has not ended; return them in the order given.
+def _link(new: NewExecution, execution: Execution) -> None:
+    if parent := hold_open(new.parent or 0):  # without a key it is held, or refused
+        links.make(parent, execution, new.key_in_parent)
 
-    The execution's row is locked, so that a refresh comes before this and ends the execution, which raises
-    AlreadyFinal here, or comes after this and sees the new tasks.
-    """
+
+@harbors(Deed.CREATE)
+def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[Task]:
+    """Add tasks, as Pending, to an execution that has not ended; return them in the order given. `once`: the key
+    of this addition. If it was made before, nothing is added, and the list is empty."""
     tasks = list(tasks)
     for task in tasks:
         _refuse_unstorable_task(task)
     with transaction.atomic():
-        execution = Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
-        if execution is None:
-            raise NoSuchExecution(execution_id)
-        if is_final(execution.status):
-            raise AlreadyFinal(f"execution {execution_id} is {execution.status} already: create another one")
-        return _create_tasks((execution, task) for task in tasks)
+        execution = hold_open(execution_id, once=once)
+        return add_to_held(execution, tasks) if execution else []
+
+
+@harbors(Deed.CREATE)
+def hold_open(execution_id: int, *, once: str = "") -> Execution | None:
+    """Keep the execution from ending until the caller's transaction ends, which adds tasks. None if an addition
+    with this key was made before, also if the execution has ended since.
+
+    1. Hold the row, so that it is not deleted.
+    2. Note the key. Of two additions with one key at the same moment, the second waits here for the first.
+    3. Hold the gate. It ends before this, which raises ExecutionClosed, or after this transaction.
+    4. An execution without a gate is locked itself: a refresh comes before this and ends it, which raises
+       AlreadyFinal, or comes after this transaction and sees the new tasks.
+
+    What if the process dies: neither the tasks nor the key are there, and the same addition may be made again.
+    """
+    if not is_text(once, MAX_KEY):
+        raise Refused(f"once takes text of at most {MAX_KEY} characters, and got {shown(once)}")
+    rows = run("hold_execution", execution_id=execution_id)
+    if not rows:
+        raise NoSuchExecution(execution_id)
+    if once and not run("note_addition", execution_id=execution_id, key=once):
+        return None
+    gate = run("hold_gate", execution_id=execution_id)
+    if gate:
+        if not gate[0][0]:
+            raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
+        return Execution(pk=execution_id, vendor_type=rows[0][0])
+    execution = Execution.objects.select_for_update(no_key=True).get(pk=execution_id)
+    if is_final(execution.status):
+        raise AlreadyFinal(f"execution {execution_id} is {execution.status} already: create another one")
+    return execution
+
+
+def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[Task]:
+    """Add tasks to an execution that the caller's transaction holds open; return them in the order given."""
+    return _create_tasks((execution, task) for task in tasks)
 
 
 def _create_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[Task]:
@@ -113,8 +168,16 @@ def _refuse_unstorable(new: NewExecution) -> None:
     if not is_text(new.trigger, MAX_TRIGGER):
         raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
     _refuse_attributes("", new.extra_attrs)
+    if new.open_seconds is not None and not _is_open_time(new.open_seconds):
+        takes = f"takes seconds above 0, at most {MAX_OPEN_SECONDS:,} (a year)"
+        raise Refused(f"the time limit of an open execution {takes}, and got {shown(new.open_seconds)}")
     for task in new.tasks:
         _refuse_unstorable_task(task)
+
+
+def _is_open_time(seconds: Any) -> bool:
+    """Infinity and NaN are not in that range."""
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds <= MAX_OPEN_SECONDS
 
 
 def _refuse_unstorable_task(task: NewTask) -> None:

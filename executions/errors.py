@@ -69,6 +69,10 @@ class AlreadyFinal(Refused):
     """The execution has reached a final status already, and the first final status stands."""
 
 
+class ExecutionClosed(AlreadyFinal):
+    """The execution is closed, so nothing is added to it any more; start another one."""
+
+
 class NotFinal(Refused):
     """The execution has not ended; stop it first."""
 

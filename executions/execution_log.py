@@ -58,6 +58,14 @@ def on_paroled(execution_ids: Sequence[int], **_: Any) -> None:
     )
 
 
+def on_closed_overdue(execution_ids: Sequence[int], **_: Any) -> None:
+    log.warning(
+        "Closed %d open executions at their time limit: their producers did not close them",
+        len(execution_ids),
+        extra={"execution_ids": execution_ids[:MAX_IDS]},
+    )
+
+
 def on_database_away(count: int, error: str, **_: Any) -> None:
     log.warning("The database is away, %d executions wait for it: %s", count, error)
 

@@ -16,7 +16,7 @@ from django.db.models import Model
 from executions import audit, received_messages, tombstones
 from executions.database import run
 from executions.deliveries import dead_letters
-from executions.models import Action, IdempotencyKey, OldSecret
+from executions.models import Action, Callback, IdempotencyKey, OldSecret
 
 #: Rows that one transaction deletes.
 BATCH = 1_000
@@ -61,4 +61,5 @@ HOUSEKEEPING: tuple[Chore, ...] = (
     Chore("ended actions", older(Action, "ended_at"), KEPT),
     # a dead letter can be sent again until then
     Chore("ended deliveries", dead_letters.forget, timedelta(days=30)),
+    Chore("callbacks of deleted executions", older(Callback, "orphaned_at"), timedelta(days=60)),
 )

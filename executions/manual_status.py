@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
+from executions import links
 from executions.database import run
 from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
 from executions.models import Execution
@@ -39,6 +40,9 @@ def finish(execution_id: int, status: Status, message: str) -> None:
 
 def end(execution_ids: Sequence[int], status: Status, message: str = "") -> None:
     """Write this final status. The caller has locked these executions, which have no tasks and have not ended."""
+    if not execution_ids:
+        return
     rows = run("finish_executions", execution_ids=list(execution_ids), status=str(status), message=message)
+    links.carry_up(list(execution_ids))
     if any(untold for (untold,) in rows):
         tell_changes_written_after_commit()

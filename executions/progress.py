@@ -13,14 +13,17 @@ RECENT, MOST = timedelta(hours=1), 2_000
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of the tasks by status. `eta` is the time left at the speed of the latest ends; None if no task has
-    ended within the last hour, or none is left. Time in which nothing was done does not count."""
+    """Counts of the tasks by status, without the gate of an open execution. `is_open`: more tasks may be added
+    until it is closed, so `total`, `share` and `eta` are of the tasks that were added so far. `eta` is the time
+    left at the speed of the latest ends; None if no task has ended within the last hour, or none is left. Time in
+    which nothing was done does not count."""
 
     status: str
     counts: dict[str, int]
     total: int
     done: int
     eta: timedelta | None
+    is_open: bool = False
 
     @property
     def share(self) -> float:
@@ -68,6 +71,6 @@ def progress(execution_id: int, *, now: datetime | None = None) -> Progress:
             counts[status] = counts.get(status, 0) + count
     total = sum(counts.values())
     done = sum(count for status, count in counts.items() if is_final(status))
-    each = Ends(*rows[0][3:]).seconds_each(done)
+    each = Ends(*rows[0][3:9]).seconds_each(done)
     eta = timedelta(seconds=each * (total - done)) if each and total > done else None
-    return Progress(rows[0][0], counts, total, done, eta)
+    return Progress(rows[0][0], counts, total, done, eta, is_open=rows[0][9])

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from django.db import DatabaseError, transaction
 
-from executions import counters, crash_points, signals
+from executions import counters, crash_points, links, signals
 from executions.database import absence_translated, first_line, run
 from executions.errors import DatabaseAway
 from executions.news import tell_changes_written_after_commit
@@ -43,7 +43,8 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
 
     1. Lock their rows in id order. If another transaction holds a row, wait for it. With `wait=False`, skip the
        row and return it as `locked`, for a caller that retries it later.
-    2. Under the locks, compare each with the rollup of its tasks and write what differs, with history.
+    2. Under the locks, compare each with the rollup of its tasks and write what differs, with history, and with
+       the tasks that stand for these executions in their parents.
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
        isolated and is the only one that fails.
 
@@ -59,6 +60,8 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
             count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
             waited = perf_counter() - began
             changed, untold = run("refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS)[0]
+            if changed:
+                links.carry_up(ids_text)
             if untold:
                 tell_changes_written_after_commit()
             note(changed=changed)

@@ -7,6 +7,7 @@
 | `refused`           | reports could not be used                            | `refusals`                         |
 | `quarantined`       | executions failed too often and were quarantined     | `execution_ids`, `reason`          |
 | `paroled`           | executions left quarantine for another try           | `execution_ids`                    |
+| `closed_overdue`    | open executions were closed by their time limit      | `execution_ids`                    |
 | `rate_unknown`      | the cache was away, so a request was not counted     | `error`                            |
 | `deliveries_died`   | deliveries were given up: they are dead letters now  | `deliveries`                       |
 | `deliverer_failed`  | the deliverer met an error, and begins again         | `error`                            |
@@ -24,6 +25,7 @@ database_away = Signal()
 refused = Signal()
 quarantined = Signal()
 paroled = Signal()
+closed_overdue = Signal()
 rate_unknown = Signal()
 deliveries_died = Signal()
 deliverer_failed = Signal()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from executions import links
 from executions.database import run
 from executions.errors import NoSuchExecution, NoSuchTask
 from executions.manual_status import end
@@ -42,36 +43,37 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
 
     An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
     changes nothing. A later report changes a stopped task only if its revision is newer. Executions are locked
-    before tasks, each in id order, as in `delete`. Executions in quarantine are released in the same transaction,
+    before tasks, each in id order, as in `delete`. Their descendants are stopped with them, and refreshed before
+    them. Executions in quarantine are released in the same transaction,
     because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like any other.
 
-    What if a task is added meanwhile: `creation.add_tasks` takes the same lock, so it is stopped as well, or it is
-    refused because the execution has ended.
+    What if a task is added meanwhile: `creation.hold_open` holds the gate of an open execution, which this locks
+    before it looks for tasks, or takes the same lock as this. So the task is stopped as well, or it is refused
+    because the execution has ended.
     """
+    given = set(execution_ids)
     with transaction.atomic():
-        rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
-        vendors, ids, going = {}, [], []
-        for pk, vendor_type, status in rows.values_list("pk", "vendor_type", "status"):
-            ids.append(pk)
-            vendors[pk] = vendor_type
-            if not is_final(status):
-                going.append(pk)
-        release(ids)
-        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=ids))
-        outcome = refresh(ids)
-        tell_changed_after_commit((pk, vendors[pk]) for pk in outcome.failed)
+        family = {one.id: one for one in links.lock_family(execution_ids)}
+        going = [one.id for one in family.values() if not is_final(one.status)]
+        release(family)
+        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family)))
         empty = _without_tasks(going)
-        end(empty, Status.STOPPED)
-    return Stopped(len(ids), sum(stopped.values()), sorted({*stopped, *empty}))
+        for ids in links.by_level(family.values()):
+            outcome = refresh(ids)
+            tell_changed_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
+            end([pk for pk in ids if pk in empty], Status.STOPPED)
+    return Stopped(len(given & family.keys()), sum(stopped.values()), sorted({*stopped, *empty} & given))
 
 
 @harbors(Deed.STOP)
 def stop_task(task_id: int) -> bool:
-    """Stop one task. False if it has ended already. Its execution is refreshed after the commit, as after any
-    report of a stop; an execution in quarantine is released before.
+    """Stop one task, or the child that it stands for. False if it has ended already. Its execution is refreshed
+    after the commit, as after any report of a stop; an execution in quarantine is released before.
 
     The rows are locked before the task is reported, so that it is the current run that stops.
     """
+    if child := links.child_of_task(task_id):
+        return bool(stop_many([child]).executions)
     with transaction.atomic():
         execution_id = Task.objects.filter(pk=task_id).values_list("execution_id", flat=True).first()
         if execution_id is None:

@@ -9,16 +9,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from executions.admin.site_pages import register_admin
-    from executions.errors import AlreadyUnderWay, Contended, NotCommitted, RefreshError, Refused, StillRunning
+    from executions.errors import (
+        AlreadyUnderWay,
+        Contended,
+        ExecutionClosed,
+        NotCommitted,
+        RefreshError,
+        Refused,
+        StillRunning,
+    )
     from executions.handlers import Change, on_execution
     from executions.news import status_changed
     from tasks.host import connect
-    from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+    from tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 
 __all__ = [
     "AlreadyUnderWay",
     "Change",
     "Contended",
+    "EndedExecution",
+    "ExecutionClosed",
     "Handle",
     "NotCommitted",
     "RefreshError",
@@ -39,6 +49,7 @@ _MODULES = {
     "executions.errors": (
         "AlreadyUnderWay",
         "Contended",
+        "ExecutionClosed",
         "NotCommitted",
         "RefreshError",
         "Refused",
@@ -47,7 +58,7 @@ _MODULES = {
     "executions.handlers": ("Change", "on_execution"),
     "executions.news": ("status_changed",),
     "tasks.host": ("connect",),
-    "tasks.jobs": ("Handle", "TrackedExecution", "TrackedJob", "start"),
+    "tasks.jobs": ("EndedExecution", "Handle", "TrackedExecution", "TrackedJob", "start"),
 }
 
 

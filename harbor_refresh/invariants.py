@@ -41,6 +41,7 @@ def violations(*, broker: Broker | None = None, at_most: int | None = None) -> l
     """
     return [
         *_asked("K1", "check_rollup", quarantined=False, at_most=at_most),
+        *_asked("K1", "check_links", at_most=at_most),
         *_not_drained(broker),
         *_asked("K3", "check_history", at_most=at_most),
         *_asked("K4", "check_reopenings", at_most=at_most),

@@ -14,9 +14,11 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
+        from executions import callbacks
         from executions.checks import OURS
         from executions.filters import register_condition
         from tasks import checks, event_counts, host_checks, name_checks, pipeline_log, schedule
+        from tasks.jobs import end_callbacks
         from tasks.jobs.overview import pass_counts, selection
         from tasks.overview import events
 
@@ -26,6 +28,7 @@ class TasksConfig(AppConfig):
         router.routers.insert(0, WriterOnly(self.label))
         pipeline_log.connect()
         register_condition("has_jobs", selection.has_jobs)
+        callbacks.find_by(end_callbacks.find)
         pass_counts.begin()
         post_migrate.connect(schedule.restore_rows, sender=self, dispatch_uid="tasks.schedule")
         events.connect()

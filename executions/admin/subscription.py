@@ -105,8 +105,8 @@ class SubscriptionAdmin(ReadOnlyAdmin):
         return request.user.has_perm("harbor_executions.add_subscription")
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        is_handler = isinstance(obj, Subscription) and obj.kind == Kind.HANDLER
-        return not is_handler and request.user.has_perm("harbor_executions.change_subscription")
+        is_function = isinstance(obj, Subscription) and obj.kind != Kind.WEBHOOK
+        return not is_function and request.user.has_perm("harbor_executions.change_subscription")
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("harbor_executions.delete_subscription")
@@ -228,7 +228,7 @@ class SubscriptionAdmin(ReadOnlyAdmin):
 
     @display(description="Signed with")
     def secrets(self, row: Subscription) -> str | SafeString:
-        if row.kind == Kind.HANDLER:
+        if row.kind != Kind.WEBHOOK:
             return NOTHING
         until = row.old_secret_until
         count = len(row.live_secrets)

@@ -63,7 +63,10 @@ class SubscriptionChanges(Body):
 class SubscriptionOut(Schema):
     id: int
     name: str
-    kind: str = Field(description="`webhook`; or `handler`, a function in Python, which this API only shows.")
+    kind: str = Field(
+        description="`webhook`; or a function in Python, which this API only shows: `handler`, or `callback`, "
+        "which is told of single executions."
+    )
     url: str = Field(description="For tokens without `manage` its scheme and host alone: `https://host/…`.")
     handler: str
     payload: str

@@ -1,17 +1,19 @@
-"""Run handlers: the functions that executions/handlers.py registers."""
+"""Run handlers: the functions that executions/handlers.py registers, and those of callbacks (callbacks.py)."""
 
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.db.models.functions import Now
 
-from executions import signals
+from executions import callbacks, signals
 from executions.database import run
 from executions.deliveries.answers import MAX_ERROR, backoff
 from executions.deliveries.changes import read_changes
 from executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
-from executions.handlers import Change, Registered, handlers
+from executions.handlers import Change, handlers
 from executions.models import Subscription
+from executions.models.subscription import Kind
 from executions.text import made_storable, said_by
 
 #: A handler that takes longer than this is called a second time meanwhile.
@@ -23,6 +25,8 @@ RUN_SECONDS = 10.0
 MOST_AT_ONCE = 100
 #: How long until a handler is tried again if a worker does not have its code.
 WITHOUT_CODE_SECONDS = 60.0
+
+Function = Callable[[Change], object]
 
 
 def due_handlers() -> list[int]:
@@ -44,7 +48,7 @@ def run_handler(subscription_id: int) -> bool:
     subscription = subscriptions.first()
     if subscription is None:
         return False
-    registered = handlers().get(subscription.handler)
+    function = _function_of(subscription)
     room, until = 1, time.monotonic() + RUN_SECONDS
     while time.monotonic() < until:
         subscriptions.update(retry_at=Now() + timedelta(seconds=LEASE_SECONDS))
@@ -52,30 +56,39 @@ def run_handler(subscription_id: int) -> bool:
         if not claimed:
             break
         began = time.monotonic()
-        record(_results(registered, claimed, began + RUN_SECONDS))
+        record(_results(subscription.handler, function, claimed, began + RUN_SECONDS))
         room = min(MOST_AT_ONCE, 2 * room) if time.monotonic() < began + 1 else 1
     subscriptions.update(retry_at=None)
     return bool(claimed)
 
 
-def _results(registered: Registered | None, claimed: list[Claimed], until: float) -> list[Result]:
-    if registered is None:
+def _function_of(subscription: Subscription) -> Function | None:
+    """Return the function of a handler, or what calls the callbacks of a function; None if the code is not
+    here."""
+    if subscription.kind == Kind.CALLBACK:
+        return callbacks.function_of(subscription.handler)
+    registered = handlers().get(subscription.handler)
+    return registered.function if registered else None
+
+
+def _results(name: str, function: Function | None, claimed: list[Claimed], until: float) -> list[Result]:
+    if function is None:
         error = "a worker was asked that does not have the code of this handler"
         return [Result(one, Outcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
     changes = read_changes(claimed)
     return [
-        _call(registered, one, changes[one.id])
+        _call(name, function, one, changes[one.id])
         if number == 0 or time.monotonic() < until
         else Result(one, Outcome.UNSENT)
         for number, one in enumerate(claimed)
     ]
 
 
-def _call(registered: Registered, claimed: Claimed, change: Change) -> Result:
+def _call(name: str, function: Function, claimed: Claimed, change: Change) -> Result:
     try:
-        registered.function(change)
+        function(change)
     except Exception as exc:
         error = made_storable(said_by(exc))[:MAX_ERROR]
-        signals.handler_failed.send(sender=run_handler, handler=registered.name, change=change, error=error)
+        signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)
         return Result(claimed, Outcome.AGAIN, error, backoff(claimed.attempt))
     return Result(claimed, Outcome.DELIVERED)

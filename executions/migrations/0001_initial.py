@@ -223,7 +223,7 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("webhook", "Webhook"), ("handler", "Handler")],
+                        choices=[("webhook", "Webhook"), ("handler", "Handler"), ("callback", "Callback")],
                         default="webhook",
                         editable=False,
                         max_length=16,
@@ -654,6 +654,150 @@ class Migration(migrations.Migration):
                 "db_table": "execution_shortened_history",
             },
         ),
+        migrations.CreateModel(
+            name="Callback",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("execution_id", models.BigIntegerField(verbose_name="execution")),
+                ("handler", models.CharField(max_length=400)),
+                (
+                    "statuses",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("Pending", "Pending"),
+                                ("Scheduled", "Scheduled"),
+                                ("Running", "Running"),
+                                ("Stopped", "Stopped"),
+                                ("Error", "Error"),
+                                ("Success", "Success"),
+                            ],
+                            max_length=16,
+                        ),
+                        size=None,
+                    ),
+                ),
+                ("args", models.JSONField(default=list)),
+                ("kwargs", models.JSONField(default=dict)),
+                ("takes_change", models.BooleanField(default=True)),
+                ("orphaned_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_callback",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["execution_id", "handler"], name="callback_of_execution"),
+                    models.Index(
+                        condition=models.Q(("orphaned_at__isnull", False)),
+                        fields=["orphaned_at"],
+                        name="callback_orphaned",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("statuses__contained_by", ["Stopped", "Error", "Success"]),
+                            ("statuses__len__gte", 1),
+                        ),
+                        name="callback_is_of_an_end",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Link",
+            fields=[
+                (
+                    "child",
+                    models.OneToOneField(
+                        db_constraint=not is_attached(),
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="link_to_parent",
+                        serialize=False,
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        db_constraint=not is_attached(),
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="links",
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                ("task_id", models.BigIntegerField(unique=True, verbose_name="task")),
+                ("key", models.CharField(blank=True, default="", max_length=255)),
+            ],
+            options={
+                "db_table": "execution_link",
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["parent", "key"], name="link_of_parent")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("child__gt", models.F("parent"))),
+                        name="link_leads_to_a_later_execution",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Gate",
+            fields=[
+                (
+                    "execution",
+                    models.OneToOneField(
+                        db_constraint=not is_attached(),
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="gate",
+                        serialize=False,
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                ("task_id", models.BigIntegerField(unique=True, verbose_name="task")),
+                ("closes_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "db_table": "execution_gate",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("closes_at__isnull", False)), fields=["closes_at"], name="gate_open"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Addition",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("key", models.CharField(max_length=255)),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "execution",
+                    models.ForeignKey(
+                        db_constraint=not is_attached(),
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="additions",
+                        to="harbor_executions.execution",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "execution_addition",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("execution", "key"), name="addition_once_a_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(("key", ""), _negated=True), name="addition_has_its_key"
+                    ),
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="execution",
             index=models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),
@@ -753,7 +897,10 @@ class Migration(migrations.Migration):
                         models.Q(("secret", ""), _negated=True),
                     ),
                     models.Q(
-                        ("kind", "handler"), ("secret", ""), ("url", ""), models.Q(("handler", ""), _negated=True)
+                        ("kind__in", ("handler", "callback")),
+                        ("secret", ""),
+                        ("url", ""),
+                        models.Q(("handler", ""), _negated=True),
                     ),
                     _connector="OR",
                 ),
@@ -774,7 +921,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="subscription",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "handler")), fields=("handler",), name="subscription_once_a_handler"
+                condition=models.Q(("kind", "webhook"), _negated=True),
+                fields=("kind", "handler"),
+                name="subscription_once_a_handler",
             ),
         ),
         migrations.AddField(

@@ -1,14 +1,18 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
 from executions.models.action import Action
+from executions.models.addition import Addition
 from executions.models.api_token import ApiToken
 from executions.models.audit_entry import AuditEntry
+from executions.models.callback import Callback
 from executions.models.counter import Counter
 from executions.models.deleted_task import DeletedTask
 from executions.models.delivery import Delivery
 from executions.models.execution import Execution
+from executions.models.gate import Gate
 from executions.models.idempotency_key import IdempotencyKey
 from executions.models.lease import Lease
+from executions.models.link import Link
 from executions.models.old_secret import OldSecret
 from executions.models.quarantine import Quarantine, Release
 from executions.models.received_message import ReceivedMessage
@@ -19,14 +23,18 @@ from executions.models.task import Task
 
 __all__ = [
     "Action",
+    "Addition",
     "ApiToken",
     "AuditEntry",
+    "Callback",
     "Counter",
     "DeletedTask",
     "Delivery",
     "Execution",
+    "Gate",
     "IdempotencyKey",
     "Lease",
+    "Link",
     "OldSecret",
     "Quarantine",
     "ReceivedMessage",

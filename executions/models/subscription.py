@@ -13,6 +13,7 @@ from executions.status import FINAL, MAX_VENDOR, Status
 class Kind(models.TextChoices):
     WEBHOOK = "webhook"
     HANDLER = "handler"
+    CALLBACK = "callback"
 
 
 class Payload(models.TextChoices):
@@ -25,7 +26,8 @@ def final_statuses() -> list[str]:
 
 
 class Subscription(models.Model):
-    """A receiver of status changes: a webhook, or a Python function (executions/handlers.py).
+    """A receiver of status changes: a webhook, or a Python function (executions/handlers.py). A function of the
+    kind `callback` is told only of executions that have a callback of it (executions/callbacks.py).
 
     An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
     is. It is shown when it is made and never again. `rotations` counts how often it was replaced; the secrets that
@@ -63,7 +65,7 @@ class Subscription(models.Model):
                 condition=(
                     Q(kind=Kind.WEBHOOK, handler="", missing_since__isnull=True) & ~Q(url="") & ~Q(secret="")
                 )
-                | (Q(kind=Kind.HANDLER, url="", secret="") & ~Q(handler="")),
+                | (Q(kind__in=(Kind.HANDLER, Kind.CALLBACK), url="", secret="") & ~Q(handler="")),
             ),
             models.CheckConstraint(
                 name="subscription_fails_since_its_first_failure",
@@ -72,7 +74,7 @@ class Subscription(models.Model):
             ),
             # one row for each function
             models.UniqueConstraint(
-                name="subscription_once_a_handler", fields=["handler"], condition=Q(kind=Kind.HANDLER)
+                name="subscription_once_a_handler", fields=["kind", "handler"], condition=~Q(kind=Kind.WEBHOOK)
             ),
         )
 

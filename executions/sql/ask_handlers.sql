@@ -1,4 +1,4 @@
--- Finds the handlers that have something due and that no worker runs, and leases them to the worker that is asked.
+-- Finds the handlers, and functions of callbacks, that have something due and that no worker runs, and leases them to the worker that is asked.
 --
 -- :lease float  seconds until another worker is asked
 -- returns  id
@@ -6,7 +6,7 @@ WITH free AS (
     SELECT s.id
     FROM execution_subscription s
     WHERE
-        s.kind = 'handler' AND s.enabled AND s.missing_since IS NULL
+        s.kind <> 'webhook' AND s.enabled AND s.missing_since IS NULL
         AND (s.retry_at IS NULL OR s.retry_at <= now())
         AND EXISTS (
             SELECT FROM execution_delivery d

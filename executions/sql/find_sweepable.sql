@@ -14,7 +14,8 @@
 -- As in Harbor, the newest are counted whatever their status, and only those with a final status are deleted.
 -- Harbor orders by start_time and keeps all that start at the same time as the last one kept; ids have no ties.
 -- An execution with an unfinished task is not deleted, even if its stored status is final: it will be
--- refreshed. Nor is one with a change that subscribers have not been told. The index execution_vendor gives both parts of the page in their order, and the index task_rollup
+-- refreshed. Nor is one with a change that subscribers have not been told, or a child whose parent has not ended: a retry
+-- of the parent runs its failed jobs again. The index execution_vendor gives both parts of the page in their order, and the index task_rollup
 -- alone answers what is asked of the tasks. An execution that is added meanwhile is newer than the page, so one
 -- more is kept.
 WITH rest_of_the_last AS (
@@ -78,6 +79,11 @@ sweepable AS (
     WHERE
         t.unfinished = 0
         AND NOT EXISTS (SELECT FROM execution_status_change c WHERE c.execution_id = b.id AND NOT c.told)
+        AND NOT EXISTS (
+            SELECT FROM execution_link l
+            JOIN execution p ON p.id = l.parent_id
+            WHERE l.child_id = b.id AND p.status IN ('Pending', 'Scheduled', 'Running')
+        )
 ),
 found AS (
     SELECT

@@ -1,10 +1,12 @@
--- Stops the tasks of executions that are not final yet. Locks them in id order, as reports do.
+-- Stops the tasks of executions that are not final yet. Locks them in id order, as reports do. Tasks that stand for
+-- a child follow the child, which the caller stops as well.
 --
 -- :execution_ids bigint[]
 -- returns  execution_id, how many of its tasks were stopped; no row for an execution without such a task
 WITH waiting AS MATERIALIZED (
     SELECT id FROM task
     WHERE execution_id = ANY(%(execution_ids)s::bigint[]) AND status_code < 3
+        AND NOT EXISTS (SELECT FROM execution_link l WHERE l.task_id = task.id)
     ORDER BY id
     FOR NO KEY UPDATE
 ),

@@ -32,6 +32,14 @@ written AS (
         (s.vendor_types = '{}' OR e.vendor_type = ANY(s.vendor_types))
         AND (s.statuses = '{}' OR u.to_status = ANY(s.statuses))
         AND (s.triggers = '{}' OR e.trigger = ANY(s.triggers))
+        AND (
+            s.kind <> 'callback'
+            OR EXISTS (
+                SELECT FROM execution_callback c
+                WHERE
+                    c.execution_id = u.execution_id AND c.handler = s.handler AND u.to_status = ANY(c.statuses)
+            )
+        )
     ORDER BY u.id, s.id
     ON CONFLICT DO NOTHING
     RETURNING id

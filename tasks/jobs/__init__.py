@@ -9,9 +9,10 @@
 See docs/jobs.md.
 """
 
+from tasks.jobs.end_callbacks import EndedExecution
 from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.handle import Handle
-from tasks.jobs.signatures import start
+from tasks.jobs.start_call import start
 from tasks.jobs.tracked import TrackedJob
 
-__all__ = ["Handle", "TrackedExecution", "TrackedJob", "start"]
+__all__ = ["EndedExecution", "Handle", "TrackedExecution", "TrackedJob", "start"]

@@ -1,15 +1,23 @@
 """TrackedExecution: an execution with the operations on its jobs."""
 
 import time
+from typing import TYPE_CHECKING, Any
 
-from executions import progress
+from executions import gates, progress
 from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
 from executions.progress import Progress
 from executions.status import is_final
-from tasks.jobs.lifecycle import retries
+from tasks.jobs.lifecycle import job_creation, retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.uncommitted import is_uncommitted
+from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
+from tasks.jobs.signatures import chains_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from celery import group
+    from celery.canvas import Signature
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
@@ -25,11 +33,26 @@ class TrackedExecution(Execution):
         """Return its progress, by one indexed query."""
         return progress.progress(self.pk)
 
+    def add(self, jobs: "Iterable[Signature[Any]] | Signature[Any] | group", *, once: str = "") -> int:
+        """Add jobs, as `start` takes them; return how many. Raises ExecutionClosed if it was closed, and
+        AlreadyFinal if it has ended.
+
+        `once`: any text that names this addition within the execution. If it was made before, nothing is added and
+        0 is returned. So a producer that does not know whether it died before or after the commit repeats it."""
+        return job_creation.add(self.pk, chains_of(jobs), once=once)
+
+    def close(self) -> bool:
+        """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or
+        was not started open."""
+        is_closed = gates.close(self.pk)
+        note(self.pk)
+        return is_closed
+
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
         It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
-        at once in the transaction that has started its jobs or tries them again.
+        at once in the transaction that has started its jobs, tries them again or has closed it.
         """
         if is_uncommitted(self.pk):
             raise NotCommitted

@@ -3,8 +3,9 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from executions.errors import QueueUnavailable
+from executions.errors import QueueUnavailable, Refused
 from executions.text import made_storable
+from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
 from tasks.jobs.runtime import current_runs
@@ -23,6 +24,12 @@ class Handle:
         self.was_told_to_stop = False
         self.waits_for_another_try = False
         self.reason = ""
+
+    @property
+    def execution(self) -> TrackedExecution:
+        """The execution of this job, as it is now: for example `job.execution.add(jobs=[...])`. While a job runs,
+        its execution does not end."""
+        return TrackedExecution.objects.get(tasks=self.run.task_id)
 
     def check_in(self, message: str = "") -> None:
         """Check in, with a message about the progress. A job that does not for REFRESH_JOB_HOURS ends as Error."""
@@ -50,6 +57,10 @@ class Untracked(Handle):
 
     def __init__(self, task: "Task[Any, Any]") -> None:
         super().__init__(task, Run("", 0, "", 0, 0))
+
+    @property
+    def execution(self) -> TrackedExecution:
+        raise Refused("this job was called like a function, so it belongs to no execution")
 
     def check_in(self, message: str = "") -> None:
         pass

@@ -1,4 +1,4 @@
-"""Signatures of tracked jobs: they are checked, and started as an execution."""
+"""Signatures of tracked jobs: they are checked, and read as the chains of jobs that are recorded."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -11,12 +11,10 @@ from celery.exceptions import NotRegistered
 from executions.errors import Refused
 from executions.text import shown
 from tasks.jobs.declarations import refuse_arguments, refuse_contradiction
-from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.job_task import JobTask
 from tasks.jobs.lifecycle.job_creation import NewJob
-from tasks.jobs.lifecycle.job_creation import start as record
 from tasks.jobs.lifecycle.message import LATER
 from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task, refuse_untaken
-from tasks.jobs.tracked import TrackedJob
 
 TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
 ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), replicate.s(2)]"
@@ -33,23 +31,10 @@ TOGETHER = {
 }
 
 
-def start(
-    vendor_type: str,
-    *,
-    jobs: "Iterable[Signature[Any]] | Signature[Any] | group",
-    vendor_id: int = 0,
-    trigger: str = "MANUAL",
-    extra_attrs: dict[str, Any] | None = None,
-) -> TrackedExecution:
-    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
-
-    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
-    stored, sent or run, it raises Refused and writes nothing.
-    """
-    chains = list(_chains_of(jobs))
-    attributes = {} if extra_attrs is None else extra_attrs
-    started = record(vendor_type, chains, vendor_id=vendor_id, trigger=trigger, extra_attrs=attributes)
-    return TrackedExecution.objects.get(pk=started.execution.pk)
+def chains_of(jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None") -> list[Sequence[NewJob]]:
+    """Return the jobs of these: signatures, chains of them, a group, or one signature or chain by itself. Raises
+    Refused if a part of them cannot be sent or run."""
+    return list(_chains_of(jobs))
 
 
 def _chains_of(jobs: Any) -> Iterator[Sequence[NewJob]]:
@@ -97,19 +82,19 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
     )
 
 
-def _task_of(signature: "Signature[Any]") -> TrackedJob:
+def _task_of(signature: "Signature[Any]") -> JobTask:
     try:
         task = signature.type
     except NotRegistered:
         raise Refused(
             f"no task {shown(signature.task)} is registered here: import the module that has it"
         ) from None
-    if not isinstance(task, TrackedJob):
-        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
+    if not isinstance(task, JobTask):
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=JobTask)")
     return task
 
 
-def _options_of(signature: "Signature[Any]", task: TrackedJob) -> dict[str, Any]:
+def _options_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:
     """Return the options as JSON. A countdown or an eta of None is left out."""
     refuse_untaken(task.name, signature.options)
     options = {

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from celery import Celery, Task
+from celery import Celery
 from celery.exceptions import Ignore, Reject
 
 from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
@@ -20,9 +20,10 @@ from executions.text import made_storable, said_by
 from tasks.jobs import message_header
 from tasks.jobs.another_try import arguments_of, delay_of, merged, wait_for_another_try
 from tasks.jobs.celery_json import native
-from tasks.jobs.declarations import attempts_of, checked_result, refuse_arguments, refuse_unplain
+from tasks.jobs.declarations import checked_result, refuse_arguments, refuse_unplain
 from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.handle import Handle, Untracked
+from tasks.jobs.job_task import JobTask
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.options import refuse_options_of_retry
@@ -39,28 +40,16 @@ HANDLE = "harbor_handle"
 PAUSE_SECONDS = 1.0
 
 
-class TrackedJob(Task):  # type: ignore[type-arg]
-    """The function gets a `Handle` before its own arguments.
-
-    `max_attempts` is how often it may begin in all, including after a crash of its worker and after each `retry`.
-    By default as often as its `max_retries` need, and at least five times.
-    `unique`: it is not started while a job with the same name and arguments is queued or running.
-    """
+class TrackedJob(JobTask):
+    """The function gets a `Handle` before its own arguments."""
 
     abstract = True
-    #: Whether arguments are checked against the function: what Celery's `typing` says, which counts no handle.
-    checks_arguments = False
-    unique = False
     #: Checks a message in the worker before Celery reads it.
     Strategy = "tasks.jobs.runtime.message_check:strategy"
     Request = "tasks.jobs.runtime.request:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
     reject_on_worker_lost = True
-
-    @property
-    def max_attempts(self) -> int:
-        return attempts_of(self)
 
     @classmethod
     def on_bound(cls, app: Celery) -> None:

@@ -1,7 +1,7 @@
--- Finds the jobs of an execution that run once more: those with a status, and those after them in their chains, which
+-- Finds the jobs of executions that run once more: those with a status, and those after them in their chains, which
 -- were stopped.
 --
--- :execution_id bigint
+-- :execution_ids bigint[]
 -- :status text     Error, to retry; or Stopped, to resume
 -- :first bigint    only this job of that status, with the jobs after it; NULL: all of that status
 -- :among bigint[]  only these jobs, and no job after another job; NULL: all
@@ -15,7 +15,7 @@ WITH RECURSIVE again AS (
     JOIN execution_job j ON j.task_id = t.id
     LEFT JOIN task b ON b.id = j.follows_id
     WHERE
-        t.execution_id = %(execution_id)s
+        t.execution_id = ANY(%(execution_ids)s::bigint[])
         AND t.status_code = 3
         AND t.status = %(status)s
         AND (%(first)s::bigint IS NULL OR t.id = %(first)s::bigint)

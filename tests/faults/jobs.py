@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harbor_refresh.celery import app
-from tasks.jobs import Handle, TrackedJob
+from tasks.jobs import EndedExecution, Handle, TrackedJob, start
 
 
 def note(*words: Any) -> None:
@@ -30,6 +30,21 @@ def copy(job: Handle, name: str, seconds: float = 0.0) -> str:
 def fail(job: Handle, name: str) -> None:
     note("fail", name)
     raise ValueError(f"{name} is broken")
+
+
+@app.task(base=TrackedJob, name="tests.fails_once")
+def fails_once(job: Handle, name: str) -> None:
+    note("fails_once", name)
+    if Path(os.environ["JOBS_LOG"]).read_text().count(f"fails_once {name}\n") == 1:
+        raise ValueError(f"{name} is broken")
+
+
+@app.task(name="tests.note_end")
+def note_end(ended: EndedExecution, word: str) -> None:
+    """A callback: the end that it is told, and the execution as it is at the call."""
+    now = ended.execution
+    then = (now.status, now.revision) if now else ("deleted", 0)
+    note("ended", word, ended.execution_id, ended.status, ended.revision, *then)
 
 
 @app.task(base=TrackedJob, name="tests.flaky", max_attempts=3, autoretry_for=(OSError,), default_retry_delay=0)
@@ -72,6 +87,26 @@ def timed(job: Handle, name: str, seconds: float) -> None:
     while time.monotonic() < until:
         job.check_in(f"{until - time.monotonic():.1f} s to go")
         time.sleep(0.2)
+
+
+@app.task(base=TrackedJob, name="tests.grow")
+def grow(job: Handle, name: str, levels: int) -> None:
+    note("grow", name)
+    if levels:
+        job.execution.add([grow.s(f"{name}{one}", levels - 1) for one in "ab"], once=name)
+
+
+@app.task(base=TrackedJob, name="tests.spread")
+def spread(job: Handle, name: str, widths: list[int]) -> None:
+    """Start as many children as the first width says, each of which does the same with the rest. The last width is
+    that of the leaves."""
+    note("spread", name)
+    width, *below = widths
+    for number in range(width):
+        child = f"{name}.{number}"
+        leaves = [copy.s(f"{child}.{leaf}") for leaf in range(below[0])]
+        jobs = leaves if len(below) == 1 else [spread.s(child, below)]
+        start("SCAN", jobs=jobs, parent=job.execution, once=child)
 
 
 def hold(name: str) -> None:

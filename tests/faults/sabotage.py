@@ -3,7 +3,8 @@
 Started as `celery -A tests.faults.sabotage worker`. SABOTAGE is a JSON object:
 
     point   the point of `executions.crash_points` at which it acts
-    act     kill_group | kill_process | stop_group | wait: stay at the point until the file `until` exists
+    act     kill_group | kill_process | stop_group | wait: stay at the point until the file `until` exists |
+            note: write a line to the file `notes`
     once    path of a file that it creates when it acts; it acts only if the file does not exist
     id      act only if this execution is among those at the point (instead of once)
     skip    how often it lets the point pass before
@@ -49,6 +50,9 @@ def sabotage(point: str, execution_ids: Sequence[int]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop_group":
             os.killpg(0, signal.SIGSTOP)
+        case "note":
+            with Path(plan["notes"]).open("a") as notes:
+                notes.write(f"{point}\n")
         case "wait":
             while not Path(plan["until"]).exists():
                 time.sleep(0.02)

@@ -94,6 +94,9 @@ def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:
     assert lines(caplog, signals_of_executions.paroled, execution_ids=[7, 8]) == [
         ("INFO", "Released 2 executions from quarantine for another try")
     ]
+    assert lines(caplog, signals_of_executions.closed_overdue, execution_ids=[7, 8]) == [
+        ("WARNING", "Closed 2 open executions at their time limit: their producers did not close them")
+    ]
     assert lines(caplog, signals.marks_lost, count=3, error="Redis: gone") == [
         ("WARNING", "Could not mark 3 executions, reconcile will find them: Redis: gone")
     ]

@@ -1,6 +1,6 @@
 """Creation of jobs: record an execution and its jobs, all or nothing, and publish them after the commit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -9,10 +9,19 @@ from uuid import uuid4
 
 from django.db import transaction
 
-from executions.creation import BATCH, MAX_JOB_ID, NewExecution, NewTask, create
+from executions import crash_points, links
+from executions.creation import (
+    BATCH,
+    MAX_JOB_ID,
+    NewExecution,
+    NewTask,
+    add_to_held,
+    create,
+    hold_open,
+)
 from executions.errors import AlreadyUnderWay, Refused
 from executions.manual_status import finish_as_success
-from executions.models import Execution
+from executions.models import Execution, Task
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from tasks.jobs.celery_json import PLAIN, as_json
 from tasks.jobs.lifecycle import publication
@@ -58,28 +67,99 @@ class Started:
 
 
 def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Started:
-    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution.
+    """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
+    child with its key already, return that child.
 
     1. Leave out chains with a unique job that is queued or running. A job holds its key until its task is final;
        no code has to release the key, so no crash can leave it taken.
     2. Write execution, tasks and jobs in one transaction.
-    3. After the commit, publish the jobs. An execution without jobs has succeeded at once.
+    3. After the commit, publish the jobs. An execution without jobs has succeeded at once, unless it is open.
 
     What if the process dies before the commit: nothing happened. After it: recovery publishes the recorded jobs
     that have no message (publication.py).
     """
+    sized = _checked(chains)
+    return retry_on_conflict(partial(_record, vendor_type, sized, attributes))
+
+
+def add(execution_id: int, chains: Sequence[Chain], *, once: str = "") -> int:
+    """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
+    addition. If it was made before, nothing is added.
+
+    1. Hold the execution, so that it does not end before the commit (executions.creation.hold_open). Raises
+       AlreadyFinal, or ExecutionClosed, if it has ended or is closed.
+    2. Leave out chains with a unique job that is queued or running, as `start` does.
+    3. Write tasks, jobs and the key in the same transaction. After the commit, publish these jobs.
+
+    What if the process dies before the commit: nothing happened. After it: recovery publishes the jobs, and the
+    same addition with its key adds nothing.
+    """
+    sized = _checked(chains)
+    return retry_on_conflict(partial(_add, execution_id, sized, once))
+
+
+#: The chains, and the size of each of their jobs by its id.
+Sized = tuple[Sequence[Chain], dict[str, int]]
+
+
+def _checked(chains: Sequence[Chain]) -> Sized:
     chains = [[_as_stored(job) for job in one] for one in chains if one]
     sizes = {job.job_id: _size_of(job) for job in chain.from_iterable(chains)}
     for one in chains:
         keys = [job.key for job in one if job.key]
         if len(keys) > len(set(keys)):
             raise Refused("a chain has the same unique job twice: it would wait for itself")
-    return retry_on_conflict(partial(_record, vendor_type, chains, attributes, sizes))
+    return chains, sizes
 
 
-def _record(
-    vendor_type: str, chains: Sequence[Chain], attributes: dict[str, Any], sizes: dict[str, int]
-) -> Started:
+def _record(vendor_type: str, sized: Sized, attributes: dict[str, Any]) -> Started:
+    chains, sizes = sized
+    if child := _known_child(attributes.get("parent"), attributes.get("key_in_parent", "")):
+        return Started(child, [])
+    fresh, left_out = _without_held(chains)
+    if chains and not fresh:
+        raise AlreadyUnderWay
+    new = NewExecution(vendor_type, **attributes, tasks=_tasks_of(fresh))
+    execution = create(new)
+    if fresh:
+        _write(fresh, execution.tasks.exclude(job_id="").order_by("pk"), sizes)
+        transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution.pk))
+    elif new.open_seconds is None:
+        finish_as_success(execution.pk, "it had no jobs")
+    return Started(execution, left_out)
+
+
+def _known_child(parent: int | None, key: str) -> Execution | None:
+    """Hold the parent open, before anything else is locked. Return its child with this key, if it was started
+    before."""
+    if parent is None or hold_open(parent, once=key):
+        return None
+    child = links.child_of_key(parent, key)
+    if child is None:
+        raise Refused(f"the child {shown(key)} of execution {parent} was deleted")
+    return child
+
+
+def _add(execution_id: int, sized: Sized, once: str) -> int:
+    chains, sizes = sized
+    execution = hold_open(execution_id, once=once)
+    fresh, _ = _without_held(chains) if execution else ([], [])
+    if not execution or not fresh:
+        return 0
+    tasks = add_to_held(execution, _tasks_of(fresh))
+    _write(fresh, tasks, sizes)
+    ids = [task.pk for task in tasks]
+
+    def reach() -> None:
+        crash_points.reach("added", [execution_id])
+
+    transaction.on_commit(reach)
+    transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution_id, only=ids))
+    return len(tasks)
+
+
+def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
+    """Part the chains: those to be recorded, and those with a unique job whose key is held."""
     _, held = lock_and_release(job.key for one in chains for job in one)
     fresh: list[Chain] = []
     left_out: list[Chain] = []
@@ -87,14 +167,18 @@ def _record(
         keys = {job.key for job in one} - {None}
         (left_out if keys & held else fresh).append(one)
         held |= keys
-    if chains and not fresh:
-        raise AlreadyUnderWay
-    jobs = list(chain.from_iterable(fresh))
-    tasks_of_jobs = [NewTask(job_id=job.job_id, revision=first_revision()) for job in jobs]
-    execution = create(NewExecution(vendor_type, **attributes, tasks=tasks_of_jobs))
-    tasks = iter(execution.tasks.order_by("pk"))
+    return fresh, left_out
+
+
+def _tasks_of(chains: Sequence[Chain]) -> list[NewTask]:
+    return [NewTask(job_id=job.job_id, revision=first_revision()) for one in chains for job in one]
+
+
+def _write(chains: Sequence[Chain], tasks_of_jobs: Iterable[Task], sizes: dict[str, int]) -> None:
+    """Write the jobs of these tasks, which are in the order of the chains."""
+    tasks = iter(tasks_of_jobs)
     rows: list[Job] = []
-    for one in fresh:
+    for one in chains:
         before = None
         for job in one:
             row = Job(
@@ -111,14 +195,10 @@ def _record(
             )
             rows.append(row)
             before = row
+    jobs = chain.from_iterable(chains)
     sized = ((row, sizes[job.job_id]) for row, job in zip(rows, jobs, strict=True))
     for page in sized_pages(sized, BATCH_SIZE, count=BATCH):
         Job.objects.bulk_create(page)
-    if rows:
-        transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution.pk))
-    else:
-        finish_as_success(execution.pk, "it had no jobs")
-    return Started(execution, left_out)
 
 
 def _as_stored(job: NewJob) -> NewJob:

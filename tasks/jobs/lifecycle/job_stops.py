@@ -1,11 +1,12 @@
 """Stops of jobs: waiting jobs do not begin any more, running jobs are asked to stop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 from django.db import transaction
 
+from executions import links
 from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import FINAL_CODE, Status
@@ -15,9 +16,9 @@ from tasks.jobs.records.records import job_records
 
 
 def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> int:
-    """Stop the jobs of the execution. Returns how many run and were asked to stop; inside a transaction, which
-    asks them after its commit, how many run as far as the database knows. `also` is called in the same
-    transaction.
+    """Stop the jobs of the execution and of its descendants. Returns how many run and were asked to stop; inside a
+    transaction, which asks them after its commit, how many run as far as the database knows. `also` is called in
+    the same transaction.
 
     The execution has ended when this returns, and no report of a job opens it. Its status follows from its tasks:
     Error if one had failed before, else Stopped. An execution that had ended keeps its status.
@@ -28,7 +29,7 @@ def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> i
     """
     asked: list[int] = []
     with transaction.atomic():
-        jobs = _unfinished_jobs([execution_id])
+        jobs = _unfinished_jobs(links.family([execution_id]))
         stop(execution_id)
         also()
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
@@ -38,15 +39,18 @@ def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> i
 def stop_jobs_of(execution_ids: Sequence[int]) -> Stopped:
     """Stop the jobs of all these executions, as `stop_jobs` does, in one transaction. Unknown ids are left out."""
     with transaction.atomic():
-        jobs = list(_unfinished_jobs(execution_ids))
+        jobs = list(_unfinished_jobs(links.family(execution_ids)))
         stopped = stop_many(execution_ids)
         transaction.on_commit(lambda: ask_to_stop(jobs))
     return stopped
 
 
 def stop_job_of(task_id: int) -> bool:
-    """Stop one task and its job. False if it has ended already. What if the process dies after the commit: as in
-    `stop_jobs`. Jobs that follow it in a chain are stopped by recovery."""
+    """Stop one task and its job, or the child that it stands for. False if it has ended already. What if the
+    process dies after the commit: as in `stop_jobs`. Jobs that follow it in a chain are stopped by recovery.
+    """
+    if child := links.child_of_task(task_id):
+        return bool(stop_jobs_of([child]).executions)
     with transaction.atomic():
         job_ids = Task.objects.filter(pk=task_id).exclude(job_id="").values_list("job_id", flat=True)
         jobs = list(job_ids)
@@ -55,7 +59,7 @@ def stop_job_of(task_id: int) -> bool:
     return stopped
 
 
-def _unfinished_jobs(execution_ids: Sequence[int]) -> dict[str, str]:
+def _unfinished_jobs(execution_ids: Collection[int]) -> dict[str, str]:
     """Return the jobs that have not ended, with the statuses of their tasks."""
     tasks = Task.objects.filter(execution_id__in=execution_ids, status_code__lt=FINAL_CODE).exclude(job_id="")
     return dict(tasks.values_list("job_id", "status"))

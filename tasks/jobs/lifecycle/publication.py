@@ -33,11 +33,13 @@ log = logging.getLogger("harbor_refresh")
 PAGE_BYTES = 8_000_000
 
 
-def publish_after_commit(*, execution_id: int | None = None, after: Sequence[int] | None = None) -> None:
+def publish_after_commit(
+    *, execution_id: int | None = None, after: Sequence[int] | None = None, only: Sequence[int] | None = None
+) -> None:
     """Publish for a caller whose own work is done: if the broker is away, log it and do not raise. Recovery
     publishes jobs without a message a few seconds later."""
     try:
-        publish_recorded(execution_id=execution_id, after=after)
+        publish_recorded(execution_id=execution_id, after=after, only=only)
     except RefreshError as exc:
         log.warning("Could not publish jobs, they will be a few seconds later: %s", exc)
     except Exception as exc:  # any error of the broker's client
@@ -49,9 +51,11 @@ def publish_recorded(
     *,
     execution_id: int | None = None,
     after: Sequence[int] | None = None,
+    only: Sequence[int] | None = None,
 ) -> int:
     """Publish jobs without a message: those of one execution, those that follow these tasks, or all. Of all, jobs
     younger than the node's ttl are left out, because the process that recorded them is still publishing them.
+    `only`: of the execution, these jobs, so that an addition costs what it adds and not what is there.
 
     For each page: lock, publish, note it, commit. Jobs that another process is publishing are skipped.
 
@@ -60,6 +64,8 @@ def publish_recorded(
     """
     if after is not None:
         which = [Q(follows__in=page) for page in pages(after, PAGE)]
+    elif only is not None:
+        which = [Q(pk__in=page) for page in pages(only, PAGE)]
     elif execution_id is not None:
         unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).order_by("pk")
         which = [Q(pk__in=page) for page in pages(unfinished.values_list("pk", flat=True), PAGE)]

@@ -7,8 +7,9 @@ from functools import partial
 from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 
+from executions import gates, links
 from executions.errors import NoSuchExecution, NoSuchTask
-from executions.models import Execution, Task
+from executions.models import Task
 from executions.ownership import Deed, harbors
 from executions.quarantines import release
 from executions.reports import Door, Report, report
@@ -27,10 +28,10 @@ MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
 @harbors(Deed.RUN_AGAIN)
 def retry_failed(execution_id: int) -> int:
-    """Retry the failed jobs of the execution, and return how many. Jobs after them in a chain, which were stopped
-    with them, wait for their turn again. Each job may begin as often as a new one. A unique job is left out, with
-    the jobs after it, while another job with its key is queued or running. The execution is Running when this
-    returns.
+    """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
+    chain, which were stopped with them, wait for their turn again. Each job may begin as often as a new one. A
+    unique job is left out, with the jobs after it, while another job with its key is queued or running. The
+    execution is Running when this returns.
 
     1. Lock the execution, so that the second of two retries sees what the first has left.
     2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
@@ -49,7 +50,7 @@ def retry_failed(execution_id: int) -> int:
 def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
     Jobs of a chain wait for their turn again; jobs that were stopped because a job before them failed are left to
-    `retry_failed`. Tasks without a job are left to their runners.
+    `retry_failed`. Tasks without a job are left to their runners. An open execution that was stopped stays closed.
 
     What if a job that was asked to stop has not noticed it yet: its new run may begin meanwhile, on another
     process. The old run is still asked to stop, and its reports are ignored, because they have an older
@@ -72,10 +73,10 @@ def run_job_again(task_id: int) -> int:
 
 
 def _run_again(execution_id: int, status: Status, first: int | None = None) -> int:
-    execution = Execution.objects.select_for_update(no_key=True).filter(pk=execution_id)
-    if execution.values_list("pk", flat=True).first() is None:
+    family = links.lock_family([execution_id])
+    if not family:
         raise NoSuchExecution(execution_id)
-    again = _locked_for_another_run(execution_id, status, first)
+    again = _locked_for_another_run([one.id for one in family], status, first)
     if not again:
         return 0
     now = time.time()
@@ -88,23 +89,36 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
     )
-    release([execution_id])
-    refresh([execution_id])
-    transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution_id))
+    _bring_up_to_date(family, passes_gates=status == Status.STOPPED)
+    for pk in {execution_id, *(job.task.execution_id for job in again)}:
+        transaction.on_commit(partial(publication.publish_after_commit, execution_id=pk))
     return len(again)
 
 
-def _locked_for_another_run(execution_id: int, status: Status, first: int | None) -> list[Job]:
+def _bring_up_to_date(family: Sequence[links.Relative], *, passes_gates: bool) -> None:
+    """Refresh the family, children before their parents. An execution without a job that runs again stays as it
+    is."""
+    if passes_gates:
+        for one in family:
+            gates.pass_stopped(one.id)
+    release([one.id for one in family])
+    for ids in links.by_level(family):
+        refresh(ids)
+
+
+def _locked_for_another_run(execution_ids: list[int], status: Status, first: int | None) -> list[Job]:
     """Find the jobs twice: first to know what to lock, then again under the locks."""
-    wanted = _find(execution_id, status, first)
+    wanted = _find(execution_ids, status, first)
     unique = Job.objects.filter(pk__in=wanted, unique_key__isnull=False)
     keys = dict(unique.values_list("pk", "unique_key"))
     locked, held = lock_and_release(keys.values(), wanted)
     free = [pk for pk in locked if keys.get(pk) not in held]
-    found = _find(execution_id, status, first, free)
+    found = _find(execution_ids, status, first, free)
     return list(Job.objects.select_related("task").filter(pk__in=found).order_by("pk"))
 
 
-def _find(execution_id: int, status: Status, first: int | None, among: Sequence[int] | None = None) -> list[int]:
-    rows = run("find_jobs_to_run_again", execution_id=execution_id, status=status, first=first, among=among)
+def _find(
+    execution_ids: list[int], status: Status, first: int | None, among: Sequence[int] | None = None
+) -> list[int]:
+    rows = run("find_jobs_to_run_again", execution_ids=execution_ids, status=status, first=first, among=among)
     return [pk for (pk,) in rows]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from executions import gates
 from executions.database import absence_translated
 from executions.errors import DatabaseAway
 from executions.status import FINAL_CODE
@@ -34,7 +35,8 @@ class Recovered(Tally):
 def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovered:
     """Do one pass over the jobs in progress, page by page. It ends early if the database is away.
 
-    0. Make sure that this database has a name of its own in messages.
+    0. Make sure that this database has a name of its own in messages. Close open executions whose time limit has
+       passed.
     1. Release each job whose run is dead, if its record is still the one that was read: it waits again, in a new
        revision. A run whose lease is renewed is never touched. If several passes release the same job, one of them
        succeeds. The database is asked first: the record of a job that has ended is deleted, or the job is asked to
@@ -52,6 +54,8 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
     """
     total = Recovered()
     try:
+        with absence_translated():
+            gates.close_overdue()
         own_database.name()
         remembered = remember()
         memory = remembered.memory

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import Settings
 from redis import Redis
 
-from executions import bulk, creation, deletion, manual_status, reports, stops
+from executions import bulk, creation, deletion, gates, manual_status, reports, stops
 from executions.api.access import Scope
 from executions.creation import NewExecution, NewTask
 from executions.errors import OwnedByHarbor
@@ -19,7 +19,8 @@ from executions.models import Action, AuditEntry
 from executions.models.action import Origin, Verb
 from executions.ownership import ON_PAGES
 from executions.reports import Report
-from tasks.jobs.lifecycle import retries
+from tasks.jobs.lifecycle import job_creation, retries
+from tasks.jobs.lifecycle.job_creation import NewJob
 from tests.harbor.samples import everything, execution, sql, stored
 from tests.integration.admin_client import act, told
 from tests.integration.command_output import failing
@@ -31,6 +32,9 @@ pytestmark = pytest.mark.usefixtures("database")
 USE_CASES: dict[str, Callable[[int], Any]] = {
     "create": lambda pk: creation.create(NewExecution("REPLICATION")),
     "add tasks": lambda pk: creation.add_tasks(pk, [NewTask()]),
+    "create an open one": lambda pk: creation.create(NewExecution("REPLICATION", open_seconds=5)),
+    "add jobs": lambda pk: job_creation.add(pk, [[NewJob("a.job")]]),
+    "close": gates.close,
     "report": lambda pk: reports.report([Report(1, "Success", 1)]),
     "stop": stops.stop,
     "stop a task": lambda pk: stops.stop_task(1),

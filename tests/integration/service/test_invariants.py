@@ -229,6 +229,20 @@ def test_k3_accepts_a_history_whose_beginning_was_deleted_and_noted(rerun: Execu
     assert violations() == []
 
 
+def test_k1_sees_a_child_whose_task_in_its_parent_says_something_else(queue: ExecutionQueue) -> None:
+    parent = create(NewExecution("SLACK"))
+    child = create(NewExecution("SLACK", parent=parent.pk))
+    finish_as_success(child.pk)
+    refresh([parent.pk])
+    drain(queue)
+    assert names() == []
+    parent.tasks.update(status="Error")
+    refresh([parent.pk])
+    (found,) = (one for one in violations() if one.name == "K1")
+    assert found.execution_id == child.pk
+    assert f"and its task in execution {parent.pk} is Error" in found.what
+
+
 def test_k4_sees_a_final_status_that_reverted_without_a_rerun(rerun: Execution) -> None:
     Task.objects.update(run_count=0)
     assert violations() == [

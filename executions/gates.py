@@ -1,0 +1,98 @@
+"""Gates: what keeps an open execution from ending while tasks may still be added.
+
+The gate of an execution is one more of its tasks. It is Running until the execution is closed, so the rollup needs
+no rule for it: an execution with a gate that has not ended is Running. A gate that has ended is not opened again.
+
+| what ends it                  | its task                                                                   |
+| ----------------------------- | -------------------------------------------------------------------------- |
+| `close`                       | Success                                                                    |
+| its time limit                | Error: nobody said that all tasks were added                               |
+| a stop of the execution       | Stopped; `pass_stopped` makes it Success if the stopped tasks run again    |
+
+Locks: the execution, then the gate, then other tasks, as everywhere. An addition holds the gate in share mode, so
+any number of them go on at once, and what ends the gate waits for them."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from executions import crash_points, signals
+from executions.database import run
+from executions.errors import NoSuchExecution
+from executions.models import Execution, Gate, Task
+from executions.ownership import Deed, harbors
+from executions.reports import Report, report
+from executions.status import CODES, Status
+
+#: Gates that one pass ends in one transaction.
+PAGE = 1_000
+CLOSED = "closed"
+PASSED = "the stopped tasks run again"
+OVERDUE = "it was not closed within its time limit, so tasks may be missing"
+
+
+def make(executions: Sequence[tuple[Execution, float]]) -> None:
+    """Make the gates of these new executions, each with its time limit in seconds. The caller's transaction has
+    made the executions."""
+    tasks = Task.objects.bulk_create(
+        Task(
+            execution=execution,
+            vendor_type=execution.vendor_type,
+            status=Status.RUNNING,
+            status_code=CODES[Status.RUNNING],
+            start_time=Now(),
+        )
+        for execution, _ in executions
+    )
+    for task, (execution, seconds) in zip(tasks, executions, strict=True):
+        run("make_gate", execution_id=execution.pk, task_id=task.pk, seconds=seconds)
+
+
+@harbors(Deed.CREATE)
+def close(execution_id: int) -> bool:
+    """End the gate: nothing is added any more, and the execution ends with its tasks. False if the gate has ended
+    already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
+
+    What if the process dies before the commit: the gate is open, until it is closed again or its time limit
+    passes. After it: the change of its task marks the execution, as any report does.
+    """
+    with transaction.atomic():
+        if not run("hold_execution", execution_id=execution_id):
+            raise NoSuchExecution(execution_id)
+        locked = run("lock_gates", execution_ids=[execution_id])
+        if not locked:
+            return False
+        crash_points.reach("closing", [execution_id])
+        ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
+        Gate.objects.filter(pk=execution_id).update(closes_at=None)
+    return ended.applied == 1
+
+
+def close_overdue() -> int:
+    """End the gates whose time limit has passed; return how many. Those that an addition holds at this moment are
+    left to the next pass.
+
+    What if two processes do it at once: each ends those that it locked first. What if the process dies: nothing of
+    its page happened, and the next pass finds it.
+    """
+    count = 0
+    while True:
+        with transaction.atomic():
+            overdue = run("lock_overdue_gates", most=PAGE)
+            if not overdue:
+                return count
+            ended = report(Report(pk, Status.ERROR, revision, OVERDUE) for _, pk, revision in overdue)
+            Gate.objects.filter(pk__in=[one[0] for one in overdue]).update(closes_at=None)
+        if ended.execution_ids:
+            signals.closed_overdue.send(sender=close_overdue, execution_ids=ended.execution_ids)
+        count += ended.applied
+
+
+def pass_stopped(execution_id: int) -> None:
+    """Make a gate that was stopped a Success, in a new revision, for a caller that runs stopped tasks again and
+    holds the execution's lock. The execution stays closed, and may now end as its tasks do."""
+    gates = Gate.objects.filter(pk=execution_id).values("task_id")
+    stopped = Task.objects.select_for_update(no_key=True).filter(pk__in=gates, status=Status.STOPPED)
+    for pk, revision in stopped.values_list("pk", "status_revision"):
+        report([Report(pk, Status.SUCCESS, revision + 1, PASSED)])

@@ -1,0 +1,33 @@
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from executions.attachment import is_attached
+from executions.models.execution import Execution
+
+
+class Addition(models.Model):
+    """Tasks that were added to an execution under a key, so that the same addition is not made twice."""
+
+    id = models.BigAutoField(primary_key=True)
+    execution = models.ForeignKey(
+        Execution,
+        on_delete=models.CASCADE,
+        related_name="additions",
+        db_index=False,
+        db_constraint=not is_attached(),
+    )
+    key = models.CharField(max_length=255)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "execution_addition"
+        default_permissions = ()
+        constraints = (
+            # its index also serves the deletion of the execution
+            models.UniqueConstraint(fields=["execution", "key"], name="addition_once_a_key"),
+            models.CheckConstraint(name="addition_has_its_key", condition=~Q(key="")),
+        )
+
+    def __str__(self) -> str:
+        return f"addition {self.key} to execution {self.execution_id}"

@@ -1,0 +1,17 @@
+-- Locks the open gates of these executions, in the order of their tasks. It waits for additions that hold them, and
+-- additions that come later wait for this transaction.
+--
+-- :execution_ids bigint[]  (the caller has locked them)
+-- returns  id, status_revision of the task of each
+--
+-- Gates are locked before other tasks, whatever their ids. That is safe, because nothing else locks a gate and then other
+-- tasks, nor the other way round, without the lock of its execution.
+--
+-- A statement of its own: the next one has a newer snapshot, so it sees the tasks of the additions that this one has
+-- waited for.
+SELECT t.id, t.status_revision
+FROM execution_gate g
+JOIN task t ON t.id = g.task_id
+WHERE g.execution_id = ANY(%(execution_ids)s::bigint[]) AND t.status_code < 3
+ORDER BY t.id
+FOR NO KEY UPDATE OF t

@@ -1,0 +1,126 @@
+"""Callbacks of an execution: plain Celery tasks that are called when it ends.
+
+`tasks.run_handlers` calls them in the process of a worker, as it calls the handlers of executions/handlers.py.
+They are no messages of their own: a message may be lost with its broker or its worker, and a delivery that is not
+recorded is made again."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from celery import Task, current_app
+from celery.canvas import Signature
+from celery.exceptions import NotRegistered
+
+from executions.callbacks import MAX_HANDLER, Call, NewCallback
+from executions.errors import Refused
+from executions.handlers import Change
+from executions.models import Callback
+from executions.status import FINAL, Status
+from executions.text import MAX_JSON, json_text, shown
+from tasks.jobs.declarations import refuse_unplain
+from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.job_task import JobTask
+
+#: When each is called, by its name in `start`.
+STATUSES: dict[str, Sequence[Status]] = {
+    "on_success": (Status.SUCCESS,),
+    "on_error": (Status.ERROR,),
+    "on_complete": FINAL,
+}
+TAKES = "takes the signature of a plain Celery task, such as notify.s(), or a list of them"
+
+
+@dataclass(frozen=True)
+class EndedExecution:
+    """The first argument of a callback: which execution has ended, and how."""
+
+    change: Change
+
+    @property
+    def id(self) -> str:
+        """The same if the callback is called again for this end."""
+        return self.change.id
+
+    @property
+    def execution_id(self) -> int:
+        return self.change.execution_id
+
+    @property
+    def status(self) -> str:
+        return self.change.to_status
+
+    @property
+    def revision(self) -> int:
+        return self.change.revision
+
+    @property
+    def execution(self) -> TrackedExecution | None:
+        """The execution as it is now, with the operations on its jobs; None if it was deleted."""
+        rows = TrackedExecution.objects.filter(pk=self.change.execution_id)
+        return cast("TrackedExecution | None", rows.first())
+
+
+def callbacks_of(given: dict[str, Any]) -> list[NewCallback]:
+    """Return the callbacks of these signatures, by their names in `start`. Raises Refused for what a worker could
+    not call."""
+    return [
+        _callback(name, one) for name, several in given.items() if several is not None for one in _listed(several)
+    ]
+
+
+def _listed(several: Any) -> Iterator[Any]:
+    yield from several if isinstance(several, list | tuple) else [several]
+
+
+def _callback(name: str, signature: Any) -> NewCallback:
+    if not isinstance(signature, Signature):
+        raise Refused(f"{name} {TAKES}, and got {shown(signature)}")
+    task = _task_of(name, signature)
+    refuse_unplain(task.name, getattr(task, "_orig_run", task.run))  # autoretry_for wraps the function
+    if options := signature.options.keys() - {"task_id"}:
+        raise Refused(
+            f"{name}: {task.name} takes no options, because it is not sent; got {', '.join(sorted(options))}"
+        )
+    args, kwargs = list(signature.args), dict(signature.kwargs)
+    takes_change = not signature.immutable
+    try:
+        inspect.signature(task.run).bind(*[None] * takes_change, *args, **kwargs)
+    except TypeError as exc:
+        raise Refused(f"{name}: {task.name} takes the execution before its own arguments: {exc}") from exc
+    try:
+        json_text([args, kwargs])
+    except (TypeError, ValueError) as exc:
+        takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
+        raise Refused(f"{name}: {task.name} {takes}: {exc}") from exc
+    return NewCallback(task.name, STATUSES[name], args, kwargs, takes_change=takes_change)
+
+
+def _task_of(name: str, signature: "Signature[Any]") -> Task:  # type: ignore[type-arg]
+    try:
+        task: Task = signature.type  # type: ignore[type-arg]
+    except NotRegistered:
+        raise Refused(
+            f"{name}: no task {shown(signature.task)} is registered here: import the module that has it"
+        ) from None
+    if isinstance(task, JobTask):
+        raise Refused(f"{name} {TAKES}; {task.name} is a tracked job: start it in a plain task")
+    if task.name.startswith("celery."):
+        raise Refused(f"{name} {TAKES}; {task.name.removeprefix('celery.')} is none")
+    if len(task.name) > MAX_HANDLER:
+        raise Refused(f"{name}: takes a task with a name of at most {MAX_HANDLER} characters")
+    return task
+
+
+def find(name: str) -> Call | None:
+    """Return how to call the task of this name, in this process; None if it is not registered here."""
+    task = current_app.tasks.get(name)
+    if task is None:
+        return None
+
+    def call(change: Change, callback: Callback) -> None:
+        first = [EndedExecution(change)] if callback.takes_change else []
+        task(*first, *callback.args, **callback.kwargs)
+
+    return call

@@ -1,0 +1,75 @@
+"""start: an execution of jobs, from their signatures."""
+
+from typing import TYPE_CHECKING, Any
+
+from executions.errors import Refused
+from executions.models import Execution
+from tasks.jobs.end_callbacks import callbacks_of
+from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.lifecycle import job_creation
+from tasks.jobs.signatures import chains_of
+from tasks.strategies import older_strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from celery import group
+    from celery.canvas import Signature
+
+    Callbacks = Signature[Any] | Sequence[Signature[Any]] | None
+
+#: An open execution that is not closed ends after a day, if `close_after` says nothing else.
+CLOSE_AFTER = 24 * 3600.0
+
+
+def start(
+    vendor_type: str,
+    *,
+    jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None" = None,
+    vendor_id: int = 0,
+    trigger: str = "MANUAL",
+    extra_attrs: dict[str, Any] | None = None,
+    open: bool = False,
+    close_after: float | None = None,
+    parent: Execution | None = None,
+    once: str = "",
+    on_success: "Callbacks" = None,
+    on_error: "Callbacks" = None,
+    on_complete: "Callbacks" = None,
+) -> TrackedExecution:
+    """Start an execution of these jobs: signatures, chains of them, a group, or one signature or chain by itself.
+
+    Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
+    stored, sent or run, it raises Refused and writes nothing.
+
+    `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. `once`:
+    any text that names this child within its parent; if there is such a child already, it is returned, and nothing
+    is started.
+
+    `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
+    least once when it has ended so (end_callbacks.py).
+
+    `open`: it does not end before it is closed, and jobs are added to it meanwhile (`add`, `close`). If it is not
+    closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
+    Error.
+    """
+    if close_after is not None and not open:
+        raise Refused("close_after is the time limit of an open execution: write open=True as well")
+    if once and parent is None:
+        raise Refused("once names a child within its parent: write parent=... as well")
+    if parent is not None and older_strategy():
+        raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
+    limit = CLOSE_AFTER if close_after is None else close_after
+    callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})
+    started = job_creation.start(
+        vendor_type,
+        chains_of(() if jobs is None and open else jobs),
+        vendor_id=vendor_id,
+        trigger=trigger,
+        extra_attrs={} if extra_attrs is None else extra_attrs,
+        open_seconds=limit if open else None,
+        callbacks=callbacks,
+        parent=parent and parent.pk,
+        key_in_parent=once,
+    )
+    return TrackedExecution.objects.get(pk=started.execution.pk)

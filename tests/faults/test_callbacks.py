@@ -1,0 +1,199 @@
+"""Callbacks of executions: whatever is killed at whichever point of their delivery, each is called at least once,
+and none for an execution that has not ended."""
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise, product
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+
+from executions.models import Execution
+from tasks.jobs import TrackedExecution, start
+from tests import servers
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
+from tests.integration.executions.deliveries.changed_executions import move_clock, states
+from tests.variants import variants
+from tests.waiting import wait_for
+
+POINTS = ("answered", "leased", "listed", "recorded", "committed", "deciding")
+VICTIMS = ("worker", "redis", "postgres", "beat")
+#: What is asked for, and the statuses with which it is called.
+ASKED = {"on_success": ("Success",), "on_error": ("Error",), "on_complete": ("Success", "Error", "Stopped")}
+
+
+@pytest.fixture(autouse=True)
+def servers_run_again() -> Iterator[None]:
+    yield
+    for server in (servers.redis, servers.postgres):
+        if not server.running:
+            server.start()
+
+
+@pytest.fixture
+def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
+    def begin(name: str = "worker", **options: object) -> Member:
+        env = {"JOBS_LOG": str(log), "REFRESH_DELIVER_INTERVAL_SECONDS": "1"}
+        return cluster.worker(name, include=["tests.faults.jobs"], **env, **options)  # type: ignore[arg-type]
+
+    return begin
+
+
+def begun() -> dict[int, str]:
+    """Executions with all callbacks, and the status that each will have."""
+    all_of_them = {name: team.note_end.s(name) for name in ASKED}
+    good = [start("REPLICATION", jobs=[team.copy.s(str(n))], **all_of_them) for n in range(4)]
+    bad = start("REPLICATION", jobs=[team.fail.s("x")], **all_of_them)
+    with transaction.atomic():  # it never begins
+        stopped = start("REPLICATION", jobs=[team.endless.s("y")], **all_of_them)
+        stopped.stop()
+    return {**{one.pk: "Success" for one in good}, bad.pk: "Error", stopped.pk: "Stopped"}
+
+
+def calls(log: Path) -> list[tuple[str, ...]]:
+    """Name, execution, status and revision of the end; status and revision of the execution at the call."""
+    lines = (line.split() for line in log.read_text().splitlines())
+    return [tuple(words[1:]) for words in lines if words[0] == "ended"]
+
+
+def expected(ends: dict[int, str]) -> set[tuple[str, str, str]]:
+    return {
+        (name, str(pk), status)
+        for (pk, status), (name, statuses) in product(ends.items(), ASKED.items())
+        if status in statuses
+    }
+
+
+moved: list[float] = [0.0]
+
+
+def passes_time() -> None:
+    """Every few seconds, a lease of a minute is over. Deliveries must not grow so old that they are given up."""
+    if time.monotonic() > moved[-1] + 3:
+        moved.append(time.monotonic())
+        move_clock(seconds=70)
+
+
+def all_recorded() -> None:
+    wait_for(lambda: set(states()) == {"delivered"} or passes_time(), "all to be recorded", seconds=240)
+
+
+def assert_called(log: Path, ends: dict[int, str]) -> None:
+    """Until all were called; then none of the calls is one that must not be."""
+    wait_for(
+        lambda: expected(ends) <= {one[:3] for one in calls(log)} or passes_time(),
+        "each callback to be called",
+        seconds=240,
+    )
+    wait_for(lambda: set(states()) == {"delivered"} or passes_time(), "all to be recorded", seconds=240)
+    assert {one[:3] for one in calls(log)} == expected(ends)
+    for _, execution, status, revision, status_then, revision_then in calls(log):
+        assert (status, revision) == (status_then, revision_then), execution
+
+
+@pytest.mark.parametrize("case", variants(*(f"{victim} at {point}" for victim, point in product(VICTIMS, POINTS))))
+def test_each_callback_is_called_at_least_once_and_none_before_the_end(
+    case: str, cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    victim, point = case.split(" at ")
+    acted, go_on = log.with_name("acted"), log.with_name("go on")
+    act = {"point": point, "act": "wait", "until": str(go_on), "once": str(acted)}
+    first = worker("first", sabotage=act)
+    beat = cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    ends = begun()
+    wait_for(acted.exists, f"the worker to be at {point}", log=first.log)
+    match victim:
+        case "worker":
+            first.kill()
+        case "beat":
+            beat.kill()
+        case "redis":
+            servers.redis.kill()
+            servers.redis.start()
+        case "postgres":
+            connection.close()
+            servers.postgres.kill()
+            servers.postgres.start()
+    go_on.touch()
+    if victim == "worker":
+        worker("heir")
+    if victim == "beat":
+        cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    assert_called(log, ends)
+
+
+def dies(member: Member) -> None:
+    wait_for(lambda: member.died() or passes_time(), "the caller to die", log=member.log)
+
+
+@pytest.fixture
+def well(holds: Callable[..., None], worker: object) -> Iterator[None]:
+    yield
+    holds()
+
+
+def status(execution: Execution) -> str:
+    execution.refresh_from_db()
+    return execution.status
+
+
+@pytest.mark.usefixtures("well")
+@pytest.mark.parametrize("point", variants("leased", "listed"))
+def test_an_end_that_was_opened_again_is_not_told_and_the_next_end_is(
+    point: str, cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """Its delivery is being written, or is claimed, when the failed job is tried again."""
+    acted, go_on = log.with_name("acted"), log.with_name("go on")
+    act = {"point": point, "act": "wait", "until": str(go_on), "once": str(acted)}
+    first = worker("first", sabotage=act, queues=["harbor_refresh.deliveries"])
+    other = worker("other", queues=["harbor_refresh.jobs", "harbor_refresh", "harbor_refresh.ticks"])
+    execution = start(
+        "SCAN", jobs=[team.fails_once.s("x")], on_error=team.note_end.s("e"), on_complete=team.note_end.s("c")
+    )
+    wait_for(acted.exists, f"the worker to be at {point}", log=first.log)
+    assert status(execution) == "Error"
+    assert execution.retry_failed() == 1
+    go_on.touch()
+    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    wait_for(lambda: status(execution) == "Success", "the second run to succeed", log=other.log)
+    wait_for(lambda: states() == {"delivered": 2}, "both ends to be delivered", log=first.log)
+    assert [one[:4] for one in calls(log)] == [("c", str(execution.pk), "Success", "3")]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("well")
+def test_the_end_of_an_execution_whose_job_was_lost_or_exhausted_is_told(
+    cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """One kills its process each time; of the other, the result of the job before it is lost."""
+    member = worker()
+    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    execution = start("SCAN", jobs=[team.kills_its_process.s("x")], on_error=team.note_end.s("e"))
+    wait_for(lambda: calls(log), "the end to be told", log=member.log)
+    assert [one[:3] for one in calls(log)] == [("e", str(execution.pk), "Error")]
+    assert "max_attempts" in execution.tasks.get().status_message
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("well")
+def test_callbacks_of_one_execution_come_in_the_order_of_its_ends(
+    cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """Its job is tried again after each end, and the worker is killed each time it has called."""
+    worker("jobs", queues=["harbor_refresh.jobs", "harbor_refresh", "harbor_refresh.ticks"])
+    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    execution = start("SCAN", jobs=[team.fail.s("x")], on_complete=team.note_end.s("c"))
+    for number in range(4):
+        act = {"point": "answered", "act": "kill_group", "once": str(log.with_name(f"acted {number}"))}
+        caller = worker(f"caller-{number}", sabotage=act, queues=["harbor_refresh.deliveries"])
+        dies(caller)
+        if number < 3:
+            assert execution.retry_failed() == 1
+            wait_for(lambda: status(execution) == "Error", "the next end")
+    last = worker("last", queues=["harbor_refresh.deliveries"])
+    wait_for(lambda: states() == {"delivered": 4} or passes_time(), "all ends to be delivered", log=last.log)
+    revisions = [int(one[3]) for one in calls(log)]
+    assert all(before <= after for before, after in pairwise(revisions)), revisions
+    assert max(revisions) == TrackedExecution.objects.get(pk=execution.pk).revision

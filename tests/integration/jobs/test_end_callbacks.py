@@ -1,0 +1,271 @@
+"""Callbacks of an execution: called at least once for each end that stands, in order, with their own arguments."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Task, chain, group, shared_task
+from django.db import transaction
+
+from executions.deletion import delete, delete_final
+from executions.deliveries.handler_runs import due_handlers, run_handler
+from executions.deliveries.outbox import write_deliveries
+from executions.errors import Refused
+from executions.handlers import handlers
+from executions.housekeeping import HOUSEKEEPING
+from executions.models import Callback, Delivery, Execution, StatusChange, Subscription
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
+from tests.integration.concurrency import at_once
+from tests.integration.executions.deliveries.changed_executions import move_clock, states
+
+pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
+
+Call = tuple[str, int, str, int, tuple[Any, ...], dict[str, Any]]
+
+calls: list[Call] = []
+#: Names of callbacks that raise.
+broken: set[str] = set()
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_called() -> Iterator[None]:
+    yield
+    calls.clear()
+    broken.clear()
+
+
+def called(name: str, ended: EndedExecution, *args: Any, **kwargs: Any) -> None:
+    calls.append((name, ended.execution_id, ended.status, ended.revision, args, kwargs))
+    if name in broken:
+        raise OSError(f"{name} is away")
+
+
+@shared_task(name="callbacks.note")
+def note(ended: EndedExecution, *args: Any, **kwargs: Any) -> None:
+    called("note", ended, *args, **kwargs)
+
+
+@shared_task(name="callbacks.other", bind=True, autoretry_for=(OSError,))
+def other(self: "Task[Any, Any]", ended: EndedExecution, *args: Any) -> None:
+    assert self.name == "callbacks.other"
+    called("other", ended, *args)
+
+
+@shared_task(name="callbacks.alone")
+def alone(word: str) -> None:
+    calls.append(("alone", 0, "", 0, (word,), {}))
+
+
+@shared_task(base=TrackedJob, name="callbacks.job")
+def job(handle: Handle) -> None:
+    pass
+
+
+@shared_task(name="callbacks.coroutine")
+async def coroutine(ended: EndedExecution) -> None:
+    pass
+
+
+def started(jobs: int = 1, **callbacks: Any) -> TrackedExecution:
+    return start("SCAN", jobs=[job.s()] * jobs, **callbacks)
+
+
+def end(execution: Execution, status: str = "Success", revision: int = 0) -> None:
+    report([Report(pk, status, revision) for pk in execution.tasks.values_list("pk", flat=True)])
+    refresh([execution.pk])
+
+
+def tell() -> list[tuple[str, int, str, int]]:
+    """Deliver what is due; return what was called since the last look."""
+    calls.clear()
+    write_deliveries()
+    for subscription_id in due_handlers():
+        while run_handler(subscription_id):
+            pass
+    return [one[:4] for one in calls]
+
+
+@pytest.mark.parametrize(("status", "names"), [("Success", ["s", "c"]), ("Error", ["e", "c"]), ("Stopped", ["c"])])
+def test_each_end_calls_those_that_asked_for_it_in_their_order(status: str, names: list[str]) -> None:
+    execution = started(
+        on_success=note.s("s", word=1), on_error=[note.s("e", word=1)], on_complete=note.s("c", word=1)
+    )
+    assert tell() == []
+    if status == "Stopped":
+        execution.stop()
+    else:
+        end(execution, status)
+    assert tell() == [("note", execution.pk, status, 1)] * len(names)
+    assert [(args, kwargs) for *_, args, kwargs in calls] == [((name,), {"word": 1}) for name in names]
+    assert tell() == []
+    assert states() == {"delivered": 1}
+
+
+def test_an_execution_without_a_callback_costs_no_delivery() -> None:
+    with_one, without = started(on_complete=note.s()), started()
+    for one in (with_one, without):
+        end(one)
+    assert tell() == [("note", with_one.pk, "Success", 1)]
+    assert list(Delivery.objects.values_list("execution_id", flat=True)) == [with_one.pk]
+    assert not StatusChange.objects.filter(told=False).exists()
+
+
+def test_where_no_callback_was_ever_asked_for_changes_are_told_at_once() -> None:
+    end(started())
+    assert StatusChange.objects.get().told
+    assert not Subscription.objects.exists()
+
+
+def test_an_end_that_is_set_at_once_is_told() -> None:
+    """No job: it has succeeded when start returns."""
+    execution = start("SCAN", jobs=[], on_success=note.s())
+    assert (execution.status, tell()) == ("Success", [("note", execution.pk, "Success", 1)])
+
+
+def test_an_open_execution_is_told_when_it_has_ended_and_not_before() -> None:
+    execution = started(open=True, on_complete=note.s())
+    report([Report(pk, "Success") for pk in execution.tasks.exclude(job_id="").values_list("pk", flat=True)])
+    refresh([execution.pk])
+    assert tell() == []
+    execution.close()
+    refresh([execution.pk])
+    assert tell() == [("note", execution.pk, "Success", 1)]
+
+
+def test_none_is_called_while_it_runs_again_and_the_new_end_is_told_with_its_revision() -> None:
+    execution = started(on_error=note.s(), on_success=note.s(), on_complete=other.s())
+    end(execution, "Error")
+    assert execution.retry_failed() == 1
+    assert tell() == [], "it ended, and was opened again before the delivery"
+    end(execution, "Success", 10**12)
+    assert sorted(tell()) == [("note", execution.pk, "Success", 3), ("other", execution.pk, "Success", 3)]
+    assert execution.history.count() == 3
+
+
+def test_two_ends_before_the_first_is_told_are_one_call_for_the_end_that_stands() -> None:
+    execution = started(on_complete=note.s())
+    end(execution, "Error")
+    execution.retry_failed()
+    end(execution, "Success", 10**12)
+    assert tell() == [("note", execution.pk, "Success", 3)]
+    assert states() == {"delivered": 2}
+
+
+def test_each_end_that_is_told_in_time_is_a_call() -> None:
+    execution = started(on_complete=note.s())
+    end(execution, "Error")
+    assert tell() == [("note", execution.pk, "Error", 1)]
+    execution.retry_failed()
+    end(execution, "Success", 10**12)
+    assert tell() == [("note", execution.pk, "Success", 3)]
+
+
+def test_a_callback_that_raises_is_called_again_with_the_same_id_and_stops_no_other() -> None:
+    execution = started(on_complete=[note.s(), other.s(5)])
+    end(execution)
+    broken.add("other")
+    assert sorted(tell()) == [("note", execution.pk, "Success", 1), ("other", execution.pk, "Success", 1)]
+    row = Delivery.objects.get(state="pending")
+    assert (row.attempts, row.last_error) == (1, "OSError: other is away")
+    broken.clear()
+    move_clock(minutes=1)
+    assert tell() == [("other", execution.pk, "Success", 1)]
+    assert states() == {"delivered": 2}
+
+
+def test_a_callback_gets_the_execution_and_an_immutable_one_its_own_arguments_alone() -> None:
+    seen: list[EndedExecution] = []
+
+    @shared_task(name="callbacks.seeing")
+    def seeing(ended: EndedExecution) -> None:
+        seen.append(ended)
+
+    execution = started(2, on_success=seeing.s(), on_complete=alone.si("word"))
+    end(execution)
+    tell()
+    assert calls == [("alone", 0, "", 0, ("word",), {})]
+    (ended,) = seen
+    assert (ended.execution, ended.change.counts) == (execution, {"Success": 2})
+    assert ended.id == f"status_{execution.pk}_1_{Subscription.objects.get(handler='callbacks.seeing').pk}"
+    delete([execution.pk])
+    assert ended.execution is None
+
+
+def test_the_code_of_a_callback_that_is_not_here_is_waited_for() -> None:
+    execution = started(on_complete=note.s())
+    Callback.objects.update(handler="callbacks.elsewhere")
+    Subscription.objects.update(handler="callbacks.elsewhere")
+    end(execution)
+    assert tell() == []
+    assert Delivery.objects.get().last_error == "a worker was asked that does not have the code of this handler"
+    Callback.objects.update(handler="callbacks.note")
+    Subscription.objects.update(handler="callbacks.note")
+    move_clock(minutes=2)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+
+
+def test_a_callback_is_called_although_its_execution_is_deleted_meanwhile() -> None:
+    told, waiting = started(on_complete=note.s()), started(on_complete=note.s())
+    end(told)
+    tell()
+    end(waiting)
+    write_deliveries()
+    assert delete([told.pk, waiting.pk]) == 2
+    assert list(Callback.objects.values_list("execution_id", flat=True)) == [waiting.pk]
+    assert tell() == [("note", waiting.pk, "Success", 1)]
+    (chore,) = (one for one in HOUSEKEEPING if one.name == "callbacks of deleted executions")
+    for age, gone in (("2999-01-01T00:00Z", 0), ("2026-01-01T00:00Z", 1)):
+        Callback.objects.update(orphaned_at=age)
+        with transaction.atomic():
+            assert chore.do() == gone
+    assert not Callback.objects.exists()
+
+
+def test_the_sweep_takes_callbacks_with_their_execution() -> None:
+    execution = started(on_complete=note.s())
+    end(execution)
+    tell()
+    assert delete_final([execution.pk]) == (1, 1)
+    assert not Callback.objects.exists()
+
+
+def test_a_start_that_is_rolled_back_leaves_no_callback() -> None:
+    with transaction.atomic():
+        started(on_complete=note.s())
+        transaction.set_rollback(True)
+    assert not Callback.objects.exists()
+
+
+def test_many_starts_at_once_use_one_row_of_the_function() -> None:
+    at_once(*[lambda: started(on_complete=[note.s(), other.s()])] * 8)
+    assert set(Subscription.objects.values_list("kind", "name", "enabled")) == {
+        ("callback", "callback callbacks.note", True),
+        ("callback", "callback callbacks.other", True),
+    }
+    assert Callback.objects.count() == 16
+    assert "callbacks.note" not in handlers()
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "a function": (lambda ended: None, "on_error takes the signature of a plain Celery task"),
+    "a task": (note, "on_error takes the signature of a plain Celery task"),
+    "a tracked job": (job.s(), "callbacks.job is a tracked job: start it in a plain task"),
+    "a chain": (chain(note.s(), alone.s()), "chain is none"),
+    "a group": (group(note.s(), note.s()), "group is none"),
+    "options": (note.s().set(queue="slow"), "callbacks.note takes no options, because it is not sent; got queue"),
+    "a coroutine": (coroutine.s(), "is an `async def`"),
+    "too many arguments": (alone.s("word"), "takes the execution before its own arguments: too many positional"),
+    "a missing argument": (alone.si(), "missing a required argument: 'word'"),
+    "no JSON": (note.s(object()), "takes arguments that are JSON"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_worker_could_not_call_is_refused_before_anything_is_written(name: str) -> None:
+    given, why = REFUSED[name]
+    with pytest.raises(Refused, match=why):
+        started(on_error=given)
+    assert not Execution.objects.exists()
+    assert not Callback.objects.exists()

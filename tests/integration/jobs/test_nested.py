@@ -1,0 +1,161 @@
+"""start(parent=…): a job starts a child of its execution; stops and retries go down."""
+
+import pytest
+from celery import Celery
+from django.db import transaction
+from django.utils import timezone
+from pytest_django import Settings
+
+from executions.errors import NotCommitted, Refused
+from executions.models import Execution, Link, Task
+from executions.news import executions_changed
+from executions.rollup import refresh
+from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+from tasks.jobs.lifecycle.job_stops import stop_job_of
+from tests.integration.concurrency import at_once
+from tests.integration.jobs.sample_jobs import Outbox
+
+app = Celery("a nesting team", set_as_current=False)
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+
+@app.task(base=TrackedJob, name="a.nested.job", shared=False)
+def scan(job: Handle, name: str) -> None:
+    pass
+
+
+@app.task(base=TrackedJob, name="a.nested.unique", unique=True, shared=False)
+def only_one(job: Handle, name: str) -> None:
+    pass
+
+
+def child_of(parent: Execution | None, *names: str, once: str = "") -> TrackedExecution:
+    return start("SCAN", jobs=[scan.s(name) for name in names], parent=parent, once=once)
+
+
+def names(outbox: Outbox) -> list[str]:
+    messages, outbox.messages = outbox.messages, []
+    return sorted(message.args[0] for message in messages)
+
+
+def ends(execution: Execution, status: str = "Success") -> None:
+    """Its jobs end. It is refreshed, and then its ancestors, as the news tells."""
+    now = timezone.now()
+    jobs = Task.objects.filter(execution=execution, job__isnull=False, status_code__lt=3)
+    jobs.update(status=status, status_code=3, end_time=now, update_time=now)
+    todo = [execution.pk]
+
+    def listen(members: list[tuple[int, str]], **_: object) -> None:
+        todo.extend(pk for pk, _ in members)
+
+    executions_changed.connect(listen)
+    while todo:
+        refresh([todo.pop()])
+    executions_changed.disconnect(listen)
+
+
+def statuses(*executions: Execution) -> list[str]:
+    for one in executions:
+        one.refresh_from_db()
+    return [one.status for one in executions]
+
+
+def test_a_child_has_its_own_jobs_and_its_parent_waits_for_them(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    child = child_of(root, "b", "c")
+    assert names(outbox) == ["a", "b", "c"]
+    assert root.progress().counts == {"Pending": 1, "Running": 1}
+    ends(root)
+    assert statuses(root, child) == ["Running", "Running"]
+    ends(child)
+    assert statuses(root, child) == ["Success", "Success"]
+
+
+def test_a_child_without_jobs_has_ended_and_so_has_its_task(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    child = child_of(root)
+    assert (child.status, root.progress().counts) == ("Success", {"Pending": 1, "Success": 1})
+
+
+def test_a_child_with_a_key_is_started_once(outbox: Outbox) -> None:
+    root, other = child_of(None, "a"), child_of(None, "a")
+    child = child_of(root, "b", once="page 1")
+    assert child_of(root, "b", once="page 1") == child
+    assert len({child_of(root, "b", once="page 2"), child_of(other, "b", once="page 1"), child}) == 3
+    assert names(outbox) == ["a", "a", "b", "b", "b"]
+    with pytest.raises(Refused, match="once names a child within its parent"):
+        start("SCAN", jobs=[scan.s("a")], once="x")
+
+
+def test_an_older_design_takes_no_parent(outbox: Outbox, settings: Settings) -> None:
+    root = child_of(None, "a")
+    settings.REFRESH_STRATEGY = "upstream"
+    with pytest.raises(Refused, match="parent takes REFRESH_STRATEGY=claim"):
+        child_of(root, "b")
+
+
+def test_of_one_child_that_many_start_at_once_one_is_started(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    assert len(set(at_once(*[lambda: child_of(root, "b", once="k")] * 8))) == 1
+    assert names(outbox) == ["a", "b"]
+
+
+def test_a_start_that_is_refused_leaves_its_key_free(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    with pytest.raises(Refused):
+        start("SCAN", jobs=[scan.s(object())], parent=root, once="k")
+    start("SCAN", jobs=[only_one.s("b")])
+    with pytest.raises(Refused):
+        start("SCAN", jobs=[only_one.s("b")], parent=root, once="k")
+    assert child_of(root, "c", once="k").tasks.count() == 1
+    assert Link.objects.count() == 1
+
+
+def test_a_stop_goes_down_and_a_resumption_after_it(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    child = child_of(root, "b")
+    leaf = child_of(child, "c")
+    root.stop()
+    assert statuses(root, child, leaf) == ["Stopped"] * 3
+    names(outbox)
+    assert root.resume_stopped() == 3
+    assert statuses(root, child, leaf) == ["Running"] * 3
+    assert names(outbox) == ["a", "b", "c"]
+    for one in (leaf, child, root):
+        ends(one)
+    assert statuses(root, child, leaf) == ["Success"] * 3
+
+
+def test_a_retry_goes_down_to_what_failed_and_up_again(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    good, bad = child_of(root, "b"), child_of(root, "c")
+    leaf = child_of(bad, "d")
+    for one, status in ((root, "Success"), (good, "Success"), (bad, "Success"), (leaf, "Error")):
+        ends(one, status)
+    assert statuses(root, good, bad, leaf) == ["Error", "Success", "Error", "Error"]
+    names(outbox)
+    assert root.retry_failed() == 1
+    assert statuses(root, good, bad, leaf) == ["Running", "Success", "Running", "Running"]
+    assert names(outbox) == ["d"]
+    ends(leaf)
+    assert statuses(root, good, bad, leaf) == ["Success"] * 4
+    assert root.retry_failed() == 0
+
+
+def test_a_retry_in_a_transaction_is_not_waited_for(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    child = child_of(root, "b")
+    ends(root)
+    ends(child, "Error")
+    with transaction.atomic():
+        root.retry_failed()
+        with pytest.raises(NotCommitted):
+            root.wait(timeout=0)
+
+
+def test_a_stop_of_the_task_of_a_child_stops_its_jobs(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    child = child_of(root, "b")
+    assert stop_job_of(Link.objects.get(pk=child.pk).task_id)
+    assert statuses(root, child) == ["Running", "Stopped"]
