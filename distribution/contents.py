@@ -17,7 +17,6 @@ APPS = ("executions", "tasks")
 #: Parts of the service that a host can use by themselves, and for what.
 CARRIED = {
     "__init__.py": "the public names",
-    "amqp_transport.py": "a broker that is a RabbitMQ",
     "api.py": "the HTTP API among the host's own addresses",
     "api_description.py": "the HTTP API",
     "api_examples.py": "the HTTP API",

@@ -5,14 +5,16 @@ however many workers are away. A tick expires late, because expiry compares the 
 clock that is a minute off must not stop the schedule.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import current_app
-from celery.result import AsyncResult
 
 from tasks.actor import Actor
 from tasks.broker.lengths import waiting
 from tasks.celery_queues import TICKS
+
+if TYPE_CHECKING:
+    from celery.result import AsyncResult
 
 #: No tick is sent while so many wait in the broker.
 MAX_WAITING = 4
@@ -26,7 +28,7 @@ class Tick(Actor):
     #: It is not sent while so many ticks wait there.
     most_waiting = MAX_WAITING
 
-    def apply_async(self, *args: Any, **options: Any) -> AsyncResult[Any] | None:  # type: ignore[override]
+    def apply_async(self, *args: Any, **options: Any) -> "AsyncResult[Any] | None":  # type: ignore[override]
         """Send the tick; return None if enough ticks wait already."""
         if waiting(self.waits_in) >= self.most_waiting:
             return None
