@@ -9,13 +9,17 @@ from typing import Any
 from celery.signals import worker_process_init
 
 from harbor_refresh.celery import app
-from tasks.pipeline import wakeup
 
 __all__ = ["app", "disconnect_wake_up"]
 
 
 def disconnect_wake_up(**_: Any) -> None:
-    """Send no tick from this process because work waits."""
+    """Send no tick from this process because work waits.
+
+    Models can be imported now, and could not when Celery loaded this module.
+    """
+    from tasks.pipeline import wakeup
+
     wakeup.send_tick = lambda: None
 
 

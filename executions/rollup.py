@@ -59,8 +59,10 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
         with absence_translated(), transaction.atomic(), step("write", execution_ids=ids) as note:
             count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
             waited = perf_counter() - began
-            changed, untold = run("refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS)[0]
-            if changed:
+            changed, untold, nested = run(
+                "refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS
+            )[0]
+            if nested:
                 links.carry_up(ids_text)
             if untold:
                 tell_changes_written_after_commit()

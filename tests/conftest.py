@@ -21,6 +21,9 @@ from tasks.queue import execution_queue
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
 
+#: Here, and once: a fixture imported at two places is two fixtures, and each would make the template's database.
+pytest_plugins = ("tests.harbor.fixtures",)
+
 TEMPLATE = "harbor_refresh_template"
 BROWSER = "tests/browser/"
 LONG = (BROWSER, "tests/faults/", "tests/acceptance/", "tests/unit/")

@@ -5,7 +5,7 @@
 -- :waited  float     seconds since the refresh began, most of them for locks
 -- :refresh_bounds float[]  :refresh_labels text[]  :true_bounds float[]  :true_labels text[]   the buckets of the two
 --          histograms; there is one label more than there are bounds
--- returns  how many were changed; whether a change is to be told
+-- returns  how many were changed; whether a change is to be told; whether one of the changed has a parent (carry_up)
 --
 -- A change is told at once (`told`) while no subscription is enabled, which is asked once for all rows. A subscription
 -- that is made meanwhile begins with later changes.
@@ -47,9 +47,13 @@ history AS (
     RETURNING told
 ),
 done AS MATERIALIZED (
-    SELECT count(*) AS changed, coalesce(NOT bool_and(told), FALSE) AS untold FROM history
+    SELECT
+        count(*) AS changed,
+        coalesce(NOT bool_and(told), FALSE) AS untold,
+        EXISTS (SELECT FROM changed c JOIN execution_link l ON l.child_id = c.id) AS nested
+    FROM history
 )
-SELECT d.changed, d.untold
+SELECT d.changed, d.untold, d.nested
 FROM done d
 CROSS JOIN LATERAL count_execution_refresh(
     d.changed,

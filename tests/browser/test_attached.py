@@ -12,11 +12,9 @@ from executions.ownership import ON_PAGES
 from tests.browser.axe import must_be_usable
 from tests.browser.sizes import DESKTOP
 from tests.harbor.databases import ATTACHED
-from tests.harbor.fixtures import attached, attached_template
 from tests.harbor.samples import execution
 from tests.integration.service.web import serving
 
-__all__ = ["attached", "attached_template"]
 pytestmark = pytest.mark.slow
 
 PAGES = ("execution/", "execution/{}/change/", "task/", "task/1/change/")

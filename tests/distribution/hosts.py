@@ -25,19 +25,18 @@ INSTALLED_APPS = [
 ]
 REDIS_URL = CELERY_BROKER_URL = os.environ["HOSTS_REDIS"]
 HARBOR_REFRESH = {"REDIS_URL": REDIS_URL}
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_IMPORTS = ["tasks", "shared_jobs", "executions"]
 """
 CELERY = """
+import harbor_refresh
 from celery import Celery
-from harbor_refresh.tasks.celery_queues import ROUTES
 
 app = Celery("shop")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="actors")
-app.conf.task_routes = ROUTES
+harbor_refresh.connect(app)
 """
 TASKS = """
 import os

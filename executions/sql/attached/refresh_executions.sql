@@ -1,6 +1,6 @@
 -- Brings Harbor's executions to what the words of their tasks say, as Harbor's own refresh does, and writes our history.
 --
--- Parameters and result are those of ../refresh_executions.sql.
+-- Parameters and result are those of ../refresh_executions.sql. None of Harbor's executions has a parent.
 --
 -- It writes status, revision + 1, update_time (UTC, in whole seconds) and end_time, of each execution that has a rollup,
 -- even if nothing differs. Harbor's cores refresh beside us and write only if the revision is the one they have read
@@ -48,7 +48,7 @@ history AS (
 done AS MATERIALIZED (
     SELECT count(*) AS changed, coalesce(NOT bool_and(told), FALSE) AS untold FROM history
 )
-SELECT d.changed, d.untold
+SELECT d.changed, d.untold, FALSE
 FROM done d
 CROSS JOIN LATERAL count_execution_refresh(
     d.changed,

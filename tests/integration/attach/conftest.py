@@ -2,10 +2,6 @@
 
 import pytest
 
-from tests.harbor.fixtures import attached, attached_template
-
-__all__ = ["attached", "attached_template", "database"]
-
 
 @pytest.fixture
 def database(attached: str) -> str:
