@@ -1,7 +1,7 @@
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from executions.models.without_an_app import TextList
 from executions.status import FINAL, Status
 
 
@@ -15,7 +15,7 @@ class Callback(models.Model):
     id = models.BigAutoField(primary_key=True)
     execution_id = models.BigIntegerField("execution")
     handler = models.CharField(max_length=400)
-    statuses = ArrayField(models.CharField(max_length=16, choices=Status))
+    statuses = TextList(models.CharField(max_length=16, choices=Status))
     args = models.JSONField(default=list)
     kwargs = models.JSONField(default=dict)
     #: Whether it gets what has ended before its own arguments.

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -147,25 +148,25 @@ class Patience(Retry):
         self,
         do: Callable[[], Any],
         fail: Callable[..., Any],
-        is_retryable: Callable[[Exception], bool] | None = None,
+        *further: Any,
         with_failure_count: bool = False,
+        **options: Any,
     ) -> Any:
+        """`further`, `options`: what versions of the library after 6.1 have more."""
         if _verb.is_trying:
             return do()
         before = _verb.began
         began = _verb.began = monotonic() if before is None else before
+        failures = count(1)
 
-        def failed(error: Exception, failures: int) -> None:
-            if with_failure_count:
-                fail(error, failures)
-            else:
-                fail(error)
+        def failed(error: Exception) -> None:
+            fail(error, *([next(failures)] if with_failure_count else []))
             if monotonic() - began > self._seconds - LEAST_SECONDS:
                 raise error
 
         _verb.is_trying = True
         try:
-            return super().call_with_retry(do, failed, is_retryable, with_failure_count=True)
+            return super().call_with_retry(do, failed, *further, **options)
         finally:
             _verb.is_trying, _verb.began = False, before
 
