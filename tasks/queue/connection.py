@@ -20,8 +20,19 @@ import redis
 from django.http import HttpRequest, HttpResponse
 from redis import ConnectionPool, Redis
 from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    ExecAbortError,
+    MasterDownError,
+    MovedError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
 from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
@@ -40,8 +51,20 @@ ELSEWHERE = ("READONLY", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED", "MOVED", "ASK
 REFUSED = ("OOM", "MISCONF", "NOREPLICAS", "BUSY")
 #: The answer starts with the code. EXEC puts words of its own before it, and so does Redis before 7 in a script.
 _CODE = re.compile(
-    rf"(?:(?:EXECABORT|ERR Error running script).*: -?)?({'|'.join(ELSEWHERE + REFUSED)}) ", re.DOTALL
+    rf"(?:(?:EXECABORT|(?:ERR )?Error running script).*: -?)?({'|'.join(ELSEWHERE + REFUSED)}) ", re.DOTALL
 )
+
+#: Versions of the library before `status_code` cut the code off these answers; the class still tells it.
+_CODE_OF = {
+    ReadOnlyError: "READONLY",
+    MasterDownError: "MASTERDOWN",
+    ClusterDownError: "CLUSTERDOWN",
+    MovedError: "MOVED",
+    AskError: "ASK",
+    TryAgainError: "TRYAGAIN",
+    OutOfMemoryError: "OOM",
+    ExecAbortError: "EXECABORT",
+}
 
 #: What a server says if it refuses a command inside a script, where the answer has no class of its own.
 NOT_ADMITTED_IN_A_SCRIPT = re.compile(
@@ -89,6 +112,8 @@ class _Wary:
     """A connection that reconnects after an answer of the wrong server, and keeps to the time of the operation."""
 
     _socket_connect_timeout: float | None
+    _sock: Any
+    disconnect: Callable[[], None]
 
     @property
     def socket_connect_timeout(self) -> float | None:
@@ -99,21 +124,35 @@ class _Wary:
         self._socket_connect_timeout = seconds
 
     def read_response(self, *args: Any, **kwargs: Any) -> Any:
-        whole: float | None = self.socket_timeout  # type: ignore[attr-defined]
-        if "timeout" not in kwargs and (left := _at_most(whole)) != whole:
-            kwargs["timeout"] = left
         try:
-            return super().read_response(*args, **kwargs)  # type: ignore[misc]
+            with self._hurried():
+                return super().read_response(*args, **kwargs)  # type: ignore[misc]
         except ResponseError as exc:
-            answer = f"{exc.status_code} {exc}" if exc.status_code else str(exc)
+            answer = _with_code(exc)
             if (found := _CODE.match(answer)) is None:
                 raise
             if found[1] in REFUSED:
                 raise NotServing(answer) from exc
-            self.mark_for_reconnect()  # type: ignore[attr-defined]
+            # early versions of the library can only disconnect at once, and then lose the rest of a pipeline
+            getattr(self, "mark_for_reconnect", self.disconnect)()
             if isinstance(self, Follows):
                 self.is_not_here()
             raise WrongServer(answer) from exc
+
+    @contextmanager
+    def _hurried(self) -> Iterator[None]:
+        """Wait for this answer no longer than the operation may take."""
+        whole: float | None = self.socket_timeout  # type: ignore[attr-defined]
+        left = _at_most(whole)
+        if left == whole or self._sock is None:
+            yield
+            return
+        self._sock.settimeout(left)
+        try:
+            yield
+        finally:
+            if self._sock is not None:  # it may have been closed meanwhile
+                self._sock.settimeout(whole)
 
 
 class WaryConnection(_Wary, redis.Connection):
@@ -130,6 +169,12 @@ class Follower(Follows, WaryConnection):
 
 class SSLFollower(Follows, WarySSLConnection):
     pass
+
+
+def _with_code(error: ResponseError) -> str:
+    """Return the answer of the server as it was on the wire."""
+    code = getattr(error, "status_code", None) or _CODE_OF.get(type(error))
+    return f"{code} {error}" if code else str(error)
 
 
 class Patience(Retry):
