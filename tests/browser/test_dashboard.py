@@ -19,12 +19,13 @@ def test_after_a_kill_of_the_worker_the_dashboard_says_so_and_then_how_it_healed
     open_page: OpenPage, service: Service
 ) -> None:
     worker = service.start_worker()
-    execution = started(service, jobs.timed.s("killed in the browser", 2))
+    execution = started(service, jobs.held.s("killed in the browser"))
     page = open_page("/admin/")
     page.evaluate("window.notLoadedAgain = true")
     findings = page.locator("[data-part=findings]")
-    wait_for(lambda: service.has_begun("timed killed in the browser"), "the job to begin")
+    wait_for(lambda: service.has_begun("held killed in the browser"), "the job to begin")
     worker.kill()
+    service.let_end("killed in the browser", run=2)
     expect(findings).to_contain_text("No worker is alive")
     expect(findings).to_contain_text("Start one with: celery -A harbor_refresh worker")
     expect(page.locator('[data-card="workers"] [data-value]')).to_have_text("0")
