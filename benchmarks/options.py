@@ -21,6 +21,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "intake": {"processes": 4, "rounds": 100},
     "dashboard": {},
     "pages": {"rounds": 7},
+    "peers": {},
 }
 
 
@@ -59,7 +60,7 @@ def arguments(parser: ArgumentParser) -> None:
     add("--seconds", type=seconds, default=20.0, metavar="S", help=text)
     text = "freshness: between two ticks when there is no wake-up; default: 5"
     add("--interval", type=seconds, default=5.0, metavar="S", help=text)
-    text = "hot, progress, jobs: tasks of the one execution; default: 10,000"
+    text = "hot, progress, jobs, peers: tasks of the one execution; default: 10,000"
     add("--tasks", type=count(1, 1_000_000), default=10_000, metavar="N", help=text)
     text = "progress, jobs, intake, pages: how often each is read; default: 200, jobs and intake: 100, pages: 7"
     add("--rounds", type=count(1, 100_000), metavar="N", help=text)

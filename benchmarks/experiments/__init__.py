@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "intake": "benchmarks.experiments.intake",
     "dashboard": "benchmarks.experiments.dashboard",
     "pages": "benchmarks.experiments.pages",
+    "peers": "benchmarks.experiments.peers",
 }
 
 

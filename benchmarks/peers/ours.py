@@ -1,0 +1,37 @@
+"""An execution with tracked jobs."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from benchmarks.peers.our_jobs import noted
+from benchmarks.peers.said import Said
+from benchmarks.processes import Processes
+from benchmarks.ready_cluster import ready_cluster
+from benchmarks.servers import Servers
+from executions.status import is_final
+from tasks.jobs import TrackedExecution
+from tasks.jobs import start as start_jobs
+
+NAME = "Harbor Refresh"
+
+
+@contextmanager
+def workers(servers: Servers, workers: int, concurrency: int) -> Iterator[Processes]:
+    options = Namespace(workers=workers, concurrency=concurrency)
+    with ready_cluster(servers, options, include=["benchmarks.peers.our_jobs"]) as cluster:
+        yield cluster.processes
+
+
+@dataclass(frozen=True)
+class Execution:
+    execution: TrackedExecution
+
+    def says(self) -> Said:
+        self.execution.refresh_from_db()
+        return Said(self.execution.progress().done, is_final(self.execution.status), self.execution.status)
+
+
+def start(jobs: int) -> Execution:
+    return Execution(start_jobs("REPLICATION", jobs=[noted.s(number) for number in range(jobs)]))
