@@ -77,6 +77,7 @@ class Cluster:
         queues: Sequence[str] = (),
         sabotage: dict[str, Any] | None = None,
         include: Sequence[str] = (),
+        options: Sequence[str] = (),
         **env: str,
     ) -> Member:
         app = "tests.faults.sabotage" if sabotage else "harbor_refresh"
@@ -96,7 +97,8 @@ class Cluster:
                 "-E",
             ]
             + [f"--include={module}" for module in include]
-            + [f"--queues={','.join(queues)}"] * bool(queues),
+            + [f"--queues={','.join(queues)}"] * bool(queues)
+            + list(options),
             app,
             env,
         )

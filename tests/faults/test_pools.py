@@ -1,0 +1,64 @@
+"""Each pool of Celery: jobs and refreshes succeed, and a worker that is killed leaves its work to the next."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from executions.models import Execution
+from tasks.jobs import start
+from tasks.models import Job
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
+from tests.faults.conftest import many, statuses, succeed
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+CONCURRENCY = 4
+POOLS = {
+    "processes that end after one task": ("prefork", ["--max-tasks-per-child=1"]),
+    "threads": ("threads", []),
+    "gevent": ("gevent", []),
+    "eventlet": ("eventlet", []),
+    "solo": ("solo", []),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_next(
+    name: str, cluster: Cluster, log: Path, holds: Callable[..., None]
+) -> None:
+    pool, options = POOLS[name]
+
+    def worker(its: str) -> Member:
+        return cluster.worker(
+            its,
+            pool=pool,
+            concurrency=CONCURRENCY,
+            options=options,
+            include=["tests.faults.jobs"],
+            JOBS_LOG=str(log),
+            REFRESH_CHUNK="20",
+        )
+
+    def begun() -> list[str]:
+        return log.read_text().split("copy ")[1:]
+
+    beat, first = cluster.beat(), worker("first")
+    names = [str(number) for number in range(30)]
+    ids = many(200)
+    execution = start("SCAN", jobs=[team.copy.s(one, 0.3) for one in names])
+    succeed(ids[:100])
+    wait_for(lambda: len(begun()) >= 3 and "Success" in statuses(), "work in progress", log=first.log)
+    first.kill()
+    succeed(ids[100:])
+    second = worker("second")
+    holds()
+    assert statuses() == {"Success": 201}
+    assert {one.strip() for one in begun()} == set(names)
+    assert len(begun()) <= len(names) + CONCURRENCY, "what was in progress ran again, and nothing else"
+    assert Execution.objects.get(pk=execution.pk).status == "Success"
+    assert set(Job.objects.values_list("task__status", flat=True)) == {"Success"}
+    assert not beat.died()
+    assert not second.died()
