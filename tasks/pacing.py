@@ -71,8 +71,7 @@ MOST_QUEUES = 1_000
 #: Members whose time on the queue is noted. A long queue is claimed evenly, so the oldest of these is the oldest
 #: of all until it is nearly drained.
 MOST_NOTED = 1_000
-#: Nodes that are remembered after they stopped by themselves (until their silence is noticed), and after they
-#: died.
+#: Nodes that are remembered after they stopped by themselves, and after they died.
 MOST_LEFT = 1_000
 MOST_DEAD = 100
 

@@ -256,10 +256,13 @@ class ExecutionQueue(Verbs):
     def working_nodes(self) -> list[str]:
         """Return the live nodes but those that said that they stop. The others count as live until their silence
         is noticed, because a claim of theirs that is still in flight may be under work."""
-        live = self.stats().nodes
+        return sorted(set(self.stats().nodes) - self.nodes_that_left())
+
+    def nodes_that_left(self) -> frozenset[str]:
+        """Return the latest nodes that said that they stop."""
         with redis_errors_translated():
             left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
-        return sorted(set(live) - {node.decode(errors="replace") for node in left})
+        return frozenset(node.decode(errors="replace") for node in left)
 
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""

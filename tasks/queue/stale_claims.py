@@ -18,7 +18,9 @@ def release_stale(
     1. Read processing in pages. A claim is judged once, by the first of its tokens.
     2. Suspect a claim whose node is silent, or whose stamp is too old, or in the future (then the clock has
        gone back). Read the live nodes again before a node counts as silent: a node sends a heartbeat with
-       every claim it takes over, so each live node with a token on the page is seen. If nothing waits with the
+       every claim it takes over, so each live node with a token on the page is seen. A node that said that it
+       stops is no suspect if its claim waits: another worker has, or will have, the message, which was sent
+       before. (A pool that ends each process after a task has hardly another node.) If nothing waits with the
        broker (`idle`), also suspect a claim of any node that has waited for longer than a node may be silent:
        the worker that had its message is dead, and the message is lost with it. The same if it waits since
        before the moment `lost_before`: the broker has lost its messages then.
@@ -33,7 +35,7 @@ def release_stale(
     for page in queue.pages_of_tokens():
         tokens = {raw: Token.read(raw) for raw in page if _suffix_of(raw) not in sound}
         if any(token and token.node not in rule.stats.nodes for token in tokens.values()):
-            rule = Rule(queue.conf, queue.stats(), idle, lost_before)
+            rule = Rule(queue.conf, queue.stats(), idle, lost_before, queue.nodes_that_left())
         stale = defaultdict(list)
         for raw, token in tokens.items():
             if token is None:
@@ -52,12 +54,13 @@ def release_stale(
 @dataclass(frozen=True)
 class Rule:
     """Tells which tokens are stale, by the state of the queue. `idle`: nothing waits with the broker, and messages
-    from before `lost_before` (us) may be lost."""
+    from before `lost_before` (us) may be lost. `left`: nodes that said that they stop."""
 
     conf: Refresh
     stats: Stats
     idle: bool
     lost_before: int
+    left: frozenset[str] = frozenset()
 
     def is_sound(self, token: Token) -> bool:
         """Whether a claim stays. To release too early is harmless: its completion is fenced, and its message finds
@@ -66,7 +69,8 @@ class Rule:
         limit = self.conf.node_ttl if self.idle and token.is_waiting else self.conf.stale
         is_from_before_a_gap = self.stats.is_settled and token.stamp < self.stats.since
         is_lost = is_from_before_a_gap or (token.is_waiting and token.stamp < self.lost_before)
-        return token.node in self.stats.nodes and not is_lost and not self._is_older(token, limit)
+        is_answered_for = token.node in self.stats.nodes or (token.is_waiting and token.node in self.left)
+        return is_answered_for and not is_lost and not self._is_older(token, limit)
 
     def is_failure(self, token: Token) -> bool:
         """Whether a process had begun to work on it, and is dead or too slow. Waiting is no failure."""

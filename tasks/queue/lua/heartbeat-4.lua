@@ -24,7 +24,7 @@ local function bury(from, to)
         return 0
     end
     for i = 1, #silent, 2 do
-        if redis.call('ZREM', left, silent[i]) == 0 then
+        if not redis.call('ZSCORE', left, silent[i]) then
             redis.call('ZADD', dead_nodes, silent[i + 1], silent[i])
         end
     end

@@ -1,6 +1,7 @@
 -- Records that a node stops by itself, so that its silence is no death.
 --
--- KEYS[1] left  zset  NODE by when it stopped (us); an entry goes when a heartbeat finds the node silent
+-- KEYS[1] left  zset  NODE by when it stopped (us); the latest are kept, because a claim of such a node may still wait
+--               for the worker that has its message
 -- ARGV[1] node  the node that stops
 -- returns 1
 --

@@ -29,7 +29,7 @@ def put(redis: Redis, state: dict[str, Any]) -> None:
         match value:
             case set():
                 redis.sadd(key, *value)
-            case dict() if name == "nodes":
+            case dict() if name in ("nodes", "left"):
                 redis.zadd(key, value)
             case dict():
                 redis.hset(key, mapping=value)
