@@ -53,7 +53,7 @@ RECOVER = {
         | {"queue:v2": {"1:A", "3:C"}, "attempts": {"1:A": "1"}, "nodes": {"n1": NOW}},
         (Released(2, ()), ()),
     ),
-    "what a node had claimed that then stopped by itself waits for its message, and goes back when it is old": Case(
+    "what a node had claimed before it stopped waits for its message, and goes back when it is old": Case(
         flight(f"1:A:waiting@gone:{FRESH}", f"2:B:gone:{FRESH}", f"3:C:waiting@gone:{OLD}")
         | {"nodes": {"n1": NOW}, "left": {"gone": FRESH}},
         flight(f"1:A:waiting@gone:{FRESH}")
