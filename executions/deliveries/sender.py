@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from executions.conf import intake_settings
-from executions.deliveries import addresses, answers, requests
+from executions.deliveries import addresses, answers, greenlet_loop, requests
 from executions.deliveries.claims import Claimed, Outcome, Result
 from executions.deliveries.messages import Message
 from executions.deliveries.network import CheckedNetwork, Resolve, Resolver
@@ -82,7 +82,7 @@ class Sender:
         return found
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        greenlet_loop.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
