@@ -78,7 +78,15 @@ def test_a_worker_of_another_app_that_takes_our_messages(cluster: Cluster) -> No
         DJANGO_SETTINGS_MODULE="",
     )
     wait_for(lambda: " ready." in stranger.text(), "the stranger", log=stranger.log)
-    ((level, what),) = found("workers.tasks")
+    answered: list[tuple[int, str]] = []
+
+    def tells() -> bool:
+        """It tells nothing if its answer takes too long."""
+        answered[:] = found("workers.tasks")
+        return bool(answered)
+
+    wait_for(tells, "the stranger to tell its tasks")
+    ((level, what),) = answered
     assert (level, what.split(" and does not know ")[0].split("@")[0]) == (E, "stranger")
     ((_, silent),) = found("workers.answer")
     assert "none of its processes sends a heartbeat" in silent
