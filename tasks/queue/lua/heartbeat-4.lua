@@ -7,7 +7,8 @@
 -- KEYS[4] dead      zset  nodes that fell silent, by their last heartbeat (us)
 -- ARGV[1] node  the node that is alive
 -- ARGV[2] ttl   node ttl, us
--- returns {live nodes, nodes that this heartbeat found dead}
+-- returns {live nodes, nodes that this heartbeat found dead}. A silent node that said that it stops is not dead. If it
+--         were, a pool that ends each process after a task would recover for ever: each recovery ends a process
 --
 -- After a gap (Redis was away, or no worker ran) every node has a ttl to send a heartbeat before it counts as dead. A
 -- heartbeat from the future comes from a clock that has gone back; that node is removed as well. A node that did not say
@@ -19,17 +20,19 @@ local nodes, presence, left, dead_nodes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local node, ttl = ARGV[1], tonumber(ARGV[2])
 
 local function bury(from, to)
-    local silent = redis.call('ZRANGEBYSCORE', nodes, from, to, 'WITHSCORES')
+    local silent, dead = redis.call('ZRANGEBYSCORE', nodes, from, to, 'WITHSCORES'), 0
     if #silent == 0 then
         return 0
     end
     for i = 1, #silent, 2 do
         if not redis.call('ZSCORE', left, silent[i]) then
             redis.call('ZADD', dead_nodes, silent[i + 1], silent[i])
+            dead = dead + 1
         end
     end
     redis.call('ZREMRANGEBYRANK', dead_nodes, 0, -MOST_DEAD - 1)
-    return redis.call('ZREMRANGEBYSCORE', nodes, from, to)
+    redis.call('ZREMRANGEBYSCORE', nodes, from, to)
+    return dead
 end
 
 heartbeat(nodes, node)

@@ -128,7 +128,7 @@ def test_a_node_that_falls_silent_is_dead_and_one_that_said_that_it_stops_is_not
     clock.move(1)
     before = queue.look()
     assert ([name for name, _ in before.nodes], [name for name, _ in before.dead]) == (["here"], ["killed"])
-    assert queue.heartbeat("here").dead == 2
+    assert queue.heartbeat("here").dead == 1
     after = queue.look()
     assert after.dead == before.dead == (("killed", clock.now - round((queue.conf.node_ttl + 1) * 1_000_000)),)
     state = whole_redis(redis, observed=True)
