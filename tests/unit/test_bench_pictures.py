@@ -66,6 +66,12 @@ ROWS: list[dict[str, Any]] = [
         for way, commands in (("ours", 0), ("theirs", 10_001))
         for done in (0, 0.5, 1)
     ),
+    *(
+        {"experiment": "peers", **COMMON, "way": way, "jobs": 10_000, "killed": killed}
+        | {"seconds": None if killed and lost else 40.0, "lost": lost if killed else 0}
+        for way, lost in (("ours", 0), ("theirs", 12))
+        for killed in (False, True)
+    ),
 ]
 ROWS = [row | {"about": ABOUT} for row in ROWS]
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
 from executions.database import absence_translated
 from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
@@ -35,12 +36,9 @@ def test_an_account_or_a_database_that_does_not_exist_is_a_refusal(
 
 
 @pytest.mark.parametrize("is_set", [True, False])
-def test_a_command_says_what_to_correct(
-    parameters: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch, is_set: bool
-) -> None:
+def test_a_command_says_what_to_correct(parameters: pytest.MonkeyPatch, settings: Settings, is_set: bool) -> None:
     parameters.setitem(connection.settings_dict, "USER", "stranger")
-    if not is_set:
-        monkeypatch.delenv("DATABASE_URL")
+    settings.DATABASE_IS_NAMED = is_set
     with pytest.raises(Failed) as failed, errors_in_one_line():
         connect()
     advice = "Correct the account" if is_set else "DATABASE_URL is not set, so the default was tried"
