@@ -1,6 +1,7 @@
 """TrackedExecution: an execution with the operations on its jobs."""
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from executions import gates, progress
@@ -12,6 +13,7 @@ from tasks.jobs.lifecycle import job_creation, retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
 from tasks.jobs.signatures import chains_of
+from tasks.without_redis import agenda, mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,29 +46,39 @@ class TrackedExecution(Execution):
     def close(self) -> bool:
         """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or
         was not started open."""
-        is_closed = gates.close(self.pk)
-        note(self.pk)
-        return is_closed
+        return _close(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
         It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
-        at once in the transaction that has started its jobs, tries them again or has closed it.
+        at once in the transaction that has started its jobs, tries them again or has closed it. In eager mode
+        nothing else can end it, so StillRunning is raised at once.
         """
-        if is_uncommitted(self.pk):
+        pauses = self._pauses(timeout)
+        while not self._has_ended():
+            time.sleep(next(pauses))
+        return self.status
+
+    def _has_ended(self) -> bool:
+        if mode.is_eager():
+            agenda.work_off()
+        elif is_uncommitted(self.pk):
             raise NotCommitted
+        self.refresh_from_db()
+        return is_final(self.status)
+
+    def _pauses(self, timeout: float | None) -> Iterator[float]:
+        """Yield how long to wait before each look but the first. Raises StillRunning when the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = FIRST_PAUSE
-        while True:
-            self.refresh_from_db()
-            if is_final(self.status):
-                return self.status
+        while not mode.is_eager():
             left = pause if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise StillRunning(f"{self} is {self.status} after {timeout:g} s")
-            time.sleep(min(pause, left))
+            yield min(pause, left)
             pause = min(pause * 1.5, LONGEST_PAUSE)
+        raise StillRunning(f"{self} is {self.status}, and in eager mode nothing runs that could end it")
 
     def stop(self) -> int:
         """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had
@@ -88,3 +100,10 @@ class TrackedExecution(Execution):
         again = retries.resume_stopped(self.pk)
         self.refresh_from_db()
         return again
+
+
+@agenda.at_once
+def _close(execution_id: int) -> bool:
+    is_closed = gates.close(execution_id)
+    note(execution_id)
+    return is_closed
