@@ -1,14 +1,17 @@
 """TrackedExecution: an execution with the operations on its jobs."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from executions import gates, progress
+from executions import gates
+from executions import progress as of_tasks
 from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
 from executions.progress import Progress
 from executions.status import is_final
+from tasks.jobs.asynchronous import asynchronous
 from tasks.jobs.lifecycle import job_creation, retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
@@ -33,7 +36,7 @@ class TrackedExecution(Execution):
 
     def progress(self) -> Progress:
         """Return its progress, by one indexed query."""
-        return progress.progress(self.pk)
+        return of_tasks.progress(self.pk)
 
     def add(self, jobs: "Iterable[Signature[Any]] | Signature[Any] | group", *, once: str = "") -> int:
         """Add jobs, as `start` takes them; return how many. Raises ExecutionClosed if it was closed, and
@@ -58,6 +61,14 @@ class TrackedExecution(Execution):
         pauses = self._pauses(timeout)
         while not self._has_ended():
             time.sleep(next(pauses))
+        return self.status
+
+    async def await_end(self, timeout: float | None = None) -> str:
+        """Wait as `wait` does, which has no twin of its own because `await` is a word of Python. No thread is held
+        meanwhile. If it is cancelled, nothing happens to the execution."""
+        pauses = self._pauses(timeout)
+        while not await asynchronous(self._has_ended)():
+            await asyncio.sleep(next(pauses))
         return self.status
 
     def _has_ended(self) -> bool:
@@ -100,6 +111,13 @@ class TrackedExecution(Execution):
         again = retries.resume_stopped(self.pk)
         self.refresh_from_db()
         return again
+
+    aprogress = asynchronous(progress)
+    aadd = asynchronous(add)
+    aclose = asynchronous(close)
+    astop = asynchronous(stop)
+    aretry_failed = asynchronous(retry_failed)
+    aresume_stopped = asynchronous(resume_stopped)
 
 
 @agenda.at_once
