@@ -13,7 +13,8 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
+        import tasks.actors  # defines the Celery tasks, so that every process can send them
+        import tasks.django_task  # noqa: F401  # a job that every worker knows
         from executions import callbacks
         from executions.checks import OURS
         from executions.filters import register_condition
