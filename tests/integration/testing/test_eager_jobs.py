@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from celery import chain, current_app, shared_task
+from celery.signals import celeryd_after_setup
 from django.db import IntegrityError, connection, transaction
 from redis import Redis
 
@@ -16,6 +17,7 @@ from executions.models import Execution, StatusChange, Task
 from executions.news import status_changed
 from harbor_refresh.testing import eager, fail_job
 from tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from tasks.without_redis import mode
 
 said: list[Any] = []
 
@@ -280,3 +282,13 @@ def test_only_jobs_can_be_made_to_fail() -> None:
         "RuntimeError: the test has eager.say fail",
     )
     assert start("SCAN", jobs=[say.s(1)]).status == "Success"
+
+
+def test_a_worker_reads_the_setting_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert mode.decide in {receiver() for _, receiver in celeryd_after_setup.receivers}
+    monkeypatch.setattr(mode, "_decided", None)
+    mode.decide()
+    current_app.conf.task_always_eager = False  # the fixture sets it back
+    assert (mode.is_eager(), mode.is_on()) == (True, True)
+    monkeypatch.setattr(mode, "_decided", None)
+    assert (mode.is_eager(), mode.is_on()) == (False, False)
