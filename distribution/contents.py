@@ -30,6 +30,8 @@ CARRIED = {
     "monitoring": "/metrics and the probes, by a middleware",
     "py.typed": "type checkers, which read our annotations if it is there",
     "redis_transport.py": "kombu's transport, mended for a Redis that fails",
+    "tasks_backend.py": "Django's Tasks framework, whose tasks run as tracked jobs",
+    "testing": "jobs in the tests of a project",
 }
 #: Parts of the service alone, and what they are for.
 LEFT_OUT = {

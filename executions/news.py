@@ -43,10 +43,17 @@ def tell_changed_after_commit(members: Iterable[Member]) -> None:
 
 def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[str]) -> None:
     """Tell of the deletion: `tasks.jobs.lifecycle.job_stops` listens and asks the running jobs to stop."""
-    news = {"execution_ids": list(execution_ids), "job_ids": list(job_ids)}
-    transaction.on_commit(partial(executions_deleted.send, sender=None, **news))
+    transaction.on_commit(partial(_tell_deleted, list(execution_ids), list(job_ids)))
 
 
 def tell_changes_written_after_commit() -> None:
     """Tell that something waits to be delivered: `tasks.notifications` listens and starts a deliverer."""
-    transaction.on_commit(partial(changes_written.send, sender=None))
+    transaction.on_commit(_tell_changes_written)
+
+
+def _tell_deleted(execution_ids: list[int], job_ids: list[str]) -> None:
+    executions_deleted.send(sender=None, execution_ids=execution_ids, job_ids=job_ids)
+
+
+def _tell_changes_written() -> None:
+    changes_written.send(sender=None)

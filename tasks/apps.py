@@ -13,7 +13,8 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        import tasks.actors  # noqa: F401  # defines the Celery tasks, so that every process can send them
+        import tasks.actors  # defines the Celery tasks, so that every process can send them
+        import tasks.django_task  # noqa: F401  # a job that every worker knows
         from executions import callbacks
         from executions.checks import OURS
         from executions.filters import register_condition
@@ -63,6 +64,7 @@ class TasksConfig(AppConfig):
         from tasks.notifications import deliverer_thread, delivery_wakeup
         from tasks.pauses import held_queues
         from tasks.strategies import older_strategy
+        from tasks.without_redis import mode
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
             # the recorder first, because the reporter reports what it records
@@ -75,6 +77,7 @@ class TasksConfig(AppConfig):
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
         celery_events.connect()
         heartbeat.connect()
+        celeryd_after_setup.connect(mode.decide, dispatch_uid="tasks.without_redis.mode")
         celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
         # after the line above, so that the channel of the cycles is among the queues
         celeryd_after_setup.connect(held_queues.on_setup, dispatch_uid="tasks.pauses.held_queues")

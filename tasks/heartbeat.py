@@ -22,6 +22,7 @@ from tasks.jobs.records.run import Run
 from tasks.jobs.runtime import current_runs
 from tasks.queue import brief_queue, execution_queue
 from tasks.queue.node import this_node
+from tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 
@@ -74,7 +75,7 @@ def start(**_: Any) -> None:
     """Start the heartbeat, once in a process. Pools without processes send no signal at their start, so there
     the first task starts it."""
     global _running_in  # noqa: PLW0603
-    if _running_in == os.getpid():
+    if _running_in == os.getpid() or mode.is_on():
         return
     _running_in = os.getpid()
     stopping.clear()

@@ -26,6 +26,7 @@ from tasks.conf import ADDRESS, DECLARED, LOCAL, refresh_settings
 from tasks.jobs.tracked import TrackedJob
 from tasks.redis_address import read_address
 from tasks.schedule import ROWS, has_rows
+from tasks.without_redis import mode
 
 CONNECT = (
     "Add `harbor_refresh.connect(app)` where the project makes its Celery app, and import that module in the "
@@ -43,7 +44,7 @@ def check_host(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
         return []
     known = {one.key: one for one in (*OF_EXECUTIONS.values(), *DECLARED.values())}
     found = problems(known, ADDRESS)
-    for check in CHECKS:
+    for check in OF_EAGER_MODE if mode.is_eager() else CHECKS:
         found += check()
     return found
 
@@ -169,3 +170,5 @@ def _workers() -> Iterator[CheckMessage]:
 
 
 CHECKS = (_versions, _broker, _queue, _routes, _beat, _jobs, _workers)
+#: It has no broker, no queue, no worker and no beat.
+OF_EAGER_MODE = (_versions, _jobs)

@@ -16,21 +16,23 @@
 -- UPDATE takes the ids as an array, and the earliest revision is a subquery with an aggregate, which cannot become a
 -- join: each row is then found by its key, and a claim takes a millisecond whatever the statistics say.
 --
+-- By the time of the statement, because in a test all statements are in one transaction.
+--
 -- Two processes at once: locked rows are skipped. A row that was claimed since this snapshot is no longer due, which
 -- is checked again after its lock. The right to the one probe is taken by moving retry_at.
 WITH probed AS (
     UPDATE execution_subscription s
-    SET retry_at = now() + make_interval(secs => %(lease)s)
+    SET retry_at = statement_timestamp() + make_interval(secs => %(lease)s)
     FROM (
         SELECT p.id FROM execution_subscription p
         WHERE
             %(only)s::bigint IS NULL
-            AND p.kind = 'webhook' AND p.enabled AND p.failures >= %(opens)s AND p.retry_at <= now()
+            AND p.kind = 'webhook' AND p.enabled AND p.failures >= %(opens)s AND p.retry_at <= statement_timestamp()
             AND coalesce((SELECT b.room FROM unnest(%(busy)s::bigint[], %(rooms)s::int[]) AS b (id, room)
                           WHERE b.id = p.id), 1) > 0
             AND EXISTS (
                 SELECT FROM execution_delivery d
-                WHERE d.subscription_id = p.id AND d.state = 'pending' AND d.next_at <= now()
+                WHERE d.subscription_id = p.id AND d.state = 'pending' AND d.next_at <= statement_timestamp()
             )
         ORDER BY p.id
         FOR NO KEY UPDATE SKIP LOCKED
@@ -46,7 +48,7 @@ wanted AS (
         s.enabled
         AND CASE
             WHEN %(only)s::bigint IS NULL
-            THEN s.kind = 'webhook' AND s.failures < %(opens)s AND (s.retry_at IS NULL OR s.retry_at <= now())
+            THEN s.kind = 'webhook' AND s.failures < %(opens)s AND (s.retry_at IS NULL OR s.retry_at <= statement_timestamp())
             ELSE s.id = %(only)s
         END
     UNION ALL
@@ -59,7 +61,7 @@ due AS MATERIALIZED (
         SELECT d.id
         FROM execution_delivery d
         WHERE
-            d.subscription_id = w.id AND d.state = 'pending' AND d.next_at <= now()
+            d.subscription_id = w.id AND d.state = 'pending' AND d.next_at <= statement_timestamp()
             AND d.revision = (
                 SELECT min(earliest.revision)
                 FROM execution_delivery earliest
@@ -74,7 +76,7 @@ due AS MATERIALIZED (
     ) one
 )
 UPDATE execution_delivery d
-SET attempts = d.attempts + 1, next_at = now() + make_interval(secs => %(lease)s)
+SET attempts = d.attempts + 1, next_at = statement_timestamp() + make_interval(secs => %(lease)s)
 WHERE d.id = ANY(ARRAY(SELECT id FROM due))
 RETURNING
     d.id, d.subscription_id, d.execution_id, d.vendor_type, d.revision, d.from_status, d.to_status, d.changed_at,

@@ -64,7 +64,7 @@ recorded AS (
     SET
         state = j.state,
         attempts = d.attempts - CASE WHEN j.outcome = 'unsent' THEN 1 ELSE 0 END,
-        next_at = CASE WHEN j.state = 'pending' THEN now() + make_interval(secs => j.delay) END,
+        next_at = CASE WHEN j.state = 'pending' THEN statement_timestamp() + make_interval(secs => j.delay) END,
         ended_at = CASE WHEN j.state <> 'pending' THEN now() END,
         last_error = CASE WHEN j.outcome = 'unsent' THEN d.last_error ELSE j.error END
     FROM judged j

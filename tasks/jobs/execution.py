@@ -1,17 +1,22 @@
 """TrackedExecution: an execution with the operations on its jobs."""
 
+import asyncio
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from executions import gates, progress
+from executions import gates
+from executions import progress as of_tasks
 from executions.errors import NotCommitted, StillRunning
 from executions.models import Execution
 from executions.progress import Progress
 from executions.status import is_final
+from tasks.jobs.asynchronous import asynchronous
 from tasks.jobs.lifecycle import job_creation, retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
 from tasks.jobs.signatures import chains_of
+from tasks.without_redis import agenda, mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +36,7 @@ class TrackedExecution(Execution):
 
     def progress(self) -> Progress:
         """Return its progress, by one indexed query."""
-        return progress.progress(self.pk)
+        return of_tasks.progress(self.pk)
 
     def add(self, jobs: "Iterable[Signature[Any]] | Signature[Any] | group", *, once: str = "") -> int:
         """Add jobs, as `start` takes them; return how many. Raises ExecutionClosed if it was closed, and
@@ -44,29 +49,47 @@ class TrackedExecution(Execution):
     def close(self) -> bool:
         """Say that all jobs were added: it ends when they have ended. False if it was closed or stopped before, or
         was not started open."""
-        is_closed = gates.close(self.pk)
-        note(self.pk)
-        return is_closed
+        return _close(self.pk)
 
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
         It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
-        at once in the transaction that has started its jobs, tries them again or has closed it.
+        at once in the transaction that has started its jobs, tries them again or has closed it. In eager mode
+        nothing else can end it, so StillRunning is raised at once.
         """
-        if is_uncommitted(self.pk):
+        pauses = self._pauses(timeout)
+        while not self._has_ended():
+            time.sleep(next(pauses))
+        return self.status
+
+    async def await_end(self, timeout: float | None = None) -> str:
+        """Wait as `wait` does, which has no twin of its own because `await` is a word of Python. No thread is held
+        meanwhile. If it is cancelled, nothing happens to the execution."""
+        pauses = self._pauses(timeout)
+        while not await asynchronous(self._has_ended)():
+            await asyncio.sleep(next(pauses))
+        return self.status
+
+    def _has_ended(self) -> bool:
+        if mode.is_eager():
+            agenda.work_off()
+        elif is_uncommitted(self.pk):
             raise NotCommitted
+        self.refresh_from_db()
+        return is_final(self.status)
+
+    def _pauses(self, timeout: float | None) -> Iterator[float]:
+        """Yield how long to wait before each look but the first. Raises StillRunning when the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
         pause = FIRST_PAUSE
-        while True:
-            self.refresh_from_db()
-            if is_final(self.status):
-                return self.status
+        while not mode.is_eager():
             left = pause if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise StillRunning(f"{self} is {self.status} after {timeout:g} s")
-            time.sleep(min(pause, left))
+            yield min(pause, left)
             pause = min(pause * 1.5, LONGEST_PAUSE)
+        raise StillRunning(f"{self} is {self.status}, and in eager mode nothing runs that could end it")
 
     def stop(self) -> int:
         """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had
@@ -88,3 +111,17 @@ class TrackedExecution(Execution):
         again = retries.resume_stopped(self.pk)
         self.refresh_from_db()
         return again
+
+    aprogress = asynchronous(progress)
+    aadd = asynchronous(add)
+    aclose = asynchronous(close)
+    astop = asynchronous(stop)
+    aretry_failed = asynchronous(retry_failed)
+    aresume_stopped = asynchronous(resume_stopped)
+
+
+@agenda.at_once
+def _close(execution_id: int) -> bool:
+    is_closed = gates.close(execution_id)
+    note(execution_id)
+    return is_closed

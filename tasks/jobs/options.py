@@ -84,8 +84,8 @@ OPTIONS = {
 #: What to use instead of an option that a job does not take.
 UNTAKEN = {
     "link": "a chain runs one job after the other",
-    "link_error": "a handler of status changes learns of an execution that has failed (docs/notifications.md)",
-    "chord": "a handler of status changes learns of the end of all jobs (docs/notifications.md)",
+    "link_error": "on_error= of the execution is called when a job of it has failed (docs/groups_and_chords.md)",
+    "chord": "on_success= of the execution is called when all jobs have succeeded (docs/groups_and_chords.md)",
     "headers": "what a job must know is an argument",
     "exchange": "queue or routing_key says where it waits",
 }

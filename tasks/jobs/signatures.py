@@ -21,10 +21,7 @@ ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), repli
 #: The ways of Celery to combine signatures, except for chains, and what to write instead.
 TOGETHER = {
     "celery.group": "write its jobs into the list, or jobs=group(...) for all of them",
-    "celery.chord": (
-        "start the jobs of its header; a handler of status changes (docs/notifications.md) does the work of its "
-        "body when the execution has ended"
-    ),
+    "celery.chord": "start the jobs of its header, with on_success= for its body (docs/groups_and_chords.md)",
     "celery.map": ONE_EACH,
     "celery.starmap": ONE_EACH,
     "celery.chunks": ONE_EACH,

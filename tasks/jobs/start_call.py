@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from executions.errors import Refused
 from executions.models import Execution
+from tasks.jobs.asynchronous import asynchronous
 from tasks.jobs.end_callbacks import callbacks_of
 from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.lifecycle import job_creation
@@ -73,3 +74,6 @@ def start(
         key_in_parent=once,
     )
     return TrackedExecution.objects.get(pk=started.execution.pk)
+
+
+astart = asynchronous(start)

@@ -31,8 +31,9 @@ from tasks.jobs.records.attachments import RESULT, text_of_result
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, Run, Verdict
-from tasks.jobs.runtime import current_runs
+from tasks.jobs.runtime import current_runs, eager
 from tasks.queue.node import this_node
+from tasks.without_redis import agenda, mode
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
@@ -80,7 +81,7 @@ class TrackedJob(JobTask):
             # those of the database are stored as JSON, and a message may be written in something else
             given, named = native([*arguments])
             self.request.update(args=given, kwargs=named)
-            result = checked_result(self.run(job, *given, **named))
+            result = self._run_code(job, given, named)
             self._end_well(job, result)
         except (SystemExit, KeyboardInterrupt):
             # the process was told to end, so recovery must release its run
@@ -90,8 +91,15 @@ class TrackedJob(JobTask):
         except BaseException as exc:
             if not job.waits_for_another_try:
                 self._end(job, Status.ERROR, said_by(exc))
+                agenda.add_failure(exc)
             raise
         return result
+
+    def _run_code(self, job: Handle, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if not mode.is_eager():
+            return checked_result(self.run(job, *args, **kwargs))
+        with eager.with_savepoint():
+            return checked_result(self.run(job, *args, **kwargs))
 
     def _begin(self, header: dict[str, Any]) -> Begun:
         received = message_header.received(str(self.request.id), header)
@@ -142,7 +150,15 @@ class TrackedJob(JobTask):
             why = said_by(exc) if exc else "it asked for another try"
             job.reason = made_storable(why)[:MAX_MESSAGE]
         args, kwargs = merged(self.run, self.request, args, kwargs)
-        return super().retry(args, kwargs, exc, **options)
+        if job is None or not mode.is_eager():
+            return super().retry(args, kwargs, exc, **options)
+        # to Celery another try in eager mode is part of this one
+        throws = options.pop("throw", True)
+        again = super().retry(args, kwargs, exc, throw=False, **options)
+        again.sig.apply_async()  # type: ignore[attr-defined]  # celery-types does not know it
+        if throws:
+            raise again
+        return again
 
     def apply_async(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, task_id: str | None = None, **options: Any
@@ -160,6 +176,9 @@ class TrackedJob(JobTask):
                 self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
             )
             options["headers"] = {**(options.get("headers") or {}), **headers}
+            if mode.is_eager():
+                eager.put(self.name, args, kwargs, {**options, "task_id": task_id})
+                return None
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
 

@@ -14,13 +14,18 @@ from executions.text import said_by
 from tasks import tick
 from tasks.pacing import DELIVERER_LATE_SECONDS, DELIVERER_WAIT_SECONDS, DELIVERER_WAKE_MS
 from tasks.queue import execution_queue
+from tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
 
 
 def on_changes_written(**_: Any) -> None:
     """Send `tasks.deliver`, unless it was sent within the last second. A deliverer looks on for longer than that
-    after its last work, so it finds the changes whose wake-up was left out."""
+    after its last work, so it finds the changes whose wake-up was left out. Without Redis this process calls the
+    handlers."""
+    if mode.is_on():
+        agenda.add_written()
+        return
     try:
         _send_unless_sent()
     except Exception as exc:  # ours, or any of the broker's client: the caller's work is committed

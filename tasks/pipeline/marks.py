@@ -17,19 +17,24 @@ from tasks.pipeline import wakeup
 from tasks.queue import execution_queue
 from tasks.queue import members as names
 from tasks.strategies import older_strategy
+from tasks.without_redis import agenda, mode
 
 
 def mark(members: Iterable[str]) -> bool:
     """Put members (`ID:VENDOR`) on the queue now; an older design keeps its marks elsewhere. False if Redis could
     not be reached.
 
-    With an interval ≤ 0 there is no queue: the executions are refreshed here and at once.
+    With an interval ≤ 0 there is no queue: the executions are refreshed here and at once. Without Redis they are
+    refreshed here, once for all that happens at once.
 
     What if two processes mark at once: marking is idempotent. What if the process dies before the mark: reconcile
     finds the execution. What if it dies between the mark and the wake-up: the scheduled tick claims it.
     """
     members = list(members)
     if not members:
+        return True
+    if mode.is_on():
+        agenda.add_changed(names.ids(members))
         return True
     if refresh_settings().in_process:
         refresh_at_once(names.ids(members))

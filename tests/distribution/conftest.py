@@ -21,12 +21,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """Make an environment with the wheel and its extras: "", "http" or "admin,beat". With PostgreSQL's library,
-    because a machine may have none."""
+    """Make an environment with the wheel and its extras: "", "http" or "admin,beat"; and with packages of its own.
+    With PostgreSQL's library, because a machine may have none."""
 
     @cache
-    def make(extras: str, versions: str = "pinned") -> Environment:
-        wanted = [f"harbor-refresh[{extras}] @ {wheel.as_uri()}" if extras else str(wheel), "psycopg[binary]"]
+    def make(extras: str, versions: str = "pinned", also: tuple[str, ...] = ()) -> Environment:
+        wanted = [
+            f"harbor-refresh[{extras}] @ {wheel.as_uri()}" if extras else str(wheel),
+            "psycopg[binary]",
+            *also,
+        ]
         python, constraints = VERSIONS[versions]()
         return install(tmp_path_factory.mktemp("environment"), python, wanted, "\n".join(constraints))
 

@@ -97,7 +97,7 @@ def make(folder: Path, environment: Environment, database: str) -> dict[str, str
     }
     environment.run("-m", "django", "startproject", "shop", folder, cwd=folder)
     files = {
-        "settings.py": SETTINGS.replace("DATABASE}", f"{_connection(database)}}}"),
+        "settings.py": SETTINGS.replace("DATABASE}", f"{connection_to(database)}}}"),
         "shop/celery.py": CELERY,
         "shop/__init__.py": "from shop.celery import app as celery_app\n",
         "tasks.py": TASKS,
@@ -110,7 +110,7 @@ def make(folder: Path, environment: Environment, database: str) -> dict[str, str
     return variables
 
 
-def _connection(database: str) -> Mapping[str, str]:
+def connection_to(database: str) -> Mapping[str, str]:
     url = urlsplit(servers.postgres.url_for(database))
     found = {"NAME": url.path[1:], "USER": url.username, "HOST": url.hostname, "PORT": str(url.port)}
     return {name: value for name, value in found.items() if value}

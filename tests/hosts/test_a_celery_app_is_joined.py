@@ -182,6 +182,15 @@ def test_a_project_that_lacks_nothing_has_no_problem(tmp_path: Path) -> None:
     assert problems(Host(tmp_path, "none", celery=JOINED, settings=SOUND)) == {}
 
 
+def test_eager_mode_needs_no_broker_no_worker_and_no_beat(tmp_path: Path) -> None:
+    lacking = """
+        CELERY_TASK_ALWAYS_EAGER = True
+        CELERY_WORKER_PREFETCH_MULTIPLIER = 4
+        HARBOR_REFRESH = {"CHUNK": 0}
+    """
+    assert list(problems(Host(tmp_path, "none", broker="sqs://here", settings=lacking))) == ["harbor_refresh.E003"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_by_its_id(fault: str, tmp_path: Path) -> None:

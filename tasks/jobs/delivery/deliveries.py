@@ -20,6 +20,7 @@ from tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.tally import in_halves
 from tasks.models.job import Job
+from tasks.without_redis import mode
 
 
 @dataclass
@@ -51,7 +52,7 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
     a report after it has answered: recovery publishes or stops the jobs that follow, by what the database says.
     If it raises DatabaseAway, no report is acknowledged.
     """
-    if refresh_settings().report_url:
+    if refresh_settings().report_url and not mode.is_on():
         return _deliver_over_the_hook(reports)
     return _deliver_here(end_of_each_run(reports))
 

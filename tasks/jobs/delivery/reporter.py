@@ -15,6 +15,7 @@ from executions.errors import RefreshError
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.runtime.per_process import PerProcess
+from tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 
@@ -98,4 +99,7 @@ of_this_process = PerProcess(Reporter)
 
 
 def put(report: JobReport) -> None:
-    of_this_process.get().put(report)
+    if mode.is_on():
+        deliver_and_publish([report])
+    else:
+        of_this_process.get().put(report)

@@ -29,6 +29,7 @@ from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_
 from tasks.jobs.revisions import first_revision
 from tasks.models.job import Job
 from tasks.queue.sets import sized_pages
+from tasks.without_redis.agenda import at_once
 
 MAX_ATTEMPTS = 32_767
 MAX_NAME = Job._meta.get_field("name").max_length or 0
@@ -66,6 +67,7 @@ class Started:
     left_out: Sequence[Chain]
 
 
+@at_once
 def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Started:
     """Record an execution whose tasks are these jobs. `attributes` are those of NewExecution. If its parent has a
     child with its key already, return that child.
@@ -82,6 +84,7 @@ def start(vendor_type: str, chains: Sequence[Chain], **attributes: Any) -> Start
     return retry_on_conflict(partial(_record, vendor_type, sized, attributes))
 
 
+@at_once
 def add(execution_id: int, chains: Sequence[Chain], *, once: str = "") -> int:
     """Add these jobs to an execution that has not ended; return how many were added. `once`: the key of this
     addition. If it was made before, nothing is added.

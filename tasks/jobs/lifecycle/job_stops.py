@@ -13,8 +13,11 @@ from executions.status import FINAL_CODE, Status
 from executions.stops import Stopped, stop, stop_many, stop_task
 from tasks import signals
 from tasks.jobs.records.records import job_records
+from tasks.without_redis import mode
+from tasks.without_redis.agenda import at_once
 
 
+@at_once
 def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> int:
     """Stop the jobs of the execution and of its descendants. Returns how many run and were asked to stop; inside a
     transaction, which asks them after its commit, how many run as far as the database knows. `also` is called in
@@ -33,9 +36,10 @@ def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> i
         stop(execution_id)
         also()
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
-    return asked[0] if asked else sum(status == Status.RUNNING for status in jobs.values())
+    return asked[0] if asked and not mode.is_on() else sum(status == Status.RUNNING for status in jobs.values())
 
 
+@at_once
 def stop_jobs_of(execution_ids: Sequence[int]) -> Stopped:
     """Stop the jobs of all these executions, as `stop_jobs` does, in one transaction. Unknown ids are left out."""
     with transaction.atomic():
@@ -45,6 +49,7 @@ def stop_jobs_of(execution_ids: Sequence[int]) -> Stopped:
     return stopped
 
 
+@at_once
 def stop_job_of(task_id: int) -> bool:
     """Stop one task and its job, or the child that it stands for. False if it has ended already. What if the
     process dies after the commit: as in `stop_jobs`. Jobs that follow it in a chain are stopped by recovery.

@@ -22,10 +22,11 @@ from tasks.jobs.lifecycle.message import LATER, Message, Publish
 from tasks.jobs.records.records import PAGE, Memory, job_records
 from tasks.jobs.records.redis_memory import note, remember
 from tasks.jobs.repair.tally import in_halves
-from tasks.jobs.runtime import broker
+from tasks.jobs.runtime import broker, eager
 from tasks.models.job import Job
 from tasks.queue.clock import at
 from tasks.queue.sets import pages, sized_pages
+from tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 
@@ -105,6 +106,8 @@ def _publish_these(publish: Publish, which: Q) -> int:
 
 
 def _publish_page(publish: Publish, page: Sequence[int]) -> int:
+    if mode.is_on():
+        return _publish_page_here(publish, page)
     with transaction.atomic():
         found = unpublished().filter(ITS_TURN, pk__in=page)
         jobs = list(found.select_for_update(of=("self",), skip_locked=True))
@@ -114,6 +117,20 @@ def _publish_page(publish: Publish, page: Sequence[int]) -> int:
         Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=at(memory.now))
         note(memory)  # last: other publishers wait for this row
     deliver(reports)
+    return len(jobs)
+
+
+def _publish_page_here(publish: Publish, page: Sequence[int]) -> int:
+    """Publish without Redis, to a broker in this process, or to its agenda. A message is sent after the commit,
+    because a worker in another thread reads the row at once."""
+    with transaction.atomic():
+        jobs = list(unpublished().filter(ITS_TURN, pk__in=page).select_for_update(of=("self",), skip_locked=True))
+        Job.objects.filter(pk__in=[job.pk for job in jobs]).update(published_at=Now())
+    messages = [Message.of(job, "") for job in jobs]
+    if mode.is_eager():
+        eager.publish(messages)
+    else:
+        deliver(_reports_of(messages, publish))
     return len(jobs)
 
 
@@ -128,18 +145,21 @@ def send(publish: Publish, jobs: Sequence[Job]) -> tuple[Memory, list[JobReport]
     """
     remembered = remember()
     before = remembered.memory
-    messages = [Message.of(job, remembered.database) for job in jobs]
+    reports = _reports_of([Message.of(job, remembered.database) for job in jobs], publish)
+    # advanced once more, so that a Redis restored to the moment before these messages is older than the note
+    return replace(job_records().memory(), now=before.now), reports
+
+
+def _reports_of(messages: Sequence[Message], publish: Publish) -> list[JobReport]:
     reports = [
         JobReport(one.job, one.task_id, one.revision, Status.SCHEDULED)
         for one in messages
         if one.options.keys() & {*LATER}
     ]
-    reports += [
+    return reports + [
         JobReport(one.job, one.task_id, one.revision, Status.ERROR, f"its message cannot be made: {why}")
         for one, why in publish(messages) or ()
     ]
-    # advanced once more, so that a Redis restored to the moment before these messages is older than the note
-    return replace(job_records().memory(), now=before.now), reports
 
 
 def publishable() -> Any:

@@ -20,12 +20,14 @@ from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.unique_keys import lock_and_release, retry_on_conflict
 from tasks.jobs.revisions import next_revision
 from tasks.models.job import Job
+from tasks.without_redis.agenda import at_once
 
 IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
 #: What the task of a job says when the job runs once more, by the status with which it had ended.
 MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
 
+@at_once
 @harbors(Deed.RUN_AGAIN)
 def retry_failed(execution_id: int) -> int:
     """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
@@ -46,6 +48,7 @@ def retry_failed(execution_id: int) -> int:
     return retry_on_conflict(partial(_run_again, execution_id, Status.ERROR))
 
 
+@at_once
 @harbors(Deed.RUN_AGAIN)
 def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
@@ -59,6 +62,7 @@ def resume_stopped(execution_id: int) -> int:
     return retry_on_conflict(partial(_run_again, execution_id, Status.STOPPED))
 
 
+@at_once
 @harbors(Deed.RUN_AGAIN)
 def run_job_again(task_id: int) -> int:
     """Run a failed or stopped job once more, and the jobs after it in its chain. Returns how many jobs; 0 if the

@@ -14,10 +14,12 @@ from tasks.conf import refresh_settings
 from tasks.jobs.records.record import MAX_MESSAGE, JobRecord
 from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tasks.jobs.records.scripts import RECORDS
+from tasks.jobs.records.without_redis import RecordsWithoutRedis
 from tasks.jobs.revisions import are_unix_seconds
 from tasks.queue.connection import patient, redis_errors_translated, single
 from tasks.queue.sets import pages
 from tasks.queue.verbs import Verbs
+from tasks.without_redis import mode
 
 #: The most jobs in one command to Redis, and in one statement to the database.
 PAGE = 500
@@ -157,6 +159,13 @@ class JobRecords(Verbs):
         return abs(now - record.renewed) <= self._ttl_us
 
 
-@cache
 def job_records() -> JobRecords:
+    return cast("JobRecords", WITHOUT_REDIS) if mode.is_on() else _in_redis()
+
+
+@cache
+def _in_redis() -> JobRecords:
     return JobRecords(refresh_settings(), patient(), single())
+
+
+WITHOUT_REDIS = RecordsWithoutRedis()

@@ -18,10 +18,13 @@ from executions.status import Status
 from executions.text import made_storable, shown, storable
 from tasks import signals as signals_of_tasks
 from tasks.jobs import message_header
+from tasks.jobs.delivery import reporter
 from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records import own_database
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.queue.node import host_of, this_node
+from tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 
@@ -50,6 +53,9 @@ def end_message(job: Any, header: Any, status: Status, why: str) -> None:
     task = message_header.task_of(header)
     if task and storable(job):
         why = made_storable(why)[:MAX_MESSAGE]
+        if mode.is_on():
+            reporter.put(JobReport(job, *task, status, why))
+            return
         with _absence_logged(job, why):
             if _is_ours(job, header):
                 end_waiting(job, *task, status, why)

@@ -186,10 +186,13 @@ def test_jobs_with_large_arguments_are_written_a_few_at_a_time(outbox: Outbox) -
         ("abc", "and got 'a' among them$"),
         ([a_job], "among them$"),
         ([None], "and got None among them$"),
-        (chord([a_job.s()], a_job.s()), "and no chord: start the jobs of its header; a handler"),
+        (
+            chord([a_job.s()], a_job.s()),
+            "and no chord: start the jobs of its header, with on_success= for its body",
+        ),
         (
             [chord([a_job.s()], a_job.s())],
-            "and no chord: start the jobs of its header; a handler",
+            "and no chord: start the jobs of its header, with on_success= for its body",
         ),
         ([group([a_job.s(), a_job.s()])], "and no group: write its jobs into the list"),
         ([chain(a_job.si(), group([a_job.si(), a_job.si()]))], "and no group: write its jobs into the list"),
@@ -203,7 +206,7 @@ def test_jobs_with_large_arguments_are_written_a_few_at_a_time(outbox: Outbox) -
         ([a_job.s().set(link=a_job.s())], "^a.job: .*; got link; link: a chain runs one job after the other$"),
         (
             [a_job.s().set(link_error=a_job.s())],
-            "; got link_error; link_error: a handler of status changes",
+            "; got link_error; link_error: on_error= of the execution is called",
         ),
         ([a_job.s().set(headers={"tenant": 7})], "; got headers; headers: what a job must know is an argument$"),
         ([a_job.s().set(exchange="x")], "; got exchange; exchange: queue or routing_key says where it waits$"),

@@ -1,0 +1,188 @@
+"""TrackedBackend: tasks of Django's Tasks framework run as tracked jobs.
+
+    TASKS = {"default": {"BACKEND": "harbor_refresh.tasks_backend.TrackedBackend"}}
+
+The framework is `django.tasks` from Django 6.0 on, and the package django-tasks before. See docs/django_tasks.md.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from datetime import datetime
+from importlib import import_module
+from traceback import format_exception
+from typing import Any
+
+import django
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from executions.models import Execution
+from executions.status import Status
+from tasks.django_task import run_task
+from tasks.jobs import Handle
+from tasks.jobs.lifecycle import job_creation
+from tasks.jobs.signatures import chains_of
+from tasks.models import Job
+
+PACKAGE = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
+base: Any = import_module(f"{PACKAGE}.base")
+backends: Any = import_module(f"{PACKAGE}.backends.base")
+exceptions: Any = import_module(f"{PACKAGE}.exceptions")
+signals: Any = import_module(f"{PACKAGE}.signals")
+
+VENDOR_TYPE = "TASK"
+#: Django's priorities are from -100 to 100, and higher goes first. Celery's are from 0 to 9, and 0 goes first.
+LEAST_URGENT = 9
+STATUSES = {
+    Status.PENDING: base.TaskResultStatus.READY,
+    Status.SCHEDULED: base.TaskResultStatus.READY,
+    Status.RUNNING: base.TaskResultStatus.RUNNING,
+    Status.SUCCESS: base.TaskResultStatus.SUCCESSFUL,
+    Status.ERROR: base.TaskResultStatus.FAILED,
+    Status.STOPPED: base.TaskResultStatus.FAILED,
+}
+#: A worker has no name that outlives it.
+SOME_WORKER = "unknown"
+
+_execution: ContextVar[int | None] = ContextVar("harbor_refresh_execution", default=None)
+
+
+@contextmanager
+def within(execution: Execution) -> Iterator[None]:
+    """Have the tasks that are enqueued meanwhile join this execution, instead of an execution for each."""
+    token = _execution.set(execution.pk)
+    try:
+        yield
+    finally:
+        _execution.reset(token)
+
+
+class ReturnValueNotKept(NotImplementedError):
+    """What a task returns is not kept. Write it where it belongs."""
+
+    def __str__(self) -> str:
+        return str(self.__doc__)
+
+
+class TrackedResult(base.TaskResult):  # type: ignore[misc]  # the framework is imported by its name
+    @property
+    def return_value(self) -> Any:
+        if self.status == base.TaskResultStatus.SUCCESSFUL:
+            raise ReturnValueNotKept
+        return super().return_value
+
+
+class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self.vendor_type = params.get("OPTIONS", {}).get("vendor_type", VENDOR_TYPE)
+
+    def enqueue(self, task: Any, args: Any, kwargs: Any) -> TrackedResult:
+        """Record a job, and publish it after the commit, as `start` does."""
+        self.validate_task(task)
+        using = {"backend": self.alias, "queue_name": task.queue_name, "priority": task.priority}
+        signature = run_task.s(task.module_path, list(args), dict(kwargs), using).set(**_options_of(task))
+        ((job,),) = chains_of([signature])
+        result = _result(task, job.job_id, list(args), dict(kwargs), enqueued_at=timezone.now())
+        execution_id = _execution.get()
+        if execution_id is None:
+            job_creation.start(self.vendor_type, [[job]], trigger="MANUAL")
+        else:
+            job_creation.add(execution_id, [[job]])
+        signals.task_enqueued.send(sender=type(self), task_result=result)
+        return result
+
+    def get_result(self, result_id: str) -> TrackedResult:
+        job = Job.objects.select_related("task").filter(name=run_task.name, task__job_id=result_id).first()
+        if job is None:
+            raise exceptions.TaskResultDoesNotExist(result_id)
+        return _result_of(job)
+
+    def run(self, job: Handle, task: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Run a task in a worker. What if the worker dies: the job is run again, and no signal tells its end."""
+        result = self.get_result(job.run.job)
+        began = timezone.now()
+        result = replace(
+            result,
+            status=base.TaskResultStatus.RUNNING,
+            started_at=result.started_at or began,
+            last_attempted_at=began,
+            worker_ids=[SOME_WORKER] * job.run.runs,
+        )
+        signals.task_started.send(sender=type(self), task_result=result)
+        context = [base.TaskContext(task_result=result)] if task.takes_context else []
+        try:
+            task.call(*context, *args, **kwargs)
+        except Exception as exc:
+            error = base.TaskError(
+                exception_class_path=_path_of(type(exc)), traceback="".join(format_exception(exc))
+            )
+            self._finish(result, base.TaskResultStatus.FAILED, errors=[error])
+            raise
+        self._finish(result, base.TaskResultStatus.SUCCESSFUL)
+
+    def _finish(self, result: TrackedResult, status: Any, **changes: Any) -> None:
+        finished = replace(result, status=status, finished_at=timezone.now(), **changes)
+        signals.task_finished.send(sender=type(self), task_result=finished)
+
+
+def _options_of(task: Any) -> dict[str, Any]:
+    lowest, highest = base.TASK_MIN_PRIORITY, base.TASK_MAX_PRIORITY
+    options: dict[str, Any] = {"priority": LEAST_URGENT * (highest - task.priority) // (highest - lowest)}
+    if task.queue_name != base.DEFAULT_TASK_QUEUE_NAME:
+        options["queue"] = task.queue_name
+    if task.run_after is not None:
+        at = task.run_after  # without a time zone only in a project with USE_TZ = False
+        options["eta"] = timezone.make_aware(at) if timezone.is_naive(at) else at
+    return options
+
+
+def _result_of(job: Job) -> TrackedResult:
+    path, args, kwargs, using = job.args
+    row = job.task
+    task = import_string(path).using(**using, run_after=_moment(job.options.get("eta")))
+    errors = []
+    if row.status in (Status.ERROR, Status.STOPPED):
+        errors = [base.TaskError(exception_class_path="builtins.Exception", traceback=row.status_message)]
+    runs = row.run_count + (row.status not in (Status.PENDING, Status.SCHEDULED))
+    return _result(
+        task,
+        row.job_id,
+        args,
+        kwargs,
+        status=STATUSES[Status(row.status)],
+        enqueued_at=row.creation_time,
+        started_at=row.start_time,
+        last_attempted_at=row.start_time,
+        finished_at=row.end_time,
+        errors=errors,
+        worker_ids=[SOME_WORKER] * runs,
+    )
+
+
+def _result(task: Any, job_id: str, args: list[Any], kwargs: dict[str, Any], **known: Any) -> TrackedResult:
+    """Return a result of which this is known. Raises as the framework does for arguments that are no JSON."""
+    unknown: dict[str, Any] = {
+        "status": base.TaskResultStatus.READY,
+        "started_at": None,
+        "last_attempted_at": None,
+        "finished_at": None,
+        "errors": [],
+        "worker_ids": [],
+    }
+    return TrackedResult(task=task, id=job_id, args=args, kwargs=kwargs, backend=task.backend, **unknown | known)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _path_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,75 @@
+"""worker: a worker of Celery in a thread of this process, with a broker in its memory."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from celery import current_app, signals
+from celery.contrib.testing.worker import start_worker
+from django.db import connections
+
+from tasks.without_redis import mode
+
+BROKER = "memory://"
+#: Of Celery's settings, what applies meanwhile.
+SETTINGS: dict[str, Any] = {
+    "broker_url": BROKER,
+    "broker_read_url": BROKER,
+    "broker_write_url": BROKER,
+    "broker_use_ssl": False,
+    "broker_transport_options": {"polling_interval": 0.01},
+    "task_always_eager": False,
+}
+#: Seconds in which a job that runs at the end may end.
+SHUTDOWN_SECONDS = 60.0
+
+
+@contextmanager
+def worker(*queues: str) -> Iterator[None]:
+    """Run the jobs that are started meanwhile in a worker, one after the other, in a thread. It takes these
+    queues, besides the default queue of the project's Celery app.
+
+    It has a database connection of its own, so it sees what is committed: use it in tests whose commits are real.
+    """
+    app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
+    before = {name: app.conf.get(name) for name in SETTINGS}
+    _use(app, SETTINGS)
+    signals.setup_logging.connect(_leave_the_log_alone, dispatch_uid=__name__)
+    signals.task_postrun.connect(_close_connections, dispatch_uid=__name__)
+    running = start_worker(
+        app,
+        pool="solo",
+        queues=sorted({app.conf.task_default_queue, *queues}),
+        loglevel=logging.getLogger().level,
+        perform_ping_check=False,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+    )
+    try:
+        with mode.with_a_worker_in_this_process(), running:
+            try:
+                yield
+            finally:
+                app.control.shutdown()  # it ends at once, and not when it next looks whether it should
+        app.control.purge()  # the memory outlives the worker
+    finally:
+        signals.task_postrun.disconnect(dispatch_uid=__name__)
+        signals.setup_logging.disconnect(dispatch_uid=__name__)
+        _use(app, before)
+
+
+def _use(app: Any, values: dict[str, Any]) -> None:
+    """Have the app use these settings, and forget its connections and queues with others. They stay open, for a
+    later test."""
+    app.conf.update(values)
+    app._pool = None
+    app.__dict__.pop("amqp", None)
+
+
+def _leave_the_log_alone(**_: Any) -> None:
+    """Be there: Celery configures no log that a receiver has configured."""
+
+
+def _close_connections(**_: Any) -> None:
+    """Close those of the worker's thread after each job, because the test deletes its database at its end."""
+    connections.close_all()

@@ -1,0 +1,178 @@
+"""The agenda: what a thread does at once, where messages would have other processes do it.
+
+    runs     jobs, in eager mode, in the order in which they would have been published
+    changed  executions whose status may be out of date
+    written  whether changes of status are to be told to callbacks and handlers
+
+An operation, such as `start`, works its agenda off before it returns. What a job or a callback starts meanwhile is
+added to the agenda, and done after it, so that no number of jobs that start jobs is too deep for Python. Runs come
+first, then one refresh for all of them, then callbacks.
+
+In eager mode the transaction of a caller may stay open, and the tests of Django never commit theirs. What waits
+for the commit is then done within it, and a rollback undoes it. Other calls that wait for the commit are left
+alone.
+
+What if the process dies: eager mode is for tests and development, and nothing repeats what it has not done.
+"""
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from celery import current_app
+from django.db import connection
+
+from executions import signals
+from executions.deliveries.handler_runs import due_handlers, run_handler
+from executions.deliveries.handler_subscriptions import keep_rows
+from executions.deliveries.outbox import write_deliveries
+from executions.handlers import handlers
+from executions.rollup import refresh_at_once
+from tasks.without_redis import mode
+
+#: The modules whose calls after the commit are done before it, if it is not to come.
+OURS = (signals.__name__.removesuffix("signals"), mode.__name__.removesuffix("without_redis.mode") + "jobs.")
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Agenda(threading.local):
+    def __init__(self) -> None:
+        self.runs: deque[Callable[[], None]] = deque()
+        self.changed: set[int] = set()
+        self.written = False
+        #: The first job or callback that failed for good.
+        self.failure: BaseException | None = None
+        self.operations = 0
+        self.is_worked_off = False
+
+    def work_off(self) -> None:
+        """Do what is on the agenda, until nothing is left."""
+        self.is_worked_off, before = True, self.is_worked_off
+        try:
+            while self._do_next():
+                pass
+        except BaseException:
+            self.runs.clear()  # the next operation is not to begin with the jobs of this one
+            raise
+        finally:
+            self.is_worked_off = before
+
+    def _do_next(self) -> bool:
+        if mode.is_eager():
+            _do_what_waits_for_a_commit()
+        if self.runs:
+            self.runs.popleft()()
+        elif self.changed:
+            changed, self.changed = sorted(self.changed), set()
+            refresh_at_once(changed)
+        elif self.written:
+            self.written = False
+            _call_handlers()
+        else:
+            return False
+        return True
+
+    def work_off_unless_later(self) -> None:
+        if not self.operations and not self.is_worked_off:
+            self.work_off()
+
+
+_agenda = Agenda()
+
+
+def at_once(operation: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Have this operation, and all that follows from it, done when it returns, if this process has no Redis.
+
+    With Celery's `task_eager_propagates`, the first error of a job or a callback is raised at the end: all is
+    recorded by then.
+    """
+
+    @wraps(operation)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if not mode.is_on():
+            return operation(*args, **kwargs)
+        is_outermost = not _agenda.operations and not _agenda.is_worked_off
+        if is_outermost:
+            _agenda.failure = None
+            if handlers():
+                keep_rows()
+        _agenda.operations += 1
+        try:
+            result = operation(*args, **kwargs)
+        finally:
+            _agenda.operations -= 1
+        if is_outermost:
+            _agenda.work_off()
+            _raise_failure()
+        return result
+
+    return call
+
+
+def add_run(run: Callable[[], None]) -> None:
+    _agenda.runs.append(run)
+
+
+def add_changed(execution_ids: Iterable[int]) -> None:
+    _agenda.changed.update(execution_ids)
+    _agenda.work_off_unless_later()
+
+
+def add_written() -> None:
+    _agenda.written = True
+    _agenda.work_off_unless_later()
+
+
+def add_failure(failure: BaseException) -> None:
+    if mode.is_eager() and _agenda.failure is None:
+        _agenda.failure = failure
+
+
+def work_off() -> None:
+    """Do what is left now, also in the middle of a job: it waits for that."""
+    _agenda.work_off()
+
+
+def _raise_failure() -> None:
+    failure, _agenda.failure = _agenda.failure, None
+    if failure is not None and mode.is_eager() and current_app.conf.task_eager_propagates:
+        raise failure
+
+
+def _do_what_waits_for_a_commit() -> None:
+    if not connection.in_atomic_block:
+        return
+    waiting: list[Any] = connection.run_on_commit
+    ours = [call for _, call, *_ in waiting if _is_ours(call)]
+    connection.run_on_commit = [one for one in waiting if not _is_ours(one[1])]
+    for call in ours:
+        call()
+
+
+def _is_ours(call: Any) -> bool:
+    function = call.func if isinstance(call, partial) else call
+    return str(getattr(function, "__module__", "")).startswith(OURS)
+
+
+def _call_handlers() -> None:
+    """Call callbacks and handlers for what has changed. One that raises is logged, as ever; there is no later at
+    which it is called again, except for the next change of an execution."""
+    write_deliveries()
+    signals.handler_failed.connect(_on_handler_failed, dispatch_uid=__name__)
+    try:
+        while due := due_handlers():
+            for subscription_id in due:
+                while run_handler(subscription_id):
+                    pass
+    finally:
+        signals.handler_failed.disconnect(dispatch_uid=__name__)
+
+
+def _on_handler_failed(**_: Any) -> None:
+    if failure := sys.exception():
+        add_failure(failure)

@@ -1,0 +1,65 @@
+"""docs/testing.md, followed word for word in a project that knows nothing of ours, without Redis."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import servers
+from tests.distribution.environments import CHECKOUT
+from tests.distribution.hosts import connection_to
+from tests.distribution.metadata import ROOT
+
+SETTINGS = """
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.postgresql", **{database!r}}}}}
+INSTALLED_APPS += ["shop", "executions", "tasks"]
+CELERY_BROKER_URL = "amqp://nothing.listens.here:1//"
+"""
+CELERY = """
+import os
+
+import harbor_refresh
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
+app = Celery("shop")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+harbor_refresh.connect(app)
+"""
+
+
+def followed(folder: Path) -> list[str]:
+    """Write the files of the page; return its commands."""
+    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    for name, code in re.findall(r"^```python\n# (\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        (folder / name).write_text(code, encoding="utf-8")
+    return re.findall(r"^```sh\n(.*?)\n```$", page, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_page_is_followed_word_for_word(template: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    CHECKOUT.run("-m", "django", "startproject", "shop", folder, cwd=folder)
+    with (folder / "shop/settings.py").open("a", encoding="utf-8") as settings:
+        settings.write(SETTINGS.format(database=connection_to("testing_page")))
+    (folder / "shop/celery.py").write_text(CELERY, encoding="utf-8")
+    (folder / "shop/__init__.py").write_text("from shop.celery import app as celery_app\n", encoding="utf-8")
+    commands = followed(folder)
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        server.execute("CREATE DATABASE testing_page")
+        try:
+            of_django, of_pytest = (CHECKOUT.run(*words(one), cwd=folder) for one in commands)
+        finally:
+            server.execute("DROP DATABASE testing_page WITH (FORCE)")
+
+    assert "System check identified no issues" in of_django
+    assert "4 passed" in of_pytest
+
+
+def words(command: str) -> list[str]:
+    """The words after the Python of the project."""
+    program, *rest = command.split()
+    return rest if program == "python" else ["-m", program, "-p", "no:cacheprovider", *rest]

@@ -1,0 +1,111 @@
+"""docs/django_tasks.md, word for word: in Django 5.2 with the package django-tasks, and in the newest Django."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests import servers
+from tests.distribution import hosts
+from tests.distribution.conftest import Make
+from tests.distribution.metadata import ROOT
+
+pytestmark = pytest.mark.slow
+
+#: What a host has before it reads the page.
+SETTINGS = """
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.postgresql", **{database!r}}}}}
+INSTALLED_APPS += ["shop", "harbor_refresh.executions", "harbor_refresh.tasks"]
+CELERY_BROKER_URL = "amqp://nothing.listens.here:1//"
+CELERY_TASK_ALWAYS_EAGER = True
+"""
+#: The page's tests run jobs at once. Here a worker has them.
+IN_A_WORKER = """
+from django.tasks import TaskResultStatus
+from django.test import TransactionTestCase
+from harbor_refresh.testing import worker
+from shop.tasks import send_later, send_mail, send_soon, sent
+
+
+class WorkerTest(TransactionTestCase):
+    def test_tasks_run_in_a_worker_of_their_queues(self):
+        from harbor_refresh import TrackedExecution
+
+        sent.clear()
+        with worker("mail"):
+            results = [send_mail.enqueue("a@shop"), send_later.enqueue("b@shop"), send_mail.enqueue("nobody")]
+            for execution in TrackedExecution.objects.order_by("pk"):
+                execution.wait(timeout=60)
+        for one in results:
+            one.refresh()
+        ok, failed = TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED
+        self.assertEqual([one.status for one in results], [ok, ok, failed])
+        self.assertCountEqual(sent, ["a@shop", ("b@shop", 1)])
+
+    async def test_the_framework_may_be_asynchronous(self):
+        from harbor_refresh.testing import eager
+
+        with eager():
+            result = await send_soon.aenqueue("c@shop")
+        await result.arefresh()
+        self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
+        self.assertGreaterEqual(result.finished_at, result.started_at)
+
+    def test_signals_are_sent_and_unknown_results_are_told(self):
+        from django.tasks.exceptions import TaskResultDoesNotExist
+        from django.tasks.signals import task_enqueued, task_finished, task_started
+        from harbor_refresh.testing import eager
+
+        told = []
+
+        def tell(signal, task_result, **_):
+            told.append((task_result.id, task_result.status))
+
+        for one in (task_enqueued, task_started, task_finished):
+            one.connect(tell)
+        with eager():
+            result = send_mail.enqueue("a@shop")
+        self.assertCountEqual([status for _, status in told], ["READY", "RUNNING", "SUCCESSFUL"])
+        self.assertEqual({number for number, _ in told}, {result.id})
+        with self.assertRaises(TaskResultDoesNotExist):
+            send_mail.get_result("no such id")
+
+    def test_arguments_that_are_no_json_are_refused_and_nothing_is_recorded(self):
+        from harbor_refresh import TrackedExecution
+
+        with self.assertRaises(TypeError):
+            send_mail.enqueue(object())
+        self.assertEqual(TrackedExecution.objects.count(), 0)
+"""
+PACKAGES = {"pinned": ("django-tasks==0.12.0",), "newest": ()}
+
+
+@pytest.mark.parametrize("versions", PACKAGES)
+def test_the_page_is_followed_word_for_word(
+    environment: Make, template: str, tmp_path: Path, versions: str
+) -> None:
+    page = (ROOT / "docs/django_tasks.md").read_text(encoding="utf-8")
+    made = environment("", versions, PACKAGES[versions])
+    folder = tmp_path / "project"
+    folder.mkdir()
+    made.run("-m", "django", "startproject", "shop", folder, cwd=folder)
+    (given,) = re.findall(r"^```python\n# settings\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    with (folder / "shop/settings.py").open("a", encoding="utf-8") as settings:
+        settings.write(SETTINGS.format(database=hosts.connection_to("django_tasks_page")) + given)
+    files = dict(re.findall(r"^```python\n# (shop/\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+    files |= {
+        "shop/celery.py": hosts.CELERY,
+        "shop/__init__.py": "from shop.celery import app as celery_app\n",
+        "shop/test_worker.py": IN_A_WORKER,
+    }
+    for name, text in files.items():
+        older = text.replace("django.tasks", "django_tasks") if versions == "pinned" else text
+        (folder / name).write_text(older, encoding="utf-8")
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        server.execute("CREATE DATABASE django_tasks_page")
+        try:
+            made.run("manage.py", "test", "shop", "--pattern", "test*.py", cwd=folder)
+            made.run("manage.py", "check", cwd=folder)
+        finally:
+            server.execute("DROP DATABASE django_tasks_page WITH (FORCE)")

@@ -1,0 +1,182 @@
+"""The twins of `start`, `wait` and the rest for asynchronous code."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from celery import shared_task
+from django.db import connection, transaction
+
+from executions.errors import NotCommitted, Refused, StillRunning
+from executions.models import Execution
+from executions.reports import Report, report
+from executions.rollup import refresh
+from harbor_refresh.testing import eager
+from tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
+from tests.integration.jobs.sample_jobs import Outbox
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("database", "clock")
+
+
+@shared_task(base=TrackedJob, name="twins.copy")
+def copy(job: Handle, number: int = 0) -> None:
+    pass
+
+
+def end(execution: Execution, status: str = "Success") -> None:
+    revisions = execution.tasks.values_list("pk", "status_revision")
+    report(Report(pk, status, revision) for pk, revision in revisions)
+    refresh([execution.pk])
+
+
+def in_a_loop_of_its_own(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def close() -> None:
+        connection.close()  # that of the thread in which this is called
+
+    async def and_close() -> None:
+        try:
+            await main()
+        finally:
+            await sync_to_async(close)()
+
+    asyncio.run(and_close())
+
+
+def on_the_thread_of_the_caller(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async_to_sync(main)()
+
+
+@pytest.mark.parametrize("run", [in_a_loop_of_its_own, on_the_thread_of_the_caller])
+def test_an_execution_is_started_followed_and_awaited(
+    run: Callable[[Callable[[], Coroutine[Any, Any, None]]], None], outbox: Outbox
+) -> None:
+    async def main() -> None:
+        execution = await astart("SCAN", vendor_id=7, jobs=[copy.s(1)], open=True, close_after=60)
+        assert type(execution) is TrackedExecution
+        assert (
+            await execution.aadd([copy.s(2)], once="page"),
+            await execution.aadd([copy.s(2)], once="page"),
+        ) == (
+            1,
+            0,
+        )
+        assert await execution.aclose() is True
+        assert (await execution.aprogress()).counts == {"Pending": 2}
+
+        waiting = asyncio.create_task(execution.await_end(timeout=60))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        await sync_to_async(end)(execution, "Error")
+        assert await waiting == "Error"
+
+        assert await execution.aretry_failed() == 2
+        assert execution.status == "Running"
+        assert await execution.astop() == 0
+        assert execution.status == "Stopped"
+        assert await execution.aresume_stopped() == 2
+        assert execution.status == "Running"
+
+    run(main)
+    assert len(outbox.messages) == 6
+
+
+def test_refusals_and_timeouts_are_raised() -> None:
+    async def main() -> None:
+        with pytest.raises(Refused, match="takes from 1 to 2 positional arguments"):
+            await astart("SCAN", jobs=[copy.s(1, 2, 3)])
+        execution = await astart("SCAN", jobs=[copy.s(1)])
+        with pytest.raises(StillRunning, match=r"Running after 0\.2 s"):
+            await execution.await_end(timeout=0.2)
+
+    async_to_sync(main)()
+
+
+def test_many_wait_and_hold_no_thread() -> None:
+    """While 200 tasks wait, the loop and its one thread for the database are free, and no thread was added."""
+
+    async def main() -> None:
+        execution = await astart("SCAN", jobs=[copy.s(1)])
+        before = threading.active_count()
+        others = [await TrackedExecution.objects.aget(pk=execution.pk) for _ in range(200)]
+        waiting = [asyncio.create_task(one.await_end(timeout=120)) for one in others]
+        await asyncio.sleep(0.1)
+        assert threading.active_count() <= before + 1
+        await sync_to_async(end)(execution)
+        assert set(await asyncio.gather(*waiting)) == {"Success"}
+
+    async_to_sync(main)()
+
+
+def test_waiting_can_be_cancelled_and_the_execution_goes_on() -> None:
+    async def main() -> None:
+        execution = await astart("SCAN", jobs=[copy.s(1)])
+        waiting = asyncio.create_task(execution.await_end())
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await execution.await_end()
+        await execution.arefresh_from_db()
+        assert execution.status == "Running"
+        await sync_to_async(end)(execution)
+        assert await execution.await_end() == "Success"
+
+    async_to_sync(main)()
+
+
+def test_a_cancelled_start_is_whole_or_not_there(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*args: Any, **options: Any) -> Any:
+        begun.set()
+        go_on.wait(60)
+        return publish(*args, **options)
+
+    publish = outbox.publish
+    monkeypatch.setattr(outbox, "publish", slow)
+
+    async def main() -> None:
+        starting = asyncio.create_task(astart("SCAN", jobs=[copy.s(1), copy.s(2)]))
+        await asyncio.to_thread(begun.wait, 60)
+        starting.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    in_a_loop_of_its_own(main)
+    wait_for(lambda: Execution.objects.count() == 1, "the execution")
+    assert Execution.objects.get().tasks.count() == 2
+    assert len(outbox.messages) == 2
+
+
+def test_what_this_transaction_started_is_not_awaited() -> None:
+    def both() -> None:
+        with transaction.atomic():
+            execution = start("SCAN", jobs=[copy.s(1)])
+            with pytest.raises(NotCommitted):
+                async_to_sync(execution.await_end)(timeout=60)
+
+    both()
+
+
+def test_twins_work_in_eager_mode_and_are_named_after_what_they_do() -> None:
+    async def main() -> None:
+        execution = await astart("SCAN", jobs=[copy.s(1)])
+        assert (execution.status, await execution.await_end()) == ("Success", "Success")
+        opened = await astart("SCAN", open=True)
+        with pytest.raises(StillRunning, match="in eager mode"):
+            await opened.await_end()
+
+    with eager():
+        async_to_sync(main)()
+    twins = [astart, TrackedExecution.aprogress, TrackedExecution.aadd]
+    assert [one.__name__ for one in twins] == ["astart", "aprogress", "aadd"]
+    assert all(inspect.iscoroutinefunction(one) for one in twins)
+    assert inspect.signature(astart) == inspect.signature(start)

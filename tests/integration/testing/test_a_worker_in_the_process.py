@@ -1,0 +1,99 @@
+"""The worker of a test: a thread of its process, with a broker in memory, and without Redis."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import chain, current_app, shared_task
+from redis import Redis
+
+from executions.errors import StillRunning
+from harbor_refresh.testing import fail_job, worker
+from tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from tests.waiting import wait_for
+
+said: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def jobs_run_in_a_worker(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No command reaches Redis."""
+
+    def refuse(*args: Any, **_: Any) -> None:
+        raise AssertionError(f"a command to Redis: {args[1:]}")
+
+    said.clear()
+    before = current_app.conf.broker_url
+    monkeypatch.setattr(Redis, "execute_command", refuse)
+    with worker():
+        assert current_app.connection_for_write().transport.driver_type == "memory"
+        yield
+    assert current_app.connection_for_write().as_uri(include_password=True).startswith(before)
+
+
+@shared_task(base=TrackedJob, name="in_process.say")
+def say(job: Handle, *words: Any) -> Any:
+    said.append((*words, threading.current_thread() is threading.main_thread()))
+    return words[-1]
+
+
+@shared_task(base=TrackedJob, name="in_process.impatient")
+def impatient(job: Handle, tries: int) -> None:
+    said.append((tries, job._task.request.retries))
+    if tries:
+        job.retry(args=[tries - 1], countdown=0.1)
+
+
+@shared_task(base=TrackedJob, name="in_process.waits")
+def waits(job: Handle) -> None:
+    said.append("begun")
+    while not job.should_stop():
+        time.sleep(0.01)
+
+
+@shared_task(base=TrackedJob, name="in_process.rests")
+def rests(job: Handle, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+@shared_task(name="in_process.told")
+def told(ended: EndedExecution) -> None:
+    said.append(ended.status)
+
+
+def test_jobs_run_in_the_thread_of_the_worker() -> None:
+    execution = start("SCAN", jobs=[chain(say.s(1), say.s(2)), say.s(3)], on_success=told.s())
+    assert execution.wait(timeout=60) == "Success"
+    assert execution.progress().counts == {"Success": 3}
+    wait_for(lambda: "Success" in said, "the callback")
+    assert said == [(1, False), (3, False), (1, 2, False), "Success"]
+
+
+def test_a_retry_waits_for_its_countdown_and_failures_are_tried_again() -> None:
+    assert start("SCAN", jobs=[impatient.s(2)]).wait(timeout=60) == "Success"
+    assert said == [(2, 0), (1, 1), (0, 2)]
+    with fail_job("in_process.say", times=1, with_=OSError("disk")):
+        execution = start("SCAN", jobs=[say.s(1)])
+        assert execution.wait(timeout=60) == "Error"
+        assert execution.retry_failed() == 1
+        assert execution.wait(timeout=60) == "Success"
+
+
+def test_a_running_job_learns_that_it_was_stopped() -> None:
+    execution = start("SCAN", jobs=[waits.s(), say.s(2)])
+    wait_for(lambda: said, "the job to begin")
+    with pytest.raises(StillRunning):
+        execution.wait(timeout=0.1)
+    assert execution.stop() == 1
+    assert execution.status == "Stopped"
+    assert start("SCAN", jobs=[say.s(3)]).wait(timeout=60) == "Success"
+    assert said == ["begun", (3, False)]
+
+
+def test_a_job_that_expires_before_it_begins_is_stopped() -> None:
+    execution = start("SCAN", jobs=[rests.s(0.5), say.s(1).set(expires=0.1)])
+    assert execution.wait(timeout=60) == "Stopped"
+    assert execution.tasks.get(status="Stopped").status_message == "it expired before it began"
+    assert said == []
