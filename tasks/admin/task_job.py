@@ -15,10 +15,11 @@ from tasks.jobs.overview.inspection import JobInspection, inspect_job
 from tasks.models.job import Job
 
 OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
-OF_NOW = ("node", "runs_so_far", "heard", "delivered", "not_seen")
+OF_NOW = ("node", "runs_so_far", "heard", "delivered", "not_seen", "done")
 
 JOB = ("Job", {"fields": (OF_JOB[:2], OF_JOB[2:4], OF_JOB[4:6], OF_JOB[6])})
 NOW = ("At this moment", {"fields": (OF_NOW[:2], OF_NOW[2:4])})
+NOW_WITH_BAR = ("At this moment", {"fields": (OF_NOW[5], OF_NOW[:2], OF_NOW[2:4])})
 NOTHING_SEEN = ("At this moment", {"fields": (OF_NOW[4],)})
 
 
@@ -59,14 +60,20 @@ def _seen(task: Task) -> JobInspection:
     raise Job.DoesNotExist
 
 
+def _now(seen: JobInspection | str) -> list[Any]:
+    if isinstance(seen, JobInspection):
+        has_numbers = seen.check_in is not None and seen.check_in.share is not None
+        return [NOW_WITH_BAR if has_numbers else NOW]
+    return [NOTHING_SEEN] if seen else []
+
+
 class TaskJobMixin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = list(super().get_fieldsets(request, obj))
         if obj is None or job_of(obj) is None:
             return shown
         seen = seen_of(obj)
-        now = [NOW] if isinstance(seen, JobInspection) else [NOTHING_SEEN] if seen else []
-        return [shown[0], *now, JOB, *shown[1:]]
+        return [shown[0], *_now(seen), JOB, *shown[1:]]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return (*super().get_readonly_fields(request, obj), *OF_JOB, *OF_NOW)
@@ -114,6 +121,10 @@ class TaskJobMixin(ModelAdmin):
     @display(description="Its last report")
     def delivered(self, task: Task) -> str:
         return "is in the database" if _seen(task).record.is_delivered else "is not in the database yet"
+
+    @display(description="Done")
+    def done(self, task: Task) -> SafeString | str:
+        return job_formatters.check_in_bar(_seen(task))
 
     @display(description="Known to Redis")
     def not_seen(self, task: Task) -> str:

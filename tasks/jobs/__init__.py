@@ -1,7 +1,7 @@
 """Tracked jobs: Celery work as tasks of an execution.
 
     @app.task(base=TrackedJob)
-    def replicate(job, artifact): job.check_in("layer 3 of 7"); ...
+    def replicate(job, artifact): job.check_in("layer 3 of 7", done=3, of=7)
 
     execution = start("REPLICATION", vendor_id=7, jobs=[replicate.s(a) for a in artifacts])
     execution.progress(), execution.wait(timeout=60), execution.stop(), execution.retry_failed()

@@ -1,7 +1,7 @@
 """Attachments: data that the message of a record carries, so that it is not lost with the process of the run.
 
 A run that succeeds attaches its result for the next job of its chain. A run that asks for another try with other
-arguments attaches these, with the reason.
+arguments attaches these, with the reason. The numbers of a check-in are in check_in.py.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any
 from executions.status import Status
 from executions.text import json_text
 from tasks.jobs.celery_json import as_json
+from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.record import JobRecord
 
 #: A message with a result: this prefix, and JSON.
@@ -67,4 +68,6 @@ def contents_of(record: JobRecord) -> Contents:
         if message.startswith(AGAIN) and record.status in (Status.SCHEDULED, Status.STOPPED):
             args, kwargs, reason = json.loads(message.removeprefix(AGAIN))
             return Contents(reason, arguments=(args, kwargs) if record.status == Status.SCHEDULED else None)
+    if record.status == Status.RUNNING:
+        return Contents(CheckIn.read(message).message)
     return Contents(message)
