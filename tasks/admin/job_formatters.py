@@ -46,12 +46,25 @@ def waits_for(job: Job) -> SafeString | str:
 
 
 def pretty(value: Any) -> SafeString | str:
-    if not value:
-        return NOTHING
+    return pretty_result(value) if value else NOTHING
+
+
+def pretty_result(value: Any) -> SafeString:
+    """Show the value as JSON, also one that is empty."""
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > LINE:
         text = json.dumps(value, indent=2, ensure_ascii=False)
     return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
+
+
+def folded(summary: str, text: str) -> SafeString:
+    """Show a long text once a person opens it."""
+    return format_html(
+        '<details><summary class="cursor-pointer">{}</summary>'
+        '<pre class="text-sm mt-2" style="white-space: pre-wrap; overflow-wrap: anywhere">{}</pre></details>',
+        summary,
+        text,
+    )
 
 
 def node_label(seen: JobInspection) -> SafeString | str:

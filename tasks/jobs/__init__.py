@@ -12,7 +12,8 @@ See docs/jobs.md.
 from tasks.jobs.end_callbacks import EndedExecution
 from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.handle import Handle
+from tasks.jobs.lifecycle.kept_ends import JobResult
 from tasks.jobs.start_call import start
 from tasks.jobs.tracked import TrackedJob
 
-__all__ = ["EndedExecution", "Handle", "TrackedExecution", "TrackedJob", "start"]
+__all__ = ["EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "start"]
