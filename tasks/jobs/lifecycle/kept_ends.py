@@ -3,7 +3,7 @@ has followed it."""
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import F, QuerySet
@@ -38,7 +38,7 @@ def keep_ends(reports: Iterable[JobReport]) -> None:
 
 
 def _current() -> QuerySet[JobEnd]:
-    return JobEnd.objects.select_related("job").filter(revision=F("job__task__status_revision"))
+    return JobEnd.objects.select_related("job__task").filter(revision=F("job__task__status_revision"))
 
 
 def end_of(task_id: int) -> JobEnd | None:
@@ -56,12 +56,13 @@ def results_of(execution_id: int) -> QuerySet[JobEnd]:
 @dataclass(frozen=True)
 class JobResult:
     """What a job of an execution has returned. `why_not` is the reason if it was not kept, for example because it
-    is too large; then `value` is None."""
+    is too large; then `value` is None. `meta` is the metadata of the job."""
 
     task_id: int
     job: str
     value: Any
     why_not: str = ""
+    meta: dict[str, Any] = field(default_factory=dict)
 
 
 def results(execution_id: int) -> Iterator[JobResult]:
@@ -71,6 +72,6 @@ def results(execution_id: int) -> Iterator[JobResult]:
         page = list(results_of(execution_id).filter(pk__gt=place).order_by("pk")[:PAGE])
         for end in page:
             place = end.pk
-            yield JobResult(end.pk, end.job.name, native(end.result), end.why_not)
+            yield JobResult(end.pk, end.job.name, native(end.result), end.why_not, end.job.task.extra_attrs)
         if len(page) < PAGE:
             return

@@ -190,6 +190,15 @@ def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(
     assert ends() == [("a", 1, 7, "", "")]
 
 
+def test_a_later_run_that_keeps_nothing_leaves_no_older_result_in_sight(
+    outbox: Outbox, reports: list[JobReport]
+) -> None:
+    delivered(one(outbox), returns(7), keep_result=True)
+    deliver_and_publish(reports)
+    report([Report(Task.objects.get().pk, "Success", 5)])
+    assert (found(), len(ends())) == ([], 1)
+
+
 def test_the_end_of_an_earlier_run_replaces_nothing(outbox: Outbox, reports: list[JobReport]) -> None:
     delivered(one(outbox), returns(1), keep_result=True)
     late = reports[-1]
@@ -217,6 +226,13 @@ def test_results_come_in_the_order_of_the_jobs_and_in_pages(
     with CaptureQueriesContext(connection) as captured:
         assert list(kept_ends.results(execution.pk)) == expected
     assert len(captured) == 3
+
+
+def test_a_result_has_the_metadata_of_its_job(outbox: Outbox, reports: list[JobReport]) -> None:
+    start("SCAN", [[NewJob("a.job", job_id="a", meta={"layer": 7})]])
+    delivered(outbox.messages.pop(), returns(1), keep_result=True)
+    deliver_and_publish(reports)
+    assert [one.meta for one in kept_ends.results(Execution.objects.get().pk)] == [{"layer": 7}]
 
 
 def test_a_traceback_begins_in_the_code_of_the_job_and_names_its_cause(
