@@ -25,6 +25,8 @@ from tasks.models.job import Job
 
 #: JSON of at most so many characters is shown in one line.
 LINE = 36
+#: Longer JSON is folded.
+SCREEN = 4_000
 
 
 def attempt(job: Job) -> SafeString:
@@ -54,6 +56,8 @@ def pretty_result(value: Any) -> SafeString:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > LINE:
         text = json.dumps(value, indent=2, ensure_ascii=False)
+    if len(text) > SCREEN:
+        return folded(f"Show {len(text):,} characters", text)
     return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
 
 

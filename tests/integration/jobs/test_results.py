@@ -368,6 +368,17 @@ def test_the_page_of_a_task_folds_its_traceback(outbox: Outbox, reports: list[Jo
     assert "ValueError: &lt;no such layer&gt;" in folded
 
 
+def test_the_page_of_a_task_folds_a_long_result(outbox: Outbox, reports: list[JobReport], admin: Client) -> None:
+    for name, length in (("short", 3_000), ("long", 5_000)):
+        delivered(one(outbox, name), returns("x" * length), keep_result=True)
+    deliver_and_publish(reports)
+    assert (
+        "<details"
+        not in admin.get(page_of_task("short")).content.decode().partition("Its end")[2].partition("</pre>")[0]
+    )
+    assert "Show 5,002 characters" in admin.get(page_of_task("long")).content.decode()
+
+
 def test_while_redis_is_away_at_the_end_the_report_has_the_result(
     outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
