@@ -34,7 +34,7 @@ def replicate(job: Handle, repository: str, tag: str) -> None:
     for layer in range(1, LAYERS + 1):
         if job.should_stop():
             return
-        job.check_in(f"{repository}:{tag}, layer {layer} of {LAYERS}")
+        job.check_in(f"{repository}:{tag}, layer {layer} of {LAYERS}", done=layer, of=LAYERS)
         time.sleep(rng.uniform(0.02, 0.12))
     if rng.random() < 0.05:
         raise RegistryBusy(f"429, {repository}:{tag} later")

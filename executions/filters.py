@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import Case, F, Func, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, F, Func, Model, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 from django.utils.dateparse import parse_datetime
@@ -25,6 +25,8 @@ MAX_IDS = 1_000
 #: Values of a list that people are shown.
 SHOWN = 5
 LISTS = ("statuses", "ids")
+
+Row = TypeVar("Row", bound=Model)
 
 #: Conditions on rows that this app does not know, by the field that asks for them. `tasks` registers `has_jobs`.
 _conditions: dict[str, Callable[[], Q]] = {}
@@ -97,8 +99,7 @@ class Filter:
             "quarantine__isnull": None if self.quarantined is None else not self.quarantined,
         }
         executions = executions.filter(**{name: value for name, value in lookups.items() if value is not None})
-        for path, text in self.attributes.items():
-            executions = executions.alias(attribute=_attribute(path)).filter(attribute=text)
+        executions = with_attributes(executions, self.attributes)
         if self.has_jobs is not None:
             condition = _conditions["has_jobs"]()
             executions = executions.filter(condition if self.has_jobs else ~condition)
@@ -134,6 +135,14 @@ class Filter:
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
         return cls(**values)
+
+
+def with_attributes(rows: QuerySet[Row], attributes: Mapping[str, str]) -> QuerySet[Row]:
+    """Choose rows of executions or of tasks that have each of these texts at its path in their attributes."""
+    chosen: QuerySet[Any] = rows
+    for path, text in attributes.items():
+        chosen = chosen.alias(attribute=_attribute(path)).filter(attribute=text)
+    return chosen
 
 
 def _attribute(path: str) -> Func | Case:

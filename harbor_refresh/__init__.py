@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from executions.handlers import Change, on_execution
     from executions.news import status_changed
     from tasks.host import connect
-    from tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, astart, start
+    from tasks.jobs import EndedExecution, Handle, JobResult, TrackedExecution, TrackedJob, astart, start
 
 __all__ = [
     "AlreadyUnderWay",
@@ -30,6 +30,7 @@ __all__ = [
     "EndedExecution",
     "ExecutionClosed",
     "Handle",
+    "JobResult",
     "NotCommitted",
     "RefreshError",
     "Refused",
@@ -59,7 +60,7 @@ _MODULES = {
     "executions.handlers": ("Change", "on_execution"),
     "executions.news": ("status_changed",),
     "tasks.host": ("connect",),
-    "tasks.jobs": ("EndedExecution", "Handle", "TrackedExecution", "TrackedJob", "astart", "start"),
+    "tasks.jobs": ("EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "astart", "start"),
 }
 
 

@@ -19,7 +19,7 @@ from executions.api import deliveries, events, executions, problems, reports, su
 from executions.api import tasks as tasks_of_executions
 from executions.api.parsing import BoundedParser
 from harbor_refresh.api_description import Description
-from tasks.api import actions, queue, verbs
+from tasks.api import actions, jobs, queue, verbs
 
 
 class Renderer(BaseRenderer):
@@ -86,6 +86,7 @@ for router in (
     executions.router,
     events.router,
     verbs.router,
+    jobs.router,
     tasks_of_executions.router,
     reports.router,
 ):

@@ -225,6 +225,15 @@ class Refresh:
         "after so many hours of silence a job in progress fails",
         at_least=0.01,
     )
+    result_bytes: int = declared(
+        "REFRESH_RESULT_BYTES",
+        "integer",
+        65_536,
+        "the most bytes of JSON of a [kept result](jobs.md#results-and-tracebacks). A larger one is not kept, and "
+        "its job is Success",
+        at_least=0,
+        at_most=1_000_000,
+    )
     report_url: str = declared(
         "REFRESH_REPORT_URL",
         "http_url",

@@ -133,6 +133,20 @@ def elapsed(begin: datetime | None, end: datetime | None) -> str | SafeString:
     return format_html('<span><span class="whitespace-nowrap">{}</span>{}</span>', duration(seconds), so_far)
 
 
+def number_bar(done: int, of: int, text: str = "") -> SafeString:
+    """The bar of a job that has done so many of so many, with both numbers beside it, and what it says below."""
+    # a bar of 0 of 0 would be one that goes on for ever
+    shares = {"value": done, "max": of} if of else {"value": 1, "max": 1}
+    return format_html(
+        '<div class="harbor-job-bar"><progress value="{value}" max="{max}" aria-label="Progress of the job">'
+        '</progress> <span class="whitespace-nowrap">{done} of {of}</span>{text}</div>',
+        **shares,
+        done=f"{done:,}",
+        of=f"{of:,}",
+        text=format_html("<div>{}</div>", text) if text else "",
+    )
+
+
 def status_bar(counts: Mapping[str, int]) -> SafeString | str:
     """A progress bar with a part for each status. The rest, which is not finished, is left empty."""
     total = sum(counts.values())

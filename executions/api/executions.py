@@ -1,6 +1,6 @@
 """Executions over HTTP: create, list, look at one, add tasks, refresh, finish and delete."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest
 from ninja import Query, Router, Status
@@ -10,6 +10,7 @@ from executions import creation, deletion, listing, manual_status
 from executions.api import idempotency, pages
 from executions.api.access import Scope, may
 from executions.api.answers import answers, detail, require_execution
+from executions.api.attributes import PAIRS, AttributePairs, pairs
 from executions.api.problems import Problem
 from executions.api.schemas import (
     CreatedExecution,
@@ -27,15 +28,10 @@ from executions.api.schemas import (
 )
 from executions.audit import Kind, Outcome, Word, noted, person_of
 from executions.creation import NewExecution, NewTask
-from executions.errors import NotFinal, Refused
+from executions.errors import NotFinal
 from executions.filters import Filter
 from executions.models import StatusChange
 from executions.rollup import refresh
-
-#: Described a little narrower than Filter takes it.
-Pair = Annotated[
-    str, Field(json_schema_extra={"pattern": r"^[^=.\x00]+(\.[^=.\x00]+){0,9}=[^\x00]*$", "maxLength": 200})
-]
 
 
 class ListIn(pages.PageIn):
@@ -45,12 +41,7 @@ class ListIn(pages.PageIn):
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")
     started_before: Moment | None = None
-    attribute: list[Pair] = Field(
-        [],
-        max_length=5,
-        examples=[["repository.name=library/app"]],
-        description="`path=value`: a dotted path into extra_attrs, and the text there. Several: all of them.",
-    )
+    attribute: AttributePairs = PAIRS
 
     def as_filter(self) -> Filter:
         return Filter(
@@ -60,15 +51,8 @@ class ListIn(pages.PageIn):
             trigger=self.trigger,
             started_after=self.started_after,
             started_before=self.started_before,
-            attributes=dict(_pair(one) for one in self.attribute),
+            attributes=pairs(self.attribute),
         )
-
-
-def _pair(text: str) -> tuple[str, str]:
-    path, is_there, value = text.partition("=")
-    if not is_there:
-        raise Refused("attribute takes `path=value`")
-    return path, value
 
 
 router = Router(tags=["Executions"])

@@ -10,6 +10,7 @@ from executions import creation
 from executions.api import idempotency, pages
 from executions.api.access import Scope, may, may_report, taken_once
 from executions.api.answers import answers, require_execution
+from executions.api.attributes import PAIRS, AttributePairs, pairs
 from executions.api.schemas import (
     CreatedTasks,
     ExecutionId,
@@ -24,6 +25,7 @@ from executions.api.schemas import (
 )
 from executions.creation import NewTask
 from executions.errors import NoSuchTask, Refused
+from executions.filters import Filter, with_attributes
 from executions.models import Task
 from executions.reports import Door, Report, report
 
@@ -32,6 +34,7 @@ router = Router(tags=["Tasks"])
 
 class TasksIn(pages.PageIn):
     status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
+    attribute: AttributePairs = PAIRS
 
 
 @router.get(
@@ -49,6 +52,7 @@ def list_tasks(
     rows = Task.objects.filter(execution_id=execution_id)
     if query.status:
         rows = rows.filter(status__in=query.status)
+    rows = with_attributes(rows, Filter(attributes=pairs(query.attribute)).attributes)
     return pages.oldest_first(rows, query, TaskOut)
 
 

@@ -22,6 +22,7 @@ from tasks.admin.has_jobs_filter import HasJobsFilter
 from tasks.admin.job_actions import delete_now, resume_now, retry_now, stop_now
 from tasks.admin.job_formatters import jobs_url
 from tasks.admin.permissions import ours
+from tasks.admin.running_jobs import running_table
 from tasks.jobs.overview.selection import executions_with_jobs
 
 
@@ -43,7 +44,10 @@ class ExecutionJobsMixin(ModelAdmin):
         place = path(
             "<path:object_id>/place/", fragment(self, self.place), name="harbor_executions_execution_place"
         )
-        return [place, *super().get_urls()]
+        running = path(
+            "<path:object_id>/running/", fragment(self, self.running), name="harbor_executions_execution_running"
+        )
+        return [place, running, *super().get_urls()]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         return (*super().get_list_filter(request), HasJobsFilter)
@@ -56,12 +60,17 @@ class ExecutionJobsMixin(ModelAdmin):
             context["where_url"] = admin_url("harbor_executions_execution_place", execution_id)
             if progress_of(request, execution_id) is not None:
                 context["its_jobs_url"] = jobs_url(execution_id)
+                context["running_url"] = admin_url("harbor_executions_execution_running", execution_id)
         return super().change_view(request, object_id, form_url, context)
 
     def place(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Where it is: on the queue, claimed by a node, or in neither; and what ends that. It is loaded after the
         page, because it asks Redis, which may hang."""
         return render(request, "tasks/admin/execution_place.html", place_of(parse_id(object_id) or 0))
+
+    def running(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Its jobs that run now, and what each said last. Loaded after the page, because it asks Redis."""
+        return render(request, "tasks/admin/running_jobs.html", running_table(parse_id(object_id) or 0))
 
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[Any]:
         """Leave out the actions that would do nothing. A quarantined execution is released, and not refreshed."""

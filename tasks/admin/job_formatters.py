@@ -7,16 +7,26 @@ from urllib.parse import urlencode
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.formatters import JOB_EXECUTION_PARAMETER, NOTHING, label, status_label, task_link
+from executions.admin.formatters import (
+    JOB_EXECUTION_PARAMETER,
+    NOTHING,
+    label,
+    number_bar,
+    status_label,
+    task_link,
+)
 from executions.admin.site_pages import admin_url
 from executions.durations import duration
 from executions.status import Status, is_final
 from tasks.jobs.overview.inspection import JobInspection
-from tasks.jobs.records.attachments import RESULT
+from tasks.jobs.records.attachments import contents_of
+from tasks.jobs.records.check_in import CheckIn
 from tasks.models.job import Job
 
 #: JSON of at most so many characters is shown in one line.
 LINE = 36
+#: Longer JSON is folded.
+SCREEN = 4_000
 
 
 def attempt(job: Job) -> SafeString:
@@ -38,12 +48,27 @@ def waits_for(job: Job) -> SafeString | str:
 
 
 def pretty(value: Any) -> SafeString | str:
-    if not value:
-        return NOTHING
+    return pretty_result(value) if value else NOTHING
+
+
+def pretty_result(value: Any) -> SafeString:
+    """Show the value as JSON, also one that is empty."""
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > LINE:
         text = json.dumps(value, indent=2, ensure_ascii=False)
+    if len(text) > SCREEN:
+        return folded(f"Show {len(text):,} characters", text)
     return format_html('<pre class="text-sm" style="white-space: pre-wrap; word-break: break-all">{}</pre>', text)
+
+
+def folded(summary: str, text: str) -> SafeString:
+    """Show a long text once a person opens it."""
+    return format_html(
+        '<details><summary class="cursor-pointer">{}</summary>'
+        '<pre class="text-sm mt-2" style="white-space: pre-wrap; overflow-wrap: anywhere">{}</pre></details>',
+        summary,
+        text,
+    )
 
 
 def node_label(seen: JobInspection) -> SafeString | str:
@@ -58,10 +83,22 @@ def node_label(seen: JobInspection) -> SafeString | str:
 
 def heard(seen: JobInspection) -> str:
     """Show when it last reported, and its message. A result for the next job of its chain is no message."""
-    message = "" if seen.record.message.startswith(RESULT) else seen.record.message
+    message = contents_of(seen.record).message
+    return f"{heard_at(seen)}: {message}" if message else heard_at(seen)
+
+
+def heard_at(seen: JobInspection) -> str:
     seconds = round(abs(seen.ago))
-    when = f"{duration(seconds)} ago" if seen.ago >= 0 else f"to run in {duration(seconds)}"
-    return f"{when}: {message}" if message else when
+    return f"{duration(seconds)} ago" if seen.ago >= 0 else f"to run in {duration(seconds)}"
+
+
+def check_in_bar(seen: JobInspection, *, with_message: bool = False) -> SafeString | str:
+    """Show what the run said last, as a bar if it gave numbers."""
+    said = seen.check_in or CheckIn()
+    message = said.message if with_message else ""
+    if said.done is None or said.of is None:
+        return message or NOTHING
+    return number_bar(said.done, said.of, message)
 
 
 def jobs_url(execution_id: int) -> str:

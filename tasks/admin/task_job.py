@@ -11,14 +11,20 @@ from executions.errors import QueueUnavailable
 from executions.models import Task
 from executions.status import is_final
 from tasks.admin import job_formatters
+from tasks.jobs.lifecycle.kept_ends import end_of
 from tasks.jobs.overview.inspection import JobInspection, inspect_job
 from tasks.models.job import Job
+from tasks.models.job_end import JobEnd
 
 OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
-OF_NOW = ("node", "runs_so_far", "heard", "delivered", "not_seen")
+OF_END = ("result", "traceback")
+OF_NOW = ("node", "runs_so_far", "heard", "delivered", "not_seen", "done")
 
 JOB = ("Job", {"fields": (OF_JOB[:2], OF_JOB[2:4], OF_JOB[4:6], OF_JOB[6])})
 NOW = ("At this moment", {"fields": (OF_NOW[:2], OF_NOW[2:4])})
+NOW_WITH_BAR = ("At this moment", {"fields": (OF_NOW[5], OF_NOW[:2], OF_NOW[2:4])})
+RESULT = ("Its end", {"fields": (OF_END[0],)})
+TRACEBACK = ("Its end", {"fields": (OF_END[1],)})
 NOTHING_SEEN = ("At this moment", {"fields": (OF_NOW[4],)})
 
 
@@ -45,6 +51,21 @@ def seen_of(task: Task) -> JobInspection | str:
     return seen
 
 
+def kept_end_of(task: Task) -> JobEnd | None:
+    """Read what is kept of the end of the job, once for a page."""
+    known: dict[str, Any] = task.__dict__
+    if "its_end" not in known:
+        known["its_end"] = end_of(task.pk) if is_final(task.status) else None
+    end: JobEnd | None = known["its_end"]
+    return end
+
+
+def _end_of(task: Task) -> JobEnd:
+    if end := kept_end_of(task):
+        return end
+    raise Job.DoesNotExist
+
+
 def _job(task: Task) -> Job:
     """Return the job, or raise DoesNotExist, which leaves the field empty."""
     if job := job_of(task):
@@ -59,17 +80,28 @@ def _seen(task: Task) -> JobInspection:
     raise Job.DoesNotExist
 
 
+def _end(task: Task) -> list[Any]:
+    end = kept_end_of(task)
+    return [] if end is None else [TRACEBACK if end.traceback else RESULT]
+
+
+def _now(seen: JobInspection | str) -> list[Any]:
+    if isinstance(seen, JobInspection):
+        has_numbers = seen.check_in is not None and seen.check_in.share is not None
+        return [NOW_WITH_BAR if has_numbers else NOW]
+    return [NOTHING_SEEN] if seen else []
+
+
 class TaskJobMixin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         shown = list(super().get_fieldsets(request, obj))
         if obj is None or job_of(obj) is None:
             return shown
         seen = seen_of(obj)
-        now = [NOW] if isinstance(seen, JobInspection) else [NOTHING_SEEN] if seen else []
-        return [shown[0], *now, JOB, *shown[1:]]
+        return [shown[0], *_now(seen), *_end(obj), JOB, *shown[1:]]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return (*super().get_readonly_fields(request, obj), *OF_JOB, *OF_NOW)
+        return (*super().get_readonly_fields(request, obj), *OF_JOB, *OF_NOW, *OF_END)
 
     @display(description="Name")
     def name(self, task: Task) -> str:
@@ -114,6 +146,19 @@ class TaskJobMixin(ModelAdmin):
     @display(description="Its last report")
     def delivered(self, task: Task) -> str:
         return "is in the database" if _seen(task).record.is_delivered else "is not in the database yet"
+
+    @display(description="Done")
+    def done(self, task: Task) -> SafeString | str:
+        return job_formatters.check_in_bar(_seen(task))
+
+    @display(description="Result")
+    def result(self, task: Task) -> SafeString | str:
+        end = _end_of(task)
+        return f"It was not kept: {end.why_not}." if end.why_not else job_formatters.pretty_result(end.result)
+
+    @display(description="Traceback")
+    def traceback(self, task: Task) -> SafeString:
+        return job_formatters.folded("Show the traceback", _end_of(task).traceback)
 
     @display(description="Known to Redis")
     def not_seen(self, task: Task) -> str:

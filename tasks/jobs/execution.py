@@ -12,7 +12,7 @@ from executions.models import Execution
 from executions.progress import Progress
 from executions.status import is_final
 from tasks.jobs.asynchronous import asynchronous
-from tasks.jobs.lifecycle import job_creation, retries
+from tasks.jobs.lifecycle import job_creation, kept_ends, retries
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
 from tasks.jobs.signatures import chains_of
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from celery import group
     from celery.canvas import Signature
+
+    from tasks.jobs.lifecycle.kept_ends import JobResult
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
@@ -90,6 +92,11 @@ class TrackedExecution(Execution):
             yield min(pause, left)
             pause = min(pause * 1.5, LONGEST_PAUSE)
         raise StillRunning(f"{self} is {self.status}, and in eager mode nothing runs that could end it")
+
+    def results(self) -> "Iterator[JobResult]":
+        """Yield what its jobs have returned, in the order in which they were given: those that have succeeded and
+        whose task says `keep_result=True`. It reads a page at a time."""
+        return kept_ends.results(self.pk)
 
     def stop(self) -> int:
         """Stop waiting jobs, and ask running jobs to stop. It has ended when this returns: as Error if a job had

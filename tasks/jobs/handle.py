@@ -4,8 +4,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from executions.errors import QueueUnavailable, Refused
-from executions.text import made_storable
 from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
 from tasks.jobs.runtime import current_runs
@@ -31,9 +31,11 @@ class Handle:
         its execution does not end."""
         return TrackedExecution.objects.get(tasks=self.run.task_id)
 
-    def check_in(self, message: str = "") -> None:
-        """Check in, with a message about the progress. A job that does not for REFRESH_JOB_HOURS ends as Error."""
-        self._check_in(made_storable(message))
+    def check_in(self, message: str = "", *, done: int | None = None, of: int | None = None) -> None:
+        """Check in, with a message about the progress, and with how much is done: 3 of 7. It replaces the check-in
+        before it. A job that does not for REFRESH_JOB_HOURS ends as Error. Raises ValueError unless
+        0 <= done <= of."""
+        self._check_in(CheckIn.made(message, done, of).text)
 
     def should_stop(self) -> bool:
         """Return whether the execution was stopped, or the job was given to another run because this one seemed
@@ -46,7 +48,8 @@ class Handle:
         raise self._task.retry(**options)
 
     def _check_in(self, message: str = "") -> None:
-        """Send a check-in. It may get lost, because a job must not fail while Redis is away."""
+        """Send a check-in; without a message, the last one stays. It may get lost, because a job must not
+        fail while Redis is away."""
         with suppress(QueueUnavailable):
             should_stop = job_records().check_in(self.run, message)
             self.was_told_to_stop = self.was_told_to_stop or should_stop or current_runs.is_lost(self.run)
@@ -62,8 +65,5 @@ class Untracked(Handle):
     def execution(self) -> TrackedExecution:
         raise Refused("this job was called like a function, so it belongs to no execution")
 
-    def check_in(self, message: str = "") -> None:
-        pass
-
-    def should_stop(self) -> bool:
-        return False
+    def _check_in(self, message: str = "") -> None:
+        """Send nothing: it has no record."""

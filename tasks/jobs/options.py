@@ -81,6 +81,8 @@ OPTIONS = {
     "soft_time_limit": LIMIT,
     "routing_key": NAME,
 }
+#: The metadata of a job: no option of its message, but the attributes of its task.
+META = "meta"
 #: What to use instead of an option that a job does not take.
 UNTAKEN = {
     "link": "a chain runs one job after the other",
@@ -115,6 +117,6 @@ def refuse_options_of_retry(task: Any, options: Mapping[str, Any]) -> None:
 def refuse_untaken(owner: str, options: Mapping[str, Any]) -> None:
     """Raise Refused for an option that a job does not take, with what to use instead. Celery itself sets `task_id`
     in a chain or group; a job has an id of its own."""
-    if others := sorted(options.keys() - {*OPTIONS, "task_id"}):
-        why = f"{owner}: takes the options {', '.join(OPTIONS)}; got {', '.join(others)}"
+    if others := sorted(options.keys() - {*OPTIONS, META, "task_id"}):
+        why = f"{owner}: takes the options {', '.join([*OPTIONS, META])}; got {', '.join(others)}"
         raise Refused("; ".join([why, *(f"{name}: {UNTAKEN[name]}" for name in others if name in UNTAKEN)]))

@@ -14,7 +14,7 @@ from tasks.jobs.declarations import refuse_arguments, refuse_contradiction
 from tasks.jobs.job_task import JobTask
 from tasks.jobs.lifecycle.job_creation import NewJob
 from tasks.jobs.lifecycle.message import LATER
-from tasks.jobs.options import OPTIONS, refuse_options, refuse_options_of_task, refuse_untaken
+from tasks.jobs.options import META, OPTIONS, refuse_options, refuse_options_of_task, refuse_untaken
 
 TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
 ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), replicate.s(2)]"
@@ -75,6 +75,7 @@ def _job_of(signature: Any, checked: set[str], *, is_first: bool) -> NewJob:
         options=_options_of(signature, task),
         max_attempts=task.max_attempts,
         is_unique=task.unique,
+        meta=_meta_of(signature, task),
         takes_result=takes_result,
     )
 
@@ -89,6 +90,13 @@ def _task_of(signature: "Signature[Any]") -> JobTask:
     if not isinstance(task, JobTask):
         raise Refused(f"{signature.task} is no tracked job: write @app.task(base=JobTask)")
     return task
+
+
+def _meta_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:
+    meta = signature.options.get(META)
+    if meta is not None and not isinstance(meta, dict):
+        raise Refused(f"{task.name}: meta takes a dict, as in .set(meta={{'layer': 7}}), and got {shown(meta)}")
+    return meta or {}
 
 
 def _options_of(signature: "Signature[Any]", task: JobTask) -> dict[str, Any]:

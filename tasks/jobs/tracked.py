@@ -27,7 +27,8 @@ from tasks.jobs.job_task import JobTask
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.options import refuse_options_of_retry
-from tasks.jobs.records.attachments import RESULT, text_of_result
+from tasks.jobs.records.attachments import message_of_end, text_of_result
+from tasks.jobs.records.kept import Kept, kept_result, kept_traceback
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, Run, Verdict
@@ -90,7 +91,7 @@ class TrackedJob(JobTask):
             raise
         except BaseException as exc:
             if not job.waits_for_another_try:
-                self._end(job, Status.ERROR, said_by(exc))
+                self._end(job, Status.ERROR, said_by(exc), kept=kept_traceback(exc))
                 agenda.add_failure(exc)
             raise
         return result
@@ -124,22 +125,22 @@ class TrackedJob(JobTask):
     def _end_well(self, job: Handle, result: Any) -> None:
         if job.was_told_to_stop:
             self._end(job, Status.STOPPED, "it was asked to stop, and did")
-        elif job.is_followed:
-            self._end_with_result(job, result)
         else:
-            self._end(job, Status.SUCCESS)
+            self._end_with_result(job, result)
 
     def _end_with_result(self, job: Handle, result: Any) -> None:
         try:
-            text = text_of_result(result)
+            text = text_of_result(result) if job.is_followed else None
         except ValueError as exc:
             self._end(job, Status.ERROR, str(exc))
         else:
-            self._end(job, Status.SUCCESS, result=text)
+            self._end(job, Status.SUCCESS, result=text, kept=kept_result(result) if self.keep_result else None)
 
-    def _end(self, job: Handle, status: str, message: str = "", result: str | None = None) -> None:
+    def _end(
+        self, job: Handle, status: str, message: str = "", *, result: str | None = None, kept: Kept | None = None
+    ) -> None:
         message = made_storable(message)[:MAX_MESSAGE]
-        recorder.put(partial(_record, job.run, status, message, result, is_followed=job.is_followed))
+        recorder.put(partial(_record, job.run, status, message, result, kept, is_followed=job.is_followed))
 
     def retry(  # type: ignore[override]  # celery-types knows each of Celery's options by name
         self, args: Any = None, kwargs: Any = None, exc: Exception | None = None, **options: Any
@@ -182,17 +183,21 @@ class TrackedJob(JobTask):
         return super().apply_async(args, kwargs, task_id=task_id, **options)
 
 
-def _record(run: Run, status: str, message: str, result: str | None, *, is_followed: bool) -> None:
+def _record(
+    run: Run, status: str, message: str, result: str | None, kept: Kept | None, *, is_followed: bool
+) -> None:
     """Record and report the end of a run. `result` is JSON."""
     try:
-        revision = job_records().settle(run, status, message if result is None else RESULT + result)
+        revision = job_records().settle(run, status, message_of_end(message, result, kept))
     except QueueUnavailable:
         revision = run.revision
     finally:
         current_runs.end(run)
     if revision is not None:
         value = result and json.loads(result)
-        reporter.put(JobReport.of_run(run, status, revision, message, result=value, is_followed=is_followed))
+        reporter.put(
+            JobReport.of_run(run, status, revision, message, result=value, is_followed=is_followed, kept=kept)
+        )
 
 
 def _report_of(begun: Begun) -> JobReport | None:

@@ -242,5 +242,40 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="JobEnd",
+            fields=[
+                (
+                    "job",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="kept_end",
+                        serialize=False,
+                        to="harbor_tasks.job",
+                    ),
+                ),
+                ("revision", models.BigIntegerField()),
+                ("result", models.JSONField(null=True)),
+                ("why_not", models.TextField(db_default="")),
+                ("traceback", models.TextField(db_default="")),
+            ],
+            options={
+                "db_table": "execution_job_end",
+                "default_permissions": (),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("traceback", ""), ("why_not", "")),
+                            models.Q(("result__isnull", True), ("traceback", "")),
+                            models.Q(("result__isnull", True), ("why_not", "")),
+                            _connector="OR",
+                        ),
+                        name="job_end_has_one_kind",
+                    )
+                ],
+            },
+        ),
         migrations.RunSQL(text("tasks", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
     ]

@@ -2,6 +2,7 @@
 
 from tasks.models.event import Event
 from tasks.models.job import Job
+from tasks.models.job_end import JobEnd
 from tasks.models.pause import Pause
 from tasks.models.redis_memory import RedisMemory
 from tasks.models.sample import Sample
@@ -10,4 +11,4 @@ from tasks.models.watermark import Watermark
 # last, because its module imports the tables above
 from tasks.jobs.execution import TrackedExecution  # isort: skip
 
-__all__ = ["Event", "Job", "Pause", "RedisMemory", "Sample", "TrackedExecution", "Watermark"]
+__all__ = ["Event", "Job", "JobEnd", "Pause", "RedisMemory", "Sample", "TrackedExecution", "Watermark"]

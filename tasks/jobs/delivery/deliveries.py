@@ -17,6 +17,7 @@ from tasks.database import run
 from tasks.jobs.celery_json import as_json
 from tasks.jobs.lifecycle.chains import stop_broken, write_results
 from tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
+from tasks.jobs.lifecycle.kept_ends import keep_ends
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.tally import in_halves
 from tasks.models.job import Job
@@ -40,10 +41,11 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
     """Deliver these reports, move the chains of jobs that have ended, and acknowledge.
 
     1. Without a hook, one transaction locks the tasks, leaves out reports that come too late, because the job has
-       ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, and writes results
-       into the jobs that follow. With a hook, a transaction leaves out late reports and writes results before the
-       reports are posted. The rest of a broken chain is stopped afterwards, if the target has applied the report
-       by then. The end of a job that the target rejects for good is applied here.
+       ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, writes results into
+       the jobs that follow, and keeps what runs have left (kept_ends.py). With a hook, a transaction leaves out
+       late reports and writes the last two before the reports are posted. The rest of a broken chain is stopped
+       afterwards, if the target has applied the report by then. The end of a job that the target rejects for good
+       is applied here.
     2. Acknowledge what was delivered. Redis now deletes the record of a job that has ended.
 
     If the database refuses, halve and try each half, until the refused report is alone.
@@ -101,6 +103,7 @@ def _write(reports: Sequence[JobReport], *, late: list[JobReport], applies_here:
             _stop_behind(in_time)
         _write_arguments(in_time)
         write_results(in_time)
+        keep_ends(in_time)
     late += too_late
 
 

@@ -39,7 +39,8 @@ BATCH_SIZE = 4_000_000
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to be recorded. `takes_result`: its first argument is the result of the job before it in its chain."""
+    """A job to be recorded. `takes_result`: its first argument is the result of the job before it in its chain.
+    `meta` becomes the attributes of its task."""
 
     name: str
     args: Sequence[Any] = ()
@@ -48,6 +49,7 @@ class NewJob:
     max_attempts: int = 5
     is_unique: bool = False
     takes_result: bool = False
+    meta: dict[str, Any] = field(default_factory=dict)
     job_id: str = field(default_factory=lambda: str(uuid4()))
 
     @property
@@ -174,7 +176,7 @@ def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
 
 
 def _tasks_of(chains: Sequence[Chain]) -> list[NewTask]:
-    return [NewTask(job_id=job.job_id, revision=first_revision()) for one in chains for job in one]
+    return [NewTask(job.job_id, job.meta, first_revision()) for one in chains for job in one]
 
 
 def _write(chains: Sequence[Chain], tasks_of_jobs: Iterable[Task], sizes: dict[str, int]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 from executions.reports import Report
 from executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
 from tasks.jobs.records.attachments import Arguments, contents_of
+from tasks.jobs.records.kept import Kept
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.run import Run
 
@@ -15,7 +16,7 @@ from tasks.jobs.records.run import Run
 @dataclass(frozen=True)
 class JobReport:
     """A job has this status in this revision. `result` is for the next job of its chain, if that takes it.
-    `is_followed` is False only if certainly no job follows. For `earlier_runs` see Report."""
+    `is_followed` is False only if certainly no job follows. For `earlier_runs` see Report, for `kept` kept.py."""
 
     job: str
     task_id: int
@@ -27,6 +28,7 @@ class JobReport:
     #: The arguments of another try, if they differ from those of the try before it.
     arguments: Arguments | None = None
     earlier_runs: int = 0
+    kept: Kept | None = None
 
     @classmethod
     def of(cls, record: JobRecord) -> Self:
@@ -40,6 +42,7 @@ class JobReport:
             contents.result,
             arguments=contents.arguments,
             earlier_runs=_earlier_runs(record.status, record.runs),
+            kept=contents.kept,
         )
 
     @classmethod
@@ -53,6 +56,7 @@ class JobReport:
         result: Any = None,
         is_followed: bool = True,
         arguments: Arguments | None = None,
+        kept: Kept | None = None,
     ) -> Self:
         """Return the report of a run, in its own revision if no other is given."""
         return cls(
@@ -65,6 +69,7 @@ class JobReport:
             is_followed,
             arguments,
             _earlier_runs(status, run.runs),
+            kept,
         )
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count
 
 from tasks.jobs.lifecycle.publication import ITS_TURN, unpublished
+from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records
 from tasks.queue import execution_queue
@@ -60,11 +61,24 @@ class JobInspection:
     is_alive: bool
     ago: float
 
+    @property
+    def check_in(self) -> CheckIn | None:
+        """Return what the run said last; None if the job does not run."""
+        return CheckIn.read(self.record.message) if self.record.is_running else None
+
+
+def inspect_jobs(job_ids: Sequence[str]) -> dict[str, JobInspection]:
+    """Return what Redis knows of these jobs now, without those that are not in progress: two commands for up to
+    PAGE of them. Raises QueueUnavailable."""
+    if not (records := job_records().of(job_ids)):
+        return {}
+    now = execution_queue().stats().now
+    return {
+        job: JobInspection(record, job_records().is_alive(record, now), (now - record.checked_in) / 1_000_000)
+        for job, record in records.items()
+    }
+
 
 def inspect_job(job_id: str) -> JobInspection | None:
     """Return what Redis knows of this job now; None if it is not in progress. Raises QueueUnavailable."""
-    record = job_records().of([job_id]).get(job_id)
-    if record is None:
-        return None
-    now = execution_queue().stats().now
-    return JobInspection(record, job_records().is_alive(record, now), (now - record.checked_in) / 1_000_000)
+    return inspect_jobs([job_id]).get(job_id)

@@ -1,21 +1,27 @@
 """Attachments: data that the message of a record carries, so that it is not lost with the process of the run.
 
-A run that succeeds attaches its result for the next job of its chain. A run that asks for another try with other
-arguments attaches these, with the reason.
+A run that succeeds attaches its result for the next job of its chain. A run of which something is kept attaches
+that, too (kept.py). A run that asks for another try with other
+arguments attaches these, with the reason. The numbers of a check-in are in check_in.py.
 """
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from executions.status import Status
 from executions.text import json_text
 from tasks.jobs.celery_json import as_json
+from tasks.jobs.records.check_in import CheckIn
+from tasks.jobs.records.kept import Kept
 from tasks.jobs.records.record import JobRecord
 
 #: A message with a result: this prefix, and JSON.
 RESULT = "result: "
+#: A message with what is kept of the end: this prefix, and JSON of the parts of `Kept`, the message, and the
+#: result for the next job, in a list, which is empty if there is none.
+KEPT = "kept: "
 #: A message with arguments: this prefix, and JSON of args, kwargs and the reason.
 AGAIN = "again: "
 #: The most characters of JSON that are attached.
@@ -31,6 +37,7 @@ class Contents:
     message: str
     result: Any = None
     arguments: Arguments | None = None
+    kept: Kept | None = None
 
 
 def text_of_result(result: Any) -> str:
@@ -42,6 +49,14 @@ def text_of_result(result: Any) -> str:
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"it returned {len(text):,} characters, a chain hands on {MAX_CHARACTERS:,}")
     return text
+
+
+def message_of_end(message: str, result: str | None, kept: Kept | None) -> str:
+    """Return the message of the record of an ended run. `result` is JSON for the next job."""
+    if kept:
+        handed_on = [] if result is None else [json.loads(result)]
+        return KEPT + json.dumps({**asdict(kept), "message": message, "handed_on": handed_on}, ensure_ascii=False)
+    return message if result is None else RESULT + result
 
 
 def message_with_arguments(arguments: Arguments, reason: str) -> str:
@@ -61,10 +76,16 @@ def contents_of(record: JobRecord) -> Contents:
     """Split the message of this record. An attachment that another program has written may be unreadable; then the
     whole text is the message, because the status of the record counts still."""
     message = record.message
-    with suppress(ValueError, TypeError, RecursionError):
+    with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
         if message.startswith(RESULT) and record.status == Status.SUCCESS:
             return Contents("", result=json.loads(message.removeprefix(RESULT)))
+        if message.startswith(KEPT) and record.status in (Status.SUCCESS, Status.ERROR):
+            parts = json.loads(message.removeprefix(KEPT))
+            said, handed_on = parts.pop("message"), parts.pop("handed_on")
+            return Contents(said, handed_on[0] if handed_on else None, kept=Kept(**parts))
         if message.startswith(AGAIN) and record.status in (Status.SCHEDULED, Status.STOPPED):
             args, kwargs, reason = json.loads(message.removeprefix(AGAIN))
             return Contents(reason, arguments=(args, kwargs) if record.status == Status.SCHEDULED else None)
+    if record.status == Status.RUNNING:
+        return Contents(CheckIn.read(message).message)
     return Contents(message)

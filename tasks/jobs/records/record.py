@@ -14,7 +14,7 @@
 | `ACKNOWLEDGED` | `REVISION STATUS CHECKED_IN` of the last report in the database; empty if none         |
 | `SENT`         | 0 if it waits and its message must be published again                                  |
 | `ASKED`        | 1 if it was asked to stop                                                              |
-| `MESSAGE`      | its last message, which becomes the status message of the task                         |
+| `MESSAGE`      | its last message, which becomes the status message of the task; see attachments.py     |
 """
 
 from dataclasses import dataclass, replace

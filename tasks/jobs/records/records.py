@@ -11,7 +11,7 @@ from typing import cast
 
 from executions.status import is_final
 from tasks.conf import refresh_settings
-from tasks.jobs.records.record import MAX_MESSAGE, JobRecord
+from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tasks.jobs.records.scripts import RECORDS
 from tasks.jobs.records.without_redis import RecordsWithoutRedis
@@ -66,8 +66,7 @@ class JobRecords(Verbs):
 
     def check_in(self, run: Run, message: str = "") -> bool:
         """Record a message of the run. True if the run should stop."""
-        said = message[:MAX_MESSAGE]
-        return bool(self._run("job_check_in", job=run.job, node=run.node, revision=run.revision, message=said))
+        return bool(self._run("job_check_in", job=run.job, node=run.node, revision=run.revision, message=message))
 
     def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[LeaseAnswer]:
         """Renew the leases of runs that are under way, and return how each was found. `forgotten_too`: write lost

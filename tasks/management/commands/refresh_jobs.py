@@ -1,10 +1,11 @@
 """`manage.py refresh_jobs`: look at the jobs, and act on them."""
 
 from tasks.management.command import WaitsOnceCommand
-from tasks.management.verbs.jobs import job_stats, new_name, reap, retry, stop
+from tasks.management.verbs.jobs import job_stats, new_name, reap, retry, running, stop
 
 VERBS = {
     "stats": job_stats,
+    "running": running,
     "reap": reap,
     "stop": stop,
     "retry": retry,

@@ -8,8 +8,11 @@ import pytest
 from pytest_django import Settings
 
 from tasks.conf import refresh_settings
+from tasks.jobs import tracked
 from tasks.jobs.delivery import hook as over_http
+from tasks.jobs.delivery import recorder, reporter
 from tasks.jobs.lifecycle import publication
+from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.records import job_records
 from tasks.models import RedisMemory
 from tasks.queue import execution_queue
@@ -47,6 +50,16 @@ def outbox(monkeypatch: pytest.MonkeyPatch) -> Outbox:
     box = Outbox()
     monkeypatch.setattr(publication, "publish_after_commit", box.publish_after_commit)
     return box
+
+
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[JobReport]:
+    """What runs in this process would report."""
+    made: list[JobReport] = []
+    monkeypatch.setattr(reporter, "put", made.append)
+    monkeypatch.setattr(recorder, "put", lambda end: end())
+    monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
+    return made
 
 
 @pytest.fixture

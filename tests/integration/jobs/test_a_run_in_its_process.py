@@ -18,8 +18,7 @@ from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 from executions.errors import Refused
 from executions.models import Task
 from tasks.conf import refresh_settings
-from tasks.jobs import Handle, TrackedJob, handle, message_header, tracked
-from tasks.jobs.delivery import recorder, reporter
+from tasks.jobs import Handle, TrackedJob, handle, message_header
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -34,16 +33,6 @@ from tests.integration.redis_state import Clock, Redis, absent_redis
 pytestmark = pytest.mark.usefixtures("database", "clock")
 
 Work = Callable[[Handle], Any]
-
-
-@pytest.fixture
-def reports(monkeypatch: pytest.MonkeyPatch) -> list[JobReport]:
-    """What would be reported."""
-    made: list[JobReport] = []
-    monkeypatch.setattr(reporter, "put", made.append)
-    monkeypatch.setattr(recorder, "put", lambda end: end())
-    monkeypatch.setattr(tracked, "PAUSE_SECONDS", 0)
-    return made
 
 
 @pytest.fixture

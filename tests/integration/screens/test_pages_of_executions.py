@@ -167,6 +167,7 @@ def test_a_list_takes_at_most_twelve_queries_however_many_rows(admin: Client, qu
         LIST + "{execution}/change/",
         LIST + "{execution}/panel/",
         LIST + "{execution}/place/",
+        LIST + "{execution}/running/",
         TASKS + "?status__exact=Error",
         TASKS + "{task}/change/",
         ERRORS,

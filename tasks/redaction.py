@@ -1,8 +1,9 @@
-"""Mask secrets in a log line.
+"""Mask secrets in a log line, and in the traceback of a job.
 
 No line of ours names a secret. But an error of a library may quote an address, a header or a statement, and a job
-may log a secret. So the last step before a line is written replaces each secret of the settings, wherever it
-occurs, and everything that has the form of a secret.
+may log a secret. So the last step before a text is written replaces each secret of the settings, wherever it
+occurs, and everything that has the form of a secret. In a project, that are its own settings and those of
+HARBOR_REFRESH.
 """
 
 import json
@@ -15,6 +16,7 @@ from urllib.parse import quote, unquote
 
 from django.conf import settings
 
+from executions.declarations import key_of, of_project
 from tasks.broker.amqp_address import amqp_secrets, is_amqp
 from tasks.redis_address import read_address
 
@@ -69,12 +71,15 @@ def _forms(secret: str) -> Iterator[str]:
         yield from (form, in_json, in_json.replace("/", r"\/"))
 
 
+def _values(*names: str) -> Iterator[str]:
+    for name in names:
+        yield from (str(one) for one in (getattr(settings, name, ""), of_project().get(key_of(name))) if one)
+
+
 def _secrets() -> Iterator[str]:
-    for name in SECRET_SETTINGS:
-        value: Any = getattr(settings, name, "")
-        yield from (part.strip() for part in str(value or "").split(","))
-    for name in ADDRESSES:
-        address = str(getattr(settings, name, ""))
+    for value in _values(*SECRET_SETTINGS):
+        yield from (part.strip() for part in value.split(","))
+    for address in _values(*ADDRESSES):
         with suppress(ValueError):
             yield from amqp_secrets(address) if is_amqp(address) else read_address(address).secrets
         # an address that cannot be read, or one of Celery's that ours do not cover, such as that of its Sentinels;
@@ -82,6 +87,7 @@ def _secrets() -> Iterator[str]:
         for password in PASSWORDS.findall(address):
             yield from (password, *password.split(";"))
     of_broker: Any = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
-    yield of_broker.get("sentinel_kwargs", {}).get("password", "")
+    with suppress(AttributeError, TypeError):  # a project may have set anything
+        yield str(of_broker.get("sentinel_kwargs", {}).get("password", ""))
     for database in settings.DATABASES.values():
         yield str(database.get("PASSWORD") or "")

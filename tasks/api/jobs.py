@@ -1,0 +1,137 @@
+"""The jobs of tasks over HTTP: what each does at this moment. It is here, because it asks Redis."""
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import BaseModel, Field, JsonValue
+
+from executions.api import pages
+from executions.api.access import Scope, may
+from executions.api.answers import answers, require_execution
+from executions.api.schemas import ExecutionId, Page, TaskId
+from executions.errors import NoSuchTask, QueueUnavailable
+from executions.status import Status
+from tasks.jobs.lifecycle.kept_ends import PAGE, end_of, results_of
+from tasks.jobs.overview.running import InspectedJob, inspected
+from tasks.models.job import Job
+from tasks.models.job_end import JobEnd
+from tasks.queue.clock import at
+
+router = Router(tags=["Tasks"])
+
+
+class CheckInOut(BaseModel):
+    message: str = Field(examples=["layer 3 of 7"], description="What the job said; empty if it said nothing.")
+    done: int | None = Field(examples=[3], description="How much is done. Null if the job gave no numbers.")
+    of: int | None = Field(examples=[7], description="Of how much.")
+    progress: float | None = Field(examples=[0.43], description="The share that is done, from 0 to 1.")
+    at: datetime = Field(description="When, by the clock of Redis.")
+
+
+class JobOut(BaseModel):
+    task_id: int = Field(examples=[91])
+    name: str = Field(examples=["mirror.replicate"], description="The Celery task.")
+    status: str = Field(examples=["Running"], description=f"That of its task: one of {', '.join(Status.values)}.")
+    check_in: CheckInOut | None = Field(
+        description="What its run said last. Null unless it runs, and while Redis is away."
+    )
+
+
+class JobPage(Page):
+    items: list[JobOut]
+
+
+class ResultOut(BaseModel):
+    task_id: int = Field(examples=[91])
+    name: str = Field(examples=["mirror.replicate"], description="The Celery task.")
+    value: JsonValue = Field(examples=[{"layers": 7}], description="What the job returned.")
+    why_not: str = Field(examples=[""], description="Why the value was not kept; empty if it was.")
+
+
+class JobDetail(JobOut):
+    result: ResultOut | None = Field(
+        description="Null unless it is Success and its task keeps results (`keep_result`)."
+    )
+    traceback: str = Field(
+        examples=[""], description="Of an Error: the end of its traceback, without secrets. Empty otherwise."
+    )
+
+
+class ResultPage(Page):
+    items: list[ResultOut]
+
+
+class ResultsIn(pages.PageIn):
+    limit: int = Field(PAGE, ge=1, le=PAGE, description="The most items of the page.")
+
+
+@router.get(
+    "/executions/{execution_id}/results",
+    auth=may(Scope.READ),
+    response=answers({200: ResultPage}, 400, 404),
+    summary="List the kept results of an execution, the oldest job first",
+)
+def list_results(request: HttpRequest, execution_id: ExecutionId, query: Query[ResultsIn]) -> Any:
+    """Of the jobs that have succeeded and whose task keeps results."""
+    require_execution(execution_id)
+    rows = results_of(execution_id).filter(pk__gt=query.place or 0).order_by("pk")[: query.limit]
+    found = [_result(end) for end in rows]
+    return pages.answer(found, ResultOut, found[-1]["task_id"] if len(found) == query.limit else None)
+
+
+@router.get(
+    "/executions/{execution_id}/jobs",
+    auth=may(Scope.READ),
+    response=answers({200: JobPage}, 400, 404),
+    summary="List the jobs of an execution, the oldest first",
+)
+def list_jobs(request: HttpRequest, execution_id: ExecutionId, query: Query[pages.PageIn]) -> Any:
+    """Tasks of other runners have no job. Their progress is in the message of the task."""
+    require_execution(execution_id)
+    rows = Job.objects.filter(task__execution_id=execution_id, pk__gt=query.place or 0)
+    found = _shown(rows.order_by("pk")[: query.limit])
+    return pages.answer(found, JobOut, found[-1]["task_id"] if len(found) == query.limit else None)
+
+
+@router.get(
+    "/tasks/{task_id}/job",
+    auth=may(Scope.READ),
+    response=answers({200: JobDetail}, 404),
+    summary="Look at the job of one task",
+)
+def get_job(request: HttpRequest, task_id: TaskId) -> Any:
+    for found in _shown(Job.objects.filter(pk=task_id)):
+        end = end_of(task_id)
+        result = _result(end) if end and not end.traceback else None
+        return found | {"result": result, "traceback": end.traceback if end else ""}
+    raise NoSuchTask(task_id)
+
+
+def _shown(rows: Any) -> list[dict[str, Any]]:
+    jobs = list(rows.select_related("task"))
+    found = [InspectedJob(job, None) for job in jobs]
+    with suppress(QueueUnavailable):
+        found = inspected(jobs)
+    return [
+        {
+            "task_id": one.job.task_id,
+            "name": one.job.name,
+            "status": one.job.task.status,
+            "check_in": _check_in(one),
+        }
+        for one in found
+    ]
+
+
+def _result(end: JobEnd) -> dict[str, Any]:
+    return {"task_id": end.pk, "name": end.job.name, "value": end.result, "why_not": end.why_not}
+
+
+def _check_in(one: InspectedJob) -> dict[str, Any] | None:
+    if one.seen is None or (said := one.seen.check_in) is None:
+        return None
+    when = at(one.seen.record.checked_in)
+    return {"message": said.message, "done": said.done, "of": said.of, "progress": said.share, "at": when}
