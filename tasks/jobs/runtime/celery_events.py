@@ -55,6 +55,7 @@ def end_message(job: Any, header: Any, status: Status, why: str) -> None:
         why = made_storable(why)[:MAX_MESSAGE]
         if mode.is_on():
             reporter.put(JobReport(job, *task, status, why))
+            connection.close()  # as below: no task ends here after which it would be closed
             return
         with _absence_logged(job, why):
             if _is_ours(job, header):

@@ -3,7 +3,9 @@
 import asyncio
 import inspect
 import threading
+import time
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -96,8 +98,11 @@ def test_refusals_and_timeouts_are_raised() -> None:
     async_to_sync(main)()
 
 
-def test_many_wait_and_hold_no_thread() -> None:
-    """While 200 tasks wait, the loop and its one thread for the database are free, and no thread was added."""
+def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While 200 tasks wait, the loop and its one thread for the database are free: nothing sleeps in either, and
+    no thread was added."""
+    without_sleep = SimpleNamespace(monotonic=time.monotonic)
+    monkeypatch.setattr("tasks.jobs.execution.time", without_sleep)
 
     async def main() -> None:
         execution = await astart("SCAN", jobs=[copy.s(1)])
