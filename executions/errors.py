@@ -14,6 +14,13 @@ class Refused(RefreshError):
     """The input cannot be used; nothing was written."""
 
 
+class TooManyStreams(RefreshError):
+    """This web process serves as many event streams as it may."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(f"this process serves {count} event streams, its most (REFRESH_API_STREAMS)")
+
+
 class NoSuchExecution(Refused):
     """There is no execution with that id."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         StillRunning,
     )
     from executions.handlers import Change, on_execution
+    from executions.host_views import execution_urls
     from executions.news import status_changed
     from tasks.host import connect
     from tasks.jobs import EndedExecution, Handle, JobResult, TrackedExecution, TrackedJob, astart, start
@@ -39,6 +40,7 @@ __all__ = [
     "TrackedJob",
     "astart",
     "connect",
+    "execution_urls",
     "on_execution",
     "register_admin",
     "start",
@@ -58,6 +60,7 @@ _MODULES = {
         "StillRunning",
     ),
     "executions.handlers": ("Change", "on_execution"),
+    "executions.host_views": ("execution_urls",),
     "executions.news": ("status_changed",),
     "tasks.host": ("connect",),
     "tasks.jobs": ("EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "astart", "start"),

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.conf import settings
 
-from executions.api.events import SECONDS_OF_A_STREAM
 from executions.api.idempotency import MAX_KEY
 from executions.api.parsing import MAX_VALUES
 from executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from executions.conf import DECLARED
+from executions.event_stream import SECONDS_OF_A_STREAM
 from executions.filters import MAX_ATTRIBUTES
 from executions.text import MAX_DEPTH, MAX_JSON
 from harbor_refresh.api_description import ERRORS

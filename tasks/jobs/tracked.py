@@ -91,7 +91,7 @@ class TrackedJob(JobTask):
             raise
         except BaseException as exc:
             if not job.waits_for_another_try:
-                self._end(job, Status.ERROR, said_by(exc), kept=kept_traceback(exc))
+                self._end(job, Status.ERROR, said_by(exc), kept=kept_traceback(exc, __name__))
                 agenda.add_failure(exc)
             raise
         return result

@@ -11,16 +11,17 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from pytest_django import Settings
 
-from harbor_refresh.logs import context, secrets
+from harbor_refresh.logs import context
 from harbor_refresh.logs.formatters import JSONLines, TextLines
 from harbor_refresh.logs.request_ids import RequestIds
+from tasks import redaction
 
 
 @pytest.fixture(autouse=True)
 def secrets_of_this_test() -> Iterator[None]:
-    secrets._known.cache_clear()
+    redaction._known.cache_clear()
     yield
-    secrets._known.cache_clear()
+    redaction._known.cache_clear()
 
 
 def record(message: object, *args: object, **extra: Any) -> logging.LogRecord:
@@ -163,18 +164,18 @@ def test_secrets_of_the_settings_are_masked_wherever_they_stand(settings: Settin
 
 def test_the_passwords_of_each_server_of_rabbitmq_are_masked(settings: Settings) -> None:
     settings.CELERY_BROKER_URL = "amqp://u:of%20first@a;amqp://u:of-second@b"
-    assert secrets.redacted("Tried of first, of%20first and of-second") == "Tried ***, *** and ***"
+    assert redaction.redacted("Tried of first, of%20first and of-second") == "Tried ***, *** and ***"
 
 
 def test_a_secret_is_masked_in_json_as_well(settings: Settings) -> None:
     settings.CELERY_BROKER_URL = 'amqp://u:pass%2F"word@a'
-    assert secrets.redacted(r'{"a": "pass/\"word", "b": "pass\/\"word"}') == '{"a": "***", "b": "***"}'
+    assert redaction.redacted(r'{"a": "pass/\"word", "b": "pass\/\"word"}') == '{"a": "***", "b": "***"}'
 
 
 def test_each_part_of_a_password_is_masked_that_was_not_quoted(settings: Settings) -> None:
     """Kombu takes the ; for the end of the address."""
     settings.CELERY_BROKER_URL = "amqp://user:hidden;secret@h"
-    assert secrets.redacted("amqp://user:hidden: no such host; secret@h, hidden;secret") == (
+    assert redaction.redacted("amqp://user:hidden: no such host; secret@h, hidden;secret") == (
         "amqp://user:***: no such host; ***@h, ***"
     )
 
@@ -197,7 +198,7 @@ def test_each_part_of_a_password_is_masked_that_was_not_quoted(settings: Setting
     ],
 )
 def test_what_looks_like_a_secret_is_masked(text: str, masked: str) -> None:
-    assert secrets.redacted(text) == masked
+    assert redaction.redacted(text) == masked
     one = record("x")
     one.exc_info = (ValueError, ValueError(text), None)
     assert masked in as_json(one)["exception"]

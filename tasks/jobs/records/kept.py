@@ -43,11 +43,13 @@ def kept_result(result: Any) -> Kept:
     return Kept(value)
 
 
-def kept_traceback(exc: BaseException) -> Kept | None:
-    """Return the traceback of a job from its own code on, without secrets. None if it cannot be written: the job
-    ends anyway."""
+def kept_traceback(exc: BaseException, runner: str) -> Kept | None:
+    """Return the traceback of a job from its own code on, without secrets: the frames of the module `runner`,
+    which has called it, are left out. None if it cannot be written: the job ends anyway."""
     with suppress(Exception):
-        own_code = exc.__traceback__ and exc.__traceback__.tb_next
+        own_code = exc.__traceback__
+        while own_code and own_code.tb_next and own_code.tb_frame.f_globals.get("__name__") == runner:
+            own_code = own_code.tb_next
         text = "".join(traceback.format_exception(type(exc), exc, own_code))
         text = made_storable(redacted(text[-MAX_SEARCHED:]))
         if len(text) > MAX_TRACEBACK:

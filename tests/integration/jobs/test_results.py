@@ -174,6 +174,24 @@ def test_the_result_of_a_run_that_was_stopped_meanwhile_is_not_shown(
     assert program.get(f"/tasks/{task.pk}/job")["result"] is None
 
 
+def test_what_a_run_left_is_not_shown_if_its_task_ended_otherwise(
+    outbox: Outbox, reports: list[JobReport], program: Program
+) -> None:
+    """Another program has reported another end of the same run before."""
+    with suppress(ValueError):
+        delivered(one(outbox, "fails"), fail)
+    delivered(one(outbox, "succeeds"), returns(7), keep_result=True)
+    other_ends = {"fails": "Success", "succeeds": "Error"}
+    tasks = dict(Task.objects.values_list("job_id", "pk"))
+    report([Report(tasks[job], status) for job, status in other_ends.items()])
+    deliver_and_publish(reports)
+    assert dict(Task.objects.values_list("job_id", "status")) == other_ends
+    assert len(ends()) == 2
+    for pk in tasks.values():
+        answer = program.get(f"/tasks/{pk}/job")
+        assert (answer["result"], answer["traceback"]) == (None, "")
+
+
 def test_a_job_that_runs_again_has_no_end_until_that_run_has_one(
     outbox: Outbox, reports: list[JobReport], program: Program
 ) -> None:

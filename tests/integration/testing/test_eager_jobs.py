@@ -17,6 +17,7 @@ from executions.models import Execution, StatusChange, Task
 from executions.news import status_changed
 from harbor_refresh.testing import eager, fail_job
 from tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from tasks.models import JobEnd
 from tasks.without_redis import mode
 
 said: list[Any] = []
@@ -266,6 +267,19 @@ def test_a_unique_job_runs_again_once_it_has_ended(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(current_app.tasks["eager.say"], "unique", True)
     for _ in range(2):
         assert start("SCAN", jobs=[say.s(1), say.s(1)]).progress().counts == {"Success": 1}
+
+
+def test_results_and_tracebacks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = current_app.tasks["eager.say"]
+    monkeypatch.setattr(job, "keep_result", True)
+    execution = start("SCAN", jobs=[say.s(1), say.s(2)])
+    tasks = execution.tasks.order_by("pk")
+    assert [one.task_id for one in execution.results()] == [task.pk for task in tasks]
+    with fail_job("eager.say"):
+        failed = start("SCAN", jobs=[say.s(3)])
+    [end] = JobEnd.objects.filter(job__task__execution=failed)
+    assert end.traceback.endswith("RuntimeError: the test has eager.say fail\n")
+    assert "tracked.py" not in end.traceback
 
 
 def test_only_jobs_can_be_made_to_fail() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from executions.api import events
+from executions import event_stream
 from executions.deletion import delete
 from executions.reports import Report, report
 from executions.rollup import refresh
@@ -16,7 +16,7 @@ from tests.integration.sample_executions import made
 
 @pytest.fixture(autouse=True)
 def polls_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(event_stream, "SECONDS_BETWEEN", 0.0)
 
 
 def stream(program: Program, execution_id: int) -> Any:
@@ -60,7 +60,7 @@ def test_a_stream_ends_when_its_execution_is_deleted(program: Program) -> None:
 
 
 def test_a_silent_stream_shows_that_it_is_alive(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "SECONDS_OF_SILENCE", -1.0)
+    monkeypatch.setattr(event_stream, "SECONDS_OF_SILENCE", -1.0)
     execution, _ = made(1)
     response = stream(program, execution.pk)
     texts = iter(response.streaming_content)
@@ -70,7 +70,7 @@ def test_a_silent_stream_shows_that_it_is_alive(program: Program, monkeypatch: p
 
 
 def test_a_stream_ends_after_a_while_by_itself(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "SECONDS_OF_A_STREAM", 0.0)
+    monkeypatch.setattr(event_stream, "SECONDS_OF_A_STREAM", 0.0)
     execution, _ = made(1)
     response = stream(program, execution.pk)
     assert len(list(response.streaming_content)) == 1

@@ -1,0 +1,165 @@
+"""The progress of executions at the addresses of a host, for the users that it lets in."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import include, path, reverse
+from pytest_django import Settings
+
+from executions import event_stream
+from executions.deletion import delete
+from executions.host_views import execution_urls
+from executions.models import Execution
+from executions.reports import Report, report
+from executions.rollup import refresh
+from tests.integration.sample_executions import made
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def may_see(request: HttpRequest, execution: Execution) -> bool:
+    if request.headers.get("Shop") == "raises":
+        raise PermissionDenied
+    answers: dict[str, Any] = {"yes": True, "truthy": "yes", "none": None, "own": execution.vendor_id == 7}
+    return answers.get(request.headers.get("Shop", ""), False)  # type: ignore[no-any-return]  # as a host's may be
+
+
+async def may_see_later(request: HttpRequest, execution: Execution) -> bool:
+    return False
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The host's own page, because that of this service names the address."""
+    return HttpResponse("nothing there", status=404)
+
+
+urlpatterns = [
+    path("later/", include(execution_urls(may_see=may_see_later))),  # type: ignore[arg-type]  # a mistake of a host
+    path("mirrors/", include(execution_urls(may_see=may_see))),
+]
+
+
+@pytest.fixture
+def host(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Client:
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, []
+    monkeypatch.setattr(event_stream, "SECONDS_BETWEEN", 0.0)
+    return Client(headers={"Shop": "yes"})
+
+
+def expected(execution: Execution, **parts: Any) -> dict[str, Any]:
+    begun = {"status": "Running", "tasks": 2, "done": 0, "progress": 0.0, "counts": {"Pending": 2}}
+    return {"id": execution.pk, **begun, "seconds_left": None, "is_open": False, **parts}
+
+
+def test_the_progress_of_an_execution_is_json(host: Client) -> None:
+    execution, (first, second) = made(2)
+    assert reverse("execution_progress", args=[execution.pk]) == f"/mirrors/{execution.pk}/"
+    answer = host.get(f"/mirrors/{execution.pk}/")
+    assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+    assert answer.json() == expected(execution)
+
+    report([Report(first, "Success", 1), Report(second, "Error", 1)])
+    refresh([execution.pk])
+    ended = {"status": "Error", "done": 2, "progress": 1.0, "counts": {"Success": 1, "Error": 1}}
+    assert host.get(f"/mirrors/{execution.pk}/").json() == expected(execution, **ended)
+
+
+def test_its_events_tell_each_change_and_the_end(host: Client) -> None:
+    execution, (first, second) = made(2)
+    response: Any = host.get(f"/mirrors/{execution.pk}/events/")
+    assert (response.status_code, response["Content-Type"]) == (200, "text/event-stream")
+    texts = iter(response.streaming_content)
+
+    def read() -> tuple[str, Any]:
+        name, data = next(texts).decode().strip().split("\n")
+        return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+    assert read() == ("progress", expected(execution))
+    report([Report(first, "Success", 1), Report(second, "Success", 1)])
+    refresh([execution.pk])
+    ended = {"status": "Success", "done": 2, "progress": 1.0, "counts": {"Success": 2}}
+    assert read() == ("end", expected(execution, **ended))
+    assert list(texts) == []
+    response.close()
+
+
+@pytest.mark.parametrize("page", ["", "events/"])
+@pytest.mark.parametrize(
+    ("shop", "status"), [("", 404), ("none", 404), ("truthy", 404), ("own", 404), ("raises", 403)]
+)
+def test_who_is_not_let_in_learns_nothing(page: str, shop: str, status: int, host: Client) -> None:
+    execution, _ = made(1)
+    refused = host.get(f"/mirrors/{execution.pk}/{page}", headers={"Shop": shop})
+    assert refused.status_code == status
+    if status == 404:
+        unknown = host.get(f"/mirrors/{execution.pk + 1}/{page}")
+        assert (unknown.status_code, unknown.content) == (404, refused.content)
+
+
+@pytest.mark.parametrize("page", ["", "events/"])
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_a_coroutine_lets_no_one_in(page: str, host: Client) -> None:
+    execution, _ = made(1)
+    assert host.get(f"/later/{execution.pk}/{page}").status_code == 404
+
+
+@pytest.mark.parametrize("page", ["", "events/"])
+def test_a_host_lets_in_by_the_execution(page: str, host: Client) -> None:
+    execution, _ = made(1)
+    Execution.objects.filter(pk=execution.pk).update(vendor_id=7)
+    response = host.get(f"/mirrors/{execution.pk}/{page}", headers={"Shop": "own"})
+    response.close()
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("number", [0, 10**18, 10**30])
+def test_a_number_that_is_no_id_is_not_found(number: int, host: Client) -> None:
+    assert host.get(f"/mirrors/{number}/").status_code == 404
+
+
+@pytest.mark.parametrize("page", ["", "events/"])
+def test_an_execution_that_is_deleted_meanwhile_is_not_found(page: str, host: Client) -> None:
+    execution, (task,) = made(1)
+    report([Report(task, "Success", 1)])
+    refresh([execution.pk])
+
+    def and_then_delete(request: HttpRequest, execution: Execution) -> bool:
+        delete([execution.pk])
+        return True
+
+    class Urls:
+        urlpatterns = (path("own/", include(execution_urls(may_see=and_then_delete))),)
+        handler404 = staticmethod(handler404)
+
+    with override_settings(ROOT_URLCONF=Urls):
+        assert host.get(f"/own/{execution.pk}/{page}").status_code == 404
+
+
+def test_nothing_is_posted_there(host: Client) -> None:
+    execution, _ = made(1)
+    assert host.post(f"/mirrors/{execution.pk}/").status_code == 405
+
+
+def test_one_stream_too_many_is_refused_and_a_closed_one_makes_room(host: Client, settings: Settings) -> None:
+    settings.REFRESH_API_STREAMS = 1
+    execution, _ = made(1)
+    address = f"/mirrors/{execution.pk}/events/"
+    first = host.get(address)
+    refused = host.get(address)
+    assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+    first.close()
+    again = host.get(address)
+    again.close()
+    assert again.status_code == 200
+
+
+@pytest.mark.parametrize("guard", [None, True, "shop.view_mirror"])
+def test_the_addresses_cannot_be_mounted_without_a_guard(guard: Any) -> None:
+    with pytest.raises(TypeError, match="may_see="):
+        execution_urls(may_see=guard)
+    with pytest.raises(TypeError, match="may_see"):
+        execution_urls()  # type: ignore[call-arg]
