@@ -93,7 +93,7 @@ def test_a_report_is_visible_sooner_with_the_wake_up_than_by_the_schedule(
 
 def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_servers: Servers) -> None:
     with ready_cluster(bench_servers, Namespace(workers=1, concurrency=1), wake_up=False, interval=600.0):
-        log = next(bench_servers.directory.glob("cluster*/worker1.log"))
+        log = next(bench_servers.directory.glob("processes*/worker1.log"))
 
         def calls() -> int:
             return log.read_text().count("Task tasks.recover_stale[") // 2  # received, succeeded
@@ -184,7 +184,7 @@ def test_jobs_are_run_tracked_and_plain_and_the_progress_of_both_is_measured(
     assert recorded["seconds"] < published["seconds"]
     assert Task.objects.filter(status="Success").count() == 20 + 2 * 20 + 30, "the first pass warms up"
     assert not Execution.objects.exclude(status="Success").exists()
-    (log,) = bench_servers.directory.glob("cluster*/worker1.log")
+    (log,) = bench_servers.directory.glob("processes*/worker1.log")
     assert log.read_text().count("Task bench.plain[") == 2 * (20 + 2 * 20), "received, succeeded"
 
 
