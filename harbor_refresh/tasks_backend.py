@@ -8,7 +8,7 @@ The framework is `django.tasks` from Django 6.0 on, and the package django-tasks
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from traceback import format_exception
@@ -22,7 +22,8 @@ from executions.models import Execution
 from executions.status import Status
 from tasks.django_task import run_task
 from tasks.jobs import Handle
-from tasks.jobs.lifecycle import job_creation
+from tasks.jobs.celery_json import native
+from tasks.jobs.lifecycle import job_creation, kept_ends
 from tasks.jobs.signatures import chains_of
 from tasks.models import Job
 
@@ -59,19 +60,24 @@ def within(execution: Execution) -> Iterator[None]:
         _execution.reset(token)
 
 
-class ReturnValueNotKept(NotImplementedError):
-    """What a task returns is not kept. Write it where it belongs."""
+class ReturnValueNotKept(ValueError):
+    """The task has succeeded, but what it returned is too large, or is no JSON."""
 
-    def __str__(self) -> str:
-        return str(self.__doc__)
+
+@dataclass(frozen=True)
+class _NotKept:
+    """Stands for a value that was not kept. The framework copies it when a result is refreshed."""
+
+    why: str
 
 
 class TrackedResult(base.TaskResult):  # type: ignore[misc]  # the framework is imported by its name
     @property
     def return_value(self) -> Any:
-        if self.status == base.TaskResultStatus.SUCCESSFUL:
-            raise ReturnValueNotKept
-        return super().return_value
+        value = super().return_value
+        if isinstance(value, _NotKept):
+            raise ReturnValueNotKept(value.why)
+        return value
 
 
 class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
@@ -105,8 +111,11 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
             raise exceptions.TaskResultDoesNotExist(result_id)
         return _result_of(job)
 
-    def run(self, job: Handle, task: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Run a task in a worker. What if the worker dies: the job is run again, and no signal tells its end."""
+    def run(self, job: Handle, task: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Run a task in a worker, and return what it returns, which is kept with the end of the job.
+
+        What if the worker dies: the job is run again, and no signal tells its end.
+        """
         result = self.get_result(job.run.job)
         began = timezone.now()
         result = replace(
@@ -119,17 +128,19 @@ class TrackedBackend(backends.BaseTaskBackend):  # type: ignore[misc]
         signals.task_started.send(sender=type(self), task_result=result)
         context = [base.TaskContext(task_result=result)] if task.takes_context else []
         try:
-            task.call(*context, *args, **kwargs)
+            value = task.call(*context, *args, **kwargs)
         except Exception as exc:
             error = base.TaskError(
                 exception_class_path=_path_of(type(exc)), traceback="".join(format_exception(exc))
             )
             self._finish(result, base.TaskResultStatus.FAILED, errors=[error])
             raise
-        self._finish(result, base.TaskResultStatus.SUCCESSFUL)
+        self._finish(result, base.TaskResultStatus.SUCCESSFUL, value)
+        return value
 
-    def _finish(self, result: TrackedResult, status: Any, **changes: Any) -> None:
+    def _finish(self, result: TrackedResult, status: Any, value: Any = None, **changes: Any) -> None:
         finished = replace(result, status=status, finished_at=timezone.now(), **changes)
+        _set_return_value(finished, value)
         signals.task_finished.send(sender=type(self), task_result=finished)
 
 
@@ -148,11 +159,13 @@ def _result_of(job: Job) -> TrackedResult:
     path, args, kwargs, using = job.args
     row = job.task
     task = import_string(path).using(**using, run_after=_moment(job.options.get("eta")))
+    end = kept_ends.end_of(job.pk)
     errors = []
     if row.status in (Status.ERROR, Status.STOPPED):
-        errors = [base.TaskError(exception_class_path="builtins.Exception", traceback=row.status_message)]
+        said = end.traceback if end else row.status_message
+        errors = [base.TaskError(exception_class_path="builtins.Exception", traceback=said)]
     runs = row.run_count + (row.status not in (Status.PENDING, Status.SCHEDULED))
-    return _result(
+    result = _result(
         task,
         row.job_id,
         args,
@@ -165,6 +178,13 @@ def _result_of(job: Job) -> TrackedResult:
         errors=errors,
         worker_ids=[SOME_WORKER] * runs,
     )
+    if end:
+        _set_return_value(result, _NotKept(end.why_not) if end.why_not else native(end.result))
+    return result
+
+
+def _set_return_value(result: TrackedResult, value: Any) -> None:
+    object.__setattr__(result, "_return_value", value)  # as the framework's own backends do
 
 
 def _result(task: Any, job_id: str, args: list[Any], kwargs: dict[str, Any], **known: Any) -> TrackedResult:

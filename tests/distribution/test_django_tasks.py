@@ -25,7 +25,14 @@ IN_A_WORKER = """
 from django.tasks import TaskResultStatus
 from django.test import TransactionTestCase
 from harbor_refresh.testing import worker
+from django.tasks import task
+from harbor_refresh.tasks_backend import ReturnValueNotKept
 from shop.tasks import send_later, send_mail, send_soon, sent
+
+
+@task
+def long(size):
+    return "x" * size
 
 
 class WorkerTest(TransactionTestCase):
@@ -42,6 +49,20 @@ class WorkerTest(TransactionTestCase):
         ok, failed = TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED
         self.assertEqual([one.status for one in results], [ok, ok, failed])
         self.assertCountEqual(sent, ["a@shop", ("b@shop", 1)])
+        self.assertEqual(results[1].return_value, None)
+        self.assertIn("no address: nobody", results[2].errors[0].traceback)
+
+    def test_a_value_that_is_too_large_is_not_kept_and_the_reason_is_told(self):
+        from harbor_refresh.testing import eager
+
+        with eager():
+            short, result = long.enqueue(10), long.enqueue(100_000)
+        for one in (short, result):
+            one.refresh()
+        self.assertEqual(short.return_value, "x" * 10)
+        self.assertEqual(result.status, TaskResultStatus.SUCCESSFUL)
+        with self.assertRaisesRegex(ReturnValueNotKept, "it takes 100,002 bytes"):
+            result.return_value
 
     async def test_the_framework_may_be_asynchronous(self):
         from harbor_refresh.testing import eager
