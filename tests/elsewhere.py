@@ -8,14 +8,14 @@ from django.test import override_settings
 from kombu import pools
 
 from tasks.broker.connecting import broker_of_celery
+from tasks.jobs.records import records
 from tasks.jobs.records.counts import counts
-from tasks.jobs.records.records import job_records
 from tasks.overview import of_broker
 from tasks.queue import brief_queue, execution_queue
 from tasks.queue.connection import brief, patient, single
 
 #: What each process makes once, for its settings.
-OF_REDIS = (patient, single, brief, execution_queue, brief_queue, job_records, counts)
+OF_REDIS = (patient, single, brief, execution_queue, brief_queue, records._in_redis, counts)
 MADE_ONCE = (*OF_REDIS, of_broker._client, of_broker._glance)
 
 CHANGED = ("broker_read_url", "broker_write_url", "broker_transport_options", "broker_use_ssl")
