@@ -204,6 +204,7 @@ def test_no_page_and_no_part_of_a_page_is_shown_to_whom_the_site_refuses(
     assert {name.split()[1] for name in forbidden} == {
         "harbor_executions_execution_panel",
         "harbor_executions_execution_place",
+        "harbor_executions_execution_running",
         "harbor_tasks_pause_live",
     }
 
