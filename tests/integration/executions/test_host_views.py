@@ -1,11 +1,13 @@
 """The progress of executions at the addresses of a host, for the users that it lets in."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.template import Context, Template
 from django.test import Client, override_settings
 from django.urls import include, path, reverse
 from pytest_django import Settings
@@ -163,3 +165,34 @@ def test_the_addresses_cannot_be_mounted_without_a_guard(guard: Any) -> None:
         execution_urls(may_see=guard)
     with pytest.raises(TypeError, match="may_see"):
         execution_urls()  # type: ignore[call-arg]
+
+
+def shown_in_a_page(execution: Any, **more: str) -> str:
+    text = "{% load harbor_refresh %}{% execution_progress execution events=events %}"
+    return Template(text).render(Context({"execution": execution, "events": "", **more}))
+
+
+def test_a_template_shows_the_progress_by_one_query_and_without_a_script(
+    host: Client, django_assert_num_queries: Any
+) -> None:
+    execution, (first, _) = made(2)
+    report([Report(first, "Success")])
+    with django_assert_num_queries(1):
+        page = shown_in_a_page(execution)
+    assert '<progress max="1" value="0.5000"' in page
+    assert f'aria-label="Progress of execution {execution.pk}"' in page
+    words = " ".join(re.sub(r"<[^>]*>", "", page).split())
+    assert words.startswith("Running: 1 of 2 tasks have ended")
+    assert "<script" not in page
+    assert shown_in_a_page(execution.pk) == page
+
+
+def test_a_template_with_the_address_of_events_has_the_script_once_they_are_named(host: Client) -> None:
+    execution, _ = made(2)
+    page = shown_in_a_page(execution, events='/mirrors/1/events/?"><b>')
+    assert 'data-execution-events="/mirrors/1/events/?&quot;&gt;&lt;b&gt;"' in page
+    assert '<script src="/static/executions/progress.js" type="module"></script>' in page
+
+
+def test_a_template_says_that_an_execution_was_deleted(host: Client) -> None:
+    assert "Execution 4711 was deleted." in shown_in_a_page(4711)

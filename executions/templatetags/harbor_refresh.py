@@ -1,0 +1,28 @@
+"""{% execution_progress execution %}: the progress of an execution in a template of a host."""
+
+from typing import Any
+
+from django import template
+
+from executions.durations import duration
+from executions.errors import NoSuchExecution
+from executions.progress import progress
+
+register = template.Library()
+
+
+@register.inclusion_tag("executions/progress.html")
+def execution_progress(execution: Any, events: str = "") -> dict[str, Any]:
+    """Show a bar, the status and the counts, as they are when the page is made: one indexed query. With `events`,
+    the address of its events (host_views.py), a script keeps them true. `execution`: the row, or its id."""
+    execution_id = int(getattr(execution, "pk", execution))
+    try:
+        now = progress(execution_id)
+    except NoSuchExecution:
+        return {"id": execution_id}
+    return {
+        "id": execution_id,
+        "now": now,
+        "left": duration(round(now.eta.total_seconds())) if now.eta else "",
+        "events": events,
+    }
