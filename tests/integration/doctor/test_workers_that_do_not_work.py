@@ -26,19 +26,26 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
     made.end()
 
 
+def found_at_last(check: str) -> list[tuple[int, str]]:
+    """What the check tells as soon as it tells something: a worker may be slow to answer, or to give its first sign
+    of life."""
+    told: list[tuple[int, str]] = []
+
+    def tells() -> bool:
+        told[:] = found(check)
+        return bool(told)
+
+    wait_for(tells, f"{check} to tell something")
+    return told
+
+
 def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluster) -> None:
     cluster.worker(concurrency=1)
     assert found("workers.queues") == []
     assert found("workers.tasks") == []
     assert found("workers.answer") == []
-    told: dict[str, str] = {}
-
-    def tells() -> bool:
-        """It tells nothing if its answer takes too long."""
-        told.update(what.split(" with ", 1)[1].split(" = ") for _, what in found("workers.settings"))
-        return bool(told)
-
-    wait_for(tells, "the worker to tell its settings")
+    settings = found_at_last("workers.settings")
+    told = dict(what.split(" with ", 1)[1].split(" = ") for _, what in settings)
     assert told == {  # the workers of the tests have short times
         "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1.0, and this command with 30.",
         "REFRESH_NODE_TTL_SECONDS": "1.5, and this command with 10.",
@@ -62,7 +69,7 @@ def test_a_worker_whose_main_process_stands_still(cluster: Cluster) -> None:
     worker = cluster.worker(concurrency=1)
     os.kill(worker.process.pid, signal.SIGSTOP)
     try:
-        ((level, what),) = found("workers.answer")
+        ((level, what),) = found_at_last("workers.answer")
     finally:
         os.kill(worker.process.pid, signal.SIGCONT)
     assert (level, what.split(",")[0]) == (E, "Heartbeats come from 1 worker process")
@@ -78,15 +85,7 @@ def test_a_worker_of_another_app_that_takes_our_messages(cluster: Cluster) -> No
         DJANGO_SETTINGS_MODULE="",
     )
     wait_for(lambda: " ready." in stranger.text(), "the stranger", log=stranger.log)
-    answered: list[tuple[int, str]] = []
-
-    def tells() -> bool:
-        """It tells nothing if its answer takes too long."""
-        answered[:] = found("workers.tasks")
-        return bool(answered)
-
-    wait_for(tells, "the stranger to tell its tasks")
-    ((level, what),) = answered
+    ((level, what),) = found_at_last("workers.tasks")
     assert (level, what.split(" and does not know ")[0].split("@")[0]) == (E, "stranger")
     ((_, silent),) = found("workers.answer")
     assert "none of its processes sends a heartbeat" in silent
