@@ -27,8 +27,8 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
 
 
 def found_at_last(check: str) -> list[tuple[int, str]]:
-    """What the check tells as soon as it tells something: a worker may be slow to answer, or to give its first sign
-    of life."""
+    """What the check tells as soon as it tells something: a worker may be slow to answer, or to give its first
+    sign of life."""
     told: list[tuple[int, str]] = []
 
     def tells() -> bool:
