@@ -14,6 +14,7 @@ OF_A_MODEL = ("changelist", "add", "history", "delete", "change")
 OTHERS = {
     "harbor_executions_task_errors": "test_every_page",
     "harbor_executions_execution_panel": "test_live_progress",
+    "harbor_executions_execution_running": "test_progress_of_jobs",
     "harbor_executions_execution_place": "test_pictures",
     "harbor_executions_action_progress": "test_acting_on_thousands",
     "harbor_tasks_pause_live": "test_queue_page",
