@@ -39,7 +39,7 @@ def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Servic
 
     page.route(f"{HOST}/**", answer)
     page.goto(f"{HOST}/mirror")
-    for box in page.locator(".execution-progress").all():
+    for box in page.locator("[data-execution-progress]").all():
         expect(box).to_have_text("Success: 4 of 4 tasks have ended")
         expect(box).to_have_attribute("data-status", "Success")
         assert box.get_by_role("progressbar").evaluate("bar => bar.value") == 1
