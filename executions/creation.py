@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import callbacks, gates, links
+from executions import callbacks, gate_locks, gates, links
 from executions.callbacks import NewCallback
 from executions.database import run
 from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
@@ -127,9 +127,9 @@ def hold_open(execution_id: int, *, once: str = "") -> Execution | None:
         raise NoSuchExecution(execution_id)
     if once and not run("note_addition", execution_id=execution_id, key=once):
         return None
-    gate = run("hold_gate", execution_id=execution_id)
-    if gate:
-        if not gate[0][0]:
+    is_open = gate_locks.hold(execution_id)
+    if is_open is not None:
+        if not is_open:
             raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
         return Execution(pk=execution_id, vendor_type=rows[0][0])
     execution = Execution.objects.select_for_update(no_key=True).get(pk=execution_id)

@@ -9,15 +9,14 @@ no rule for it: an execution with a gate that has not ended is Running. A gate t
 | its time limit                | Error: nobody said that all tasks were added                               |
 | a stop of the execution       | Stopped; `pass_stopped` makes it Success if the stopped tasks run again    |
 
-Locks: the execution, then the gate, then other tasks, as everywhere. An addition holds the gate in share mode, so
-any number of them go on at once, and what ends the gate waits for them."""
+Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
 
 from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models.functions import Now
 
-from executions import crash_points, signals
+from executions import crash_points, gate_locks, signals
 from executions.database import run
 from executions.errors import NoSuchExecution
 from executions.models import Execution, Gate, Task
@@ -60,7 +59,7 @@ def close(execution_id: int) -> bool:
     with transaction.atomic():
         if not run("hold_execution", execution_id=execution_id):
             raise NoSuchExecution(execution_id)
-        locked = run("lock_gates", execution_ids=[execution_id])
+        locked = gate_locks.lock([execution_id])
         if not locked:
             return False
         crash_points.reach("closing", [execution_id])

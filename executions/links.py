@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.db.models.functions import Now
 
+from executions import gate_locks
 from executions.attachment import is_attached
 from executions.database import run
 from executions.models import Execution, Link, Task
@@ -80,7 +81,7 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
         if not found:
             return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
         locked |= {one.id: one for one in found}
-        run("lock_gates", execution_ids=[one.id for one in found])
+        gate_locks.lock([one.id for one in found])
 
 
 def by_level(relatives: Iterable[Relative]) -> list[list[int]]:

@@ -1,10 +1,16 @@
 -- Locks the gate of an execution in share mode: it ends before this statement or after this transaction. Any number of
--- transactions hold it at once.
+-- transactions hold it at once. One that comes while the gate is about to be ended waits in the queue (queue_for_gates).
 --
 -- :execution_id bigint  (the caller holds the execution: hold_execution)
 -- returns  whether it is open, and its time limit has not passed; no row for an execution without a gate
+--
+-- What if the gate ended while this waited: the lock of the row reads its newest status, and not that of the snapshot.
+WITH gate AS MATERIALIZED (
+    SELECT task_id, closes_at, pg_advisory_xact_lock_shared(hashtextextended('execution_gate', execution_id))
+    FROM execution_gate
+    WHERE execution_id = %(execution_id)s
+)
 SELECT t.status_code < 3 AND coalesce(g.closes_at > clock_timestamp(), FALSE)
-FROM execution_gate g
+FROM gate g
 JOIN task t ON t.id = g.task_id
-WHERE g.execution_id = %(execution_id)s
 FOR SHARE OF t

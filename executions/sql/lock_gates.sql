@@ -1,14 +1,14 @@
--- Locks the open gates of these executions, in the order of their tasks. It waits for additions that hold them, and
--- additions that come later wait for this transaction.
+-- Locks the open gates of these executions, in the order of their tasks. Additions that come later wait for this
+-- transaction.
 --
--- :execution_ids bigint[]  (the caller has locked them)
+-- :execution_ids bigint[]  (the caller has locked them, and has queued for their gates: queue_for_gates)
 -- returns  id, status_revision of the task of each
 --
 -- Gates are locked before other tasks, whatever their ids. That is safe, because nothing else locks a gate and then other
 -- tasks, nor the other way round, without the lock of its execution.
 --
--- A statement of its own: the next one has a newer snapshot, so it sees the tasks of the additions that this one has
--- waited for.
+-- A statement of its own: the next one has a newer snapshot, so it sees the tasks of the additions that this
+-- transaction has waited for.
 SELECT t.id, t.status_revision
 FROM execution_gate g
 JOIN task t ON t.id = g.task_id

@@ -1,5 +1,6 @@
 """gates: an open execution does not end before it is closed, and nothing is added after that."""
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -20,7 +21,13 @@ from executions.reports import Report, report
 from executions.rollup import refresh
 from executions.signals import closed_overdue
 from executions.stops import stop
-from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
+from tests.integration.concurrency import (
+    DEADLINE_SECONDS,
+    at_once,
+    in_background,
+    transaction_held_open,
+    wait_until,
+)
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.sample_executions import status_of
 
@@ -243,31 +250,80 @@ def test_additions_wait_neither_for_each_other_nor_for_a_refresh() -> None:
     assert counts(execution) == {"Pending": 2}
 
 
-@pytest.mark.slow
-def test_a_close_comes_through_while_many_add_without_a_pause() -> None:
-    """Share locks overlap all the time. A close that waited until there were none could wait for ever."""
+@pytest.mark.parametrize("end", list(ENDS))
+def test_an_addition_does_not_overtake_what_waits_to_end_the_gate(end: str) -> None:
     execution = opened()
-    added: list[int] = []
+
+    def add() -> str:
+        try:
+            return f"{len(add_tasks(execution.pk, [NewTask()]))} more"
+        except ExecutionClosed:
+            return "refused"
+
+    with (
+        transaction_held_open(lambda: add_tasks(execution.pk, [NewTask()])) as commit,
+        in_background(lambda: ENDS[end](execution.pk)) as ended,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the end waits for the first addition")
+        with in_background(add) as added:
+            wait_until(lambda: waiting_for_locks() == 2, "the second addition waits for the end")
+            commit()
+            assert (added(), bool(ended())) == ("refused", True)
+    assert sum(counts(execution).values()) == 1
+
+
+@pytest.mark.parametrize("end", list(ENDS))
+def test_the_end_of_a_gate_comes_through_while_many_add_without_a_pause(end: str) -> None:
+    """Share locks overlap all the time. An end that waited until there were none could wait for ever."""
+    execution = opened()
+    over = threading.Event()
 
     def produce() -> int:
         count = 0
-        try:
-            while True:
+        while not over.is_set():
+            try:
                 with transaction.atomic():
                     add_tasks(execution.pk, [NewTask()])
                     with connection.cursor() as cursor:
                         cursor.execute("SELECT pg_sleep(0.05)")
-                count += 1
-        except ExecutionClosed:
-            return count
+            except ExecutionClosed:
+                break
+            count += 1
+        return count
 
-    def end() -> int:
-        wait_until(lambda: execution.tasks.count() > 20, "the producers to be at it")
-        assert close(execution.pk)
+    def finish() -> int:
+        try:
+            wait_until(lambda: execution.tasks.count() > 20, "the producers to be at it")
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '60s'")
+                ENDS[end](execution.pk)
+        finally:
+            over.set()
         return 0
 
-    added = at_once(*[produce] * 12, end)
-    assert counts(execution) == {"Pending": sum(added)}
+    added = at_once(*[produce] * 12, finish)
+    assert counts(execution) == {"Pending" if end == "close" else "Stopped": sum(added)}
+
+
+@pytest.mark.parametrize("end", list(ENDS))
+def test_a_transaction_adds_again_although_the_end_of_the_gate_waits_for_it(end: str) -> None:
+    execution = opened()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def add_twice() -> int:
+        with transaction.atomic():
+            first = add_tasks(execution.pk, [NewTask()])
+            begun.set()
+            assert go_on.wait(DEADLINE_SECONDS)
+            return len(first + add_tasks(execution.pk, [NewTask()]))
+
+    with in_background(add_twice) as added:
+        assert begun.wait(DEADLINE_SECONDS)
+        with in_background(lambda: ENDS[end](execution.pk)) as ended:
+            wait_until(lambda: waiting_for_locks() == 1, "the end waits for it")
+            go_on.set()
+            assert (added(), bool(ended())) == (2, True)
+    assert sum(counts(execution).values()) == 2
 
 
 def test_an_addition_with_a_key_is_made_once() -> None:
