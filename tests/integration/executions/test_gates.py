@@ -295,7 +295,7 @@ def test_the_end_of_a_gate_comes_through_while_many_add_without_a_pause(end: str
         try:
             wait_until(lambda: execution.tasks.count() > 20, "the producers to be at it")
             with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute("SET LOCAL lock_timeout = '60s'")
+                cursor.execute("SET LOCAL statement_timeout = '60s'")
                 ENDS[end](execution.pk)
         finally:
             over.set()
