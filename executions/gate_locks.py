@@ -1,7 +1,10 @@
 """The locks of gates: additions go on at once, and what ends the gate waits for those that have begun.
 
 An addition holds the gate in share mode until its transaction ends. What ends the gate queues for it, so that an
-addition that comes later waits, however many there are, and finds the gate ended."""
+addition that comes later waits, however many there are, and finds the gate ended.
+
+A transaction that adds to several executions does so in id order: then no two of them, and what ends their gates,
+wait for each other in a circle, which the database would break by an error in one of them."""
 
 from collections.abc import Sequence
 
