@@ -59,6 +59,7 @@ class TasksConfig(AppConfig):
         )
 
         from tasks import heartbeat, run_cycle, schedule
+        from tasks.broker import given_back
         from tasks.jobs.delivery import recorder, reporter
         from tasks.jobs.runtime import celery_events
         from tasks.notifications import deliverer_thread, delivery_wakeup
@@ -77,6 +78,7 @@ class TasksConfig(AppConfig):
         beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
         celery_events.connect()
         heartbeat.connect()
+        given_back.connect()
         celeryd_after_setup.connect(mode.decide, dispatch_uid="tasks.without_redis.mode")
         celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
         # after the line above, so that the channel of the cycles is among the queues

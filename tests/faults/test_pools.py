@@ -72,3 +72,26 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     assert set(Job.objects.values_list("task__status", flat=True)) == {"Success"}
     assert not beat.died()
     assert not second.died()
+
+
+@pytest.mark.parametrize("pool", ["gevent", "eventlet"])
+def test_what_a_killed_worker_had_fetched_is_given_back_by_an_idle_worker_of_green_threads(
+    pool: str, cluster: Cluster, log: Path, holds: Callable[..., None]
+) -> None:
+    """Recovery sends the job again, and it ends. K2 and K5 hold when its first message is gone, too. The next
+    worker could take more than comes, so that it never waits for room, when kombu would look."""
+    cluster.env |= CALM | {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "10"}
+
+    def worker(name: str) -> Member:
+        return cluster.worker(name, pool=pool, concurrency=40, include=["tests.faults.jobs"], JOBS_LOG=str(log))
+
+    cluster.beat()
+    first = worker("first")
+    execution = start("SCAN", jobs=[team.held.s("one")])
+    wait_for(lambda: "held one" in log.read_text(), "the job to begin", log=first.log)
+    first.kill()
+    for run in (1, 2):
+        log.with_name(f"one.{run}").touch()
+    worker("second")
+    holds()
+    assert Execution.objects.get(pk=execution.pk).status == "Success"
