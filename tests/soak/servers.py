@@ -157,8 +157,8 @@ class PostgresTier:
         self.directory = directory
         self.proxy = proxy
         self.lock = threading.Lock()
-        self.primary = EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES).start()
-        self._count = 1
+        self._servers: list[EmbeddedPostgres] = []
+        self.primary = self._made(EmbeddedPostgres(directory / "postgres-1", parameters=POSTGRES))
         self.proxy.lead("postgres", self.primary.port)
 
     @property
@@ -173,8 +173,7 @@ class PostgresTier:
     def fail_over(self, seconds_together: float, seconds_away: float, *, synchronous: bool = True) -> None:
         """Fail over to a standby. If it is synchronous, it has each commit before it is acknowledged, so that none
         is lost. If not, it lacks the commits of its last seconds."""
-        self._count += 1
-        new = Standby(self.directory / f"postgres-{self._count}", self.primary).start()
+        new = self._made(Standby(self.directory / f"postgres-{len(self._servers) + 1}", self.primary))
         wait_for(lambda: self._asked(self.primary, FOLLOWERS)[0], "the standby")
         if synchronous:
             self._told(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -201,7 +200,14 @@ class PostgresTier:
             connection.rollback()
 
     def end(self) -> None:
-        self.primary.kill()
+        for one in self._servers:
+            one.discard()
+
+    def _made(self, server: EmbeddedPostgres) -> EmbeddedPostgres:
+        """Start it without the data that a killed run may have left at its place."""
+        server.discard()
+        self._servers.append(server)
+        return server.start()
 
     @staticmethod
     def _asked(server: EmbeddedPostgres, statement: str) -> tuple[int, ...]:
