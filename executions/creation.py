@@ -6,14 +6,14 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import callbacks, gate_locks, gates, links
+from executions import callbacks, gate_locks, gates, links, vendor_keys
 from executions.callbacks import NewCallback
 from executions.database import run
 from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from executions.models import Addition, Execution, Task
+from executions.models import Addition, Execution, Task, VendorKey
 from executions.ownership import Deed, harbors
-from executions.status import MAX_ID, MAX_VENDOR, is_final
-from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
+from executions.status import MAX_VENDOR, is_final
+from executions.text import MAX_JSON, is_text, json_text, shown
 
 BATCH = 5_000
 MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
@@ -34,12 +34,13 @@ class NewTask:
 
 @dataclass(frozen=True)
 class NewExecution:
-    """`parent`: the id of an execution that has not ended, of which this one is a child (links.py).
+    """`vendor_id`: the object that it is for, a number, a UUID or text (vendor_keys.py).
+    `parent`: the id of an execution that has not ended, of which this one is a child (links.py).
     `open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
     with its tasks."""
 
     vendor_type: str
-    vendor_id: int = 0
+    vendor_id: vendor_keys.Given = 0
     trigger: str = "MANUAL"
     extra_attrs: dict[str, Any] = field(default_factory=dict)
     tasks: Sequence[NewTask] = ()
@@ -63,6 +64,7 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
     before them, so that transactions that lock tasks in id order lock it first.
     """
     news = [replace(new, tasks=list(new.tasks)) for new in news]
+    keys = [vendor_keys.key_of(new.vendor_id) for new in news]
     for new in news:
         _refuse_unstorable(new)
     with transaction.atomic():
@@ -70,14 +72,15 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             (
                 Execution(
                     vendor_type=new.vendor_type,
-                    vendor_id=new.vendor_id,
+                    vendor_id=vendor_keys.number_of(key),
                     trigger=new.trigger,
                     extra_attrs=new.extra_attrs,
                 )
-                for new in news
+                for new, key in zip(news, keys, strict=True)
             ),
             batch_size=BATCH,
         )
+        _name_by_text(zip(executions, keys, strict=True))
         pairs = list(zip(news, executions, strict=True))
         for new, execution in pairs:
             if new.parent is not None:
@@ -88,6 +91,12 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
             gates.make(opened)
         _create_tasks((execution, task) for new, execution in pairs for task in new.tasks)
     return executions
+
+
+def _name_by_text(pairs: Iterable[tuple[Execution, int | str]]) -> None:
+    """Write the keys that are text. Without one this is no statement."""
+    rows = [VendorKey(execution=execution, key=key) for execution, key in pairs if isinstance(key, str)]
+    VendorKey.objects.bulk_create(rows, batch_size=BATCH)
 
 
 def _link(new: NewExecution, execution: Execution) -> None:
@@ -163,8 +172,6 @@ def _refuse_unstorable(new: NewExecution) -> None:
     if not is_text(new.vendor_type, MAX_VENDOR, at_least=1) or ":" in new.vendor_type:
         takes = f"takes 1 to {MAX_VENDOR} characters, none of them a colon"
         raise Refused(f"vendor type {shown(new.vendor_type)}: {takes}")
-    if not is_whole(new.vendor_id, -MAX_ID - 1, MAX_ID):
-        raise Refused(f"vendor_id takes a whole number of at most 64 bits, and got {shown(new.vendor_id)}")
     if not is_text(new.trigger, MAX_TRIGGER):
         raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
     _refuse_attributes("", new.extra_attrs)

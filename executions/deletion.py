@@ -19,7 +19,16 @@ from django.db import transaction
 from executions import links
 from executions.database import run
 from executions.errors import NoSuchExecution, NotFinal
-from executions.models import Addition, Execution, Gate, Quarantine, ShortenedHistory, StatusChange, Task
+from executions.models import (
+    Addition,
+    Execution,
+    Gate,
+    Quarantine,
+    ShortenedHistory,
+    StatusChange,
+    Task,
+    VendorKey,
+)
 from executions.news import tell_deleted_after_commit
 from executions.ownership import Deed, harbors
 from executions.status import CODES, FINAL_CODE
@@ -120,6 +129,6 @@ def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
     links.end_deleted(ids)
     delete_tasks(list(ids))
     run("forget_callbacks", execution_ids=list(ids))
-    for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition):
+    for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
         model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
     Execution.objects.filter(pk__in=ids)._raw_delete(using="default")

@@ -10,6 +10,7 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 from django.utils.dateparse import parse_datetime
 
+from executions import vendor_keys
 from executions.attachment import is_attached
 from executions.errors import Refused
 from executions.models import Execution
@@ -41,6 +42,7 @@ def register_condition(name: str, condition: Callable[[], Q]) -> None:
 class Filter:
     """A condition on executions. An empty field chooses all.
 
+    `vendor_id`: a number, a UUID or text; the filter holds the number or the text that it means (vendor_keys.py).
     `attributes`: dotted paths into extra_attrs, with the text of the value there. `repository.name` is the key
     `name` in the object under `repository`; a part that is a number is also the index into an array. Numbers,
     true and false are compared as JSON writes them; null equals no text. `ids`: only these executions.
@@ -49,7 +51,7 @@ class Filter:
     """
 
     vendor_type: str = ""
-    vendor_id: int | None = None
+    vendor_id: vendor_keys.Given | None = None
     statuses: Sequence[str] = ()
     trigger: str = ""
     started_after: datetime | None = None
@@ -60,10 +62,11 @@ class Filter:
     has_jobs: bool | None = None
 
     def __post_init__(self) -> None:
+        if self.vendor_id is not None:
+            object.__setattr__(self, "vendor_id", vendor_keys.key_of(self.vendor_id))
         for name, fits, takes in (
             ("vendor_type", is_text(self.vendor_type, MAX_VENDOR), f"at most {MAX_VENDOR} characters"),
             ("trigger", is_text(self.trigger, MAX_TRIGGER), f"at most {MAX_TRIGGER} characters"),
-            ("vendor_id", self.vendor_id is None or _is_id(self.vendor_id), "a whole number of at most 64 bits"),
             ("statuses", _are_statuses(self.statuses), f"some of {', '.join(Status.values)}"),
             ("started_after", _is_moment(self.started_after), "a date and time with its zone"),
             ("started_before", _is_moment(self.started_before), "a date and time with its zone"),
@@ -90,7 +93,6 @@ class Filter:
         """Return those of the executions that meet the condition."""
         lookups: dict[str, Any] = {
             "vendor_type": self.vendor_type or None,
-            "vendor_id": self.vendor_id,
             "status__in": list(self.statuses) or None,
             "trigger": self.trigger or None,
             "start_time__gte": _utc(self.started_after),
@@ -98,6 +100,8 @@ class Filter:
             "pk__in": list(self.ids) or None,
             "quarantine__isnull": None if self.quarantined is None else not self.quarantined,
         }
+        if self.vendor_id is not None:
+            lookups |= vendor_keys.lookups(self.vendor_id)
         executions = executions.filter(**{name: value for name, value in lookups.items() if value is not None})
         executions = with_attributes(executions, self.attributes)
         if self.has_jobs is not None:

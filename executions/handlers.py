@@ -35,7 +35,7 @@ class Failure:
 class Change:
     """One change of status. `id` is the same if the change is told again. The revision and the statuses are those
     of the change; the rest is as it was when the change was told. If the execution is deleted meanwhile, the rest
-    is empty."""
+    is empty. `vendor_key` is the vendor's object as text: the number `vendor_id`, or the text that was given."""
 
     id: str
     execution_id: int
@@ -45,6 +45,7 @@ class Change:
     to_status: str
     at: datetime
     vendor_id: int | None = None
+    vendor_key: str = ""
     trigger: str = ""
     status_message: str = ""
     #: None if they are too long.

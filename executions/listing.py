@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from executions import vendor_keys
 from executions.filters import Filter
 from executions.models import Execution
 
@@ -36,12 +37,14 @@ def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
         if floor is not None:
             rows = rows.filter(pk__gte=floor)
     items = list(chosen.apply(rows)[:limit])
+    vendor_keys.read_for(items)
     if len(items) == limit:
         return Page(items, items[-1].pk)
     return Page(items, floor)
 
 
 def _has_index(chosen: Filter) -> bool:
-    """Whether each row that is read is answered: there is no filter, or only both columns of the vendor."""
-    of_vendor = chosen.vendor_type and chosen.vendor_id is not None
-    return chosen.is_empty or (bool(of_vendor) and chosen == Filter(chosen.vendor_type, chosen.vendor_id))
+    """Whether each row that is read is answered: there is no filter, or only one by vendor type and vendor id. A
+    vendor id that is text has an index without the vendor type as well."""
+    by_id = chosen.vendor_id is not None and bool(chosen.vendor_type or isinstance(chosen.vendor_id, str))
+    return chosen.is_empty or (by_id and chosen == Filter(chosen.vendor_type, chosen.vendor_id))

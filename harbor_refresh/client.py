@@ -840,7 +840,7 @@ class Client:
         self,
         vendor_type: str,
         *,
-        vendor_id: int = 0,
+        vendor_id: int | str | uuid.UUID = 0,
         trigger: str = "MANUAL",
         extra_attrs: Mapping[str, Any] | None = None,
         tasks: Sequence[Mapping[str, Any]] = (),
@@ -853,7 +853,7 @@ class Client:
         """
         body = {
             "vendor_type": vendor_type,
-            "vendor_id": vendor_id,
+            "vendor_id": str(vendor_id) if isinstance(vendor_id, uuid.UUID) else vendor_id,
             "trigger": trigger,
             "extra_attrs": extra_attrs or {},
             "tasks": list(tasks),
@@ -979,7 +979,7 @@ class Client:
         self,
         *,
         vendor_type: str = "",
-        vendor_id: int | None = None,
+        vendor_id: int | str | uuid.UUID | None = None,
         status: Sequence[str] = (),
         trigger: str = "",
         started_after: str = "",
@@ -989,19 +989,19 @@ class Client:
     ) -> Iterator[Json]:
         """The executions that match every filter, the newest first; pages are read as they are needed."""
         filters = {
-            "vendor_type": vendor_type,
+            "vendor_type": vendor_type or None,
             "vendor_id": vendor_id,
             "status": status,
-            "trigger": trigger,
-            "started_after": started_after,
-            "started_before": started_before,
+            "trigger": trigger or None,
+            "started_after": started_after or None,
+            "started_before": started_before or None,
             "attribute": [f"{path}={value}" for path, value in (attributes or {}).items()],
         }
         return self._pages("/executions", filters, page)
 
     def _pages(self, path: str, filters: Mapping[str, Any], page: int = 100) -> Iterator[Json]:
         given = [(name, value if isinstance(value, list | tuple) else [value]) for name, value in filters.items()]
-        params = [(name, str(one)) for name, values in given for one in values if one not in ("", None)]
+        params = [(name, str(one)) for name, values in given for one in values if one is not None]
         cursor = ""
         while True:
             more = [("cursor", cursor)] if cursor else []
@@ -1184,7 +1184,7 @@ def _deleted(client: Client, given: argparse.Namespace) -> int:
 
 
 #: What `list` prints of an execution.
-COLUMNS = ("id", "vendor_type", "vendor_id", "status", "start_time", "end_time")
+COLUMNS = ("id", "vendor_type", "vendor_key", "status", "start_time", "end_time")
 
 
 def _listed(client: Client, given: argparse.Namespace) -> int:
@@ -1270,7 +1270,7 @@ def _parser() -> argparse.ArgumentParser:
 
     create = verb("create", _created, "create an execution; print its id and the ids of its tasks")
     create.add_argument("vendor_type")
-    create.add_argument("--vendor-id", type=int, default=0)
+    create.add_argument("--vendor-id", default=0, help="a number, or text such as a UUID")
     create.add_argument("--trigger", default="MANUAL")
     create.add_argument("--attributes", default="{}", metavar="JSON", help="extra_attrs, an object")
     create.add_argument("--key", help="Idempotency-Key: with the same key the execution is created once")
@@ -1293,7 +1293,7 @@ def _parser() -> argparse.ArgumentParser:
     of_one("delete", _deleted, "delete an execution that has ended")
     listing = verb("list", _listed, "list executions, the newest first: id, vendor, vendor id, status, start, end")
     listing.add_argument("--vendor-type", default="")
-    listing.add_argument("--vendor-id", type=int)
+    listing.add_argument("--vendor-id")
     listing.add_argument("--status", action="append", help="repeat it for several")
     listing.add_argument("--trigger", default="")
     listing.add_argument(

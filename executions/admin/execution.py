@@ -64,14 +64,15 @@ class ExecutionAdmin(ReadOnlyAdmin):
     sortable_by = ("started",)
     search_fields = ("pk",)
     search_help_text = (
-        "Execution id, vendor, job id, or path=value of the attributes (repository.name=library/app)"
+        "Execution id, vendor, vendor id that is text, job id, or path=value of the attributes "
+        "(repository.name=library/app)"
     )
     fieldsets = (
         (
             None,
             {
                 "fields": (
-                    ("vendor_type", "vendor_id"),
+                    ("vendor_type", "vendor_object"),
                     ("trigger", "revision"),
                     "status_message",
                     "extra_attrs",
@@ -80,7 +81,7 @@ class ExecutionAdmin(ReadOnlyAdmin):
         ),
         ("Times", {"fields": (("started", "ended"), ("duration", "updated"))}),
     )
-    readonly_fields = ("started", "ended", "duration", "updated")
+    readonly_fields = ("vendor_object", "started", "ended", "duration", "updated")
     inlines = (HistoryInline,)
 
     def get_urls(self) -> list[URLPattern]:
@@ -153,6 +154,10 @@ class ExecutionAdmin(ReadOnlyAdmin):
     @display(description="Vendor")
     def vendor(self, execution: Execution) -> SafeString:
         return name_in_column(execution.vendor_type)
+
+    @display(description="Vendor id")
+    def vendor_object(self, execution: Execution) -> str:
+        return execution.vendor_key
 
     @display(description="Tasks")
     def progress(self, execution: Execution) -> SafeString | str:

@@ -17,12 +17,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from executions.admin.bounds import add_bound
-from executions.admin.search import among, parse_id, vendors
+from executions.admin.search import among, vendors
 from executions.admin.status_legend import STATUS_PARAMETER
 from executions.admin.unfold_api import RangeDateTimeFilter, TextFilter
+from executions.errors import Refused
 from executions.lookups import COMPARED, MOST, find_by_status
 from executions.models import Execution, Quarantine
 from executions.status import Status
+from executions.vendor_keys import lookups
 
 STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")
@@ -41,7 +43,8 @@ class VendorFilter(admin.SimpleListFilter):
 
 
 class VendorIdFilter(TextFilter):
-    """The index begins with the vendor, so without a vendor every vendor is looked up."""
+    """The index begins with the vendor, so without a vendor every vendor is looked up. Text has an index of its
+    own as well."""
 
     title = "vendor id"
     parameter_name = "vendor_id"
@@ -50,11 +53,12 @@ class VendorIdFilter(TextFilter):
         text = (self.value() or "").strip()
         if not text:
             return queryset
-        found = parse_id(text.removeprefix("-"))
-        if found is None:
-            add_bound(request, "A vendor id is a whole number.")
+        try:
+            of_object = lookups(text)
+        except Refused as exc:
+            add_bound(request, f"{exc}.")
             return queryset.none()
-        return queryset.filter(vendor_type__in=vendors(), vendor_id=-found if text.startswith("-") else found)
+        return queryset.filter(vendor_type__in=vendors(), **of_object)
 
 
 class StartedFilter(RangeDateTimeFilter):

@@ -1,4 +1,5 @@
-"""Search by exact values for which there is an index: an id, a vendor, a job, an attribute."""
+"""Search by exact values for which there is an index: an id, a vendor, a vendor id that is text, a job, an
+attribute."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +13,12 @@ from executions.admin.bounds import add_bound
 from executions.database import run
 from executions.errors import Refused
 from executions.lookups import find_by_attribute
-from executions.models import Task
+from executions.models import Task, VendorKey
 from executions.status import MAX_ID
 
 MAX_VENDORS = 200
-MAX_FOUND_BY_JOB = 1_000
+#: The most executions that one word finds as the id of a job or as a vendor id.
+MAX_FOUND = 1_000
 #: The most look-ups by attribute of one search.
 MAX_ATTRIBUTES = 3
 
@@ -36,12 +38,21 @@ def among(ids: Sequence[int]) -> Q:
     return Q(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [literal]))
 
 
-def executions_matching(text: str, request: HttpRequest) -> Q:
-    """Match executions for which every word is the id, a part of the vendor's name, the id of a job, or
-    `path=value` with a value of the attributes. Quotes hold a value with blanks together.
+def executions_named(word: str) -> set[int]:
+    """The ids of executions with this id, with a job of this id, or with this vendor id, if that is text. If there
+    are more than MAX_FOUND, it returns more than MAX_FOUND, and not all."""
+    of_jobs = Task.objects.filter(job_id=word).values_list("execution_id", flat=True)[: MAX_FOUND + 1]
+    of_keys = VendorKey.objects.filter(key=word).order_by("-pk").values_list("pk", flat=True)[: MAX_FOUND + 1]
+    pk = parse_id(word)
+    return {*of_jobs.union(of_keys, all=True), *([] if pk is None else [pk])}
 
-    Jobs, vendors and attributes are looked up first, so that the query on the table filters by indexed columns
-    only.
+
+def executions_matching(text: str, request: HttpRequest) -> Q:
+    """Match executions for which every word is the id, a part of the vendor's name, the id of a job, a vendor id
+    that is text, or `path=value` with a value of the attributes. Quotes hold a value with blanks together.
+
+    Jobs, keys, vendors and attributes are looked up first, so that the query on the table filters by indexed
+    columns only.
     """
     condition = Q()
     known: list[str] | None = None
@@ -53,11 +64,10 @@ def executions_matching(text: str, request: HttpRequest) -> Q:
             condition &= _by_attribute(path, unquoted(value), request) if attributes <= MAX_ATTRIBUTES else _none()
             continue
         known = vendors() if known is None else known
-        jobs = Task.objects.filter(job_id=word).values_list("execution_id", flat=True)
-        ids = set(jobs[:MAX_FOUND_BY_JOB])
-        if (pk := parse_id(word)) is not None:
-            ids.add(pk)
         named = [vendor for vendor in known if word.lower() in vendor.lower()]
+        ids = executions_named(word)
+        if len(ids) > MAX_FOUND:
+            add_bound(request, f"Very many executions are of {word}: the filter by vendor id finds all of them.")
         condition &= Q(pk__in=ids) | Q(vendor_type__in=named)
     return condition
 

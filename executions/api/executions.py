@@ -24,6 +24,7 @@ from executions.api.schemas import (
     NewExecutionIn,
     StatusChangeOut,
     StatusName,
+    VendorId,
     as_dict,
 )
 from executions.audit import Kind, Outcome, Word, noted, person_of
@@ -36,7 +37,7 @@ from executions.rollup import refresh
 
 class ListIn(pages.PageIn):
     vendor_type: str = Field("", max_length=64)
-    vendor_id: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+    vendor_id: VendorId | None = Field(None, description="A number, or text such as a UUID.")
     status: list[StatusName] = Field([], max_length=6, description="Several: any of them.")
     trigger: str = Field("", max_length=16)
     started_after: Moment | None = Field(None, description="With its zone: 2026-01-31T12:00:00Z.")

@@ -12,9 +12,20 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from ninja import Path
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    WithJsonSchema,
+)
 
+from executions import vendor_keys
 from executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS
+from executions.errors import Refused
 from executions.status import MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION, MAX_VENDOR, Status
 
 MAX_TASKS = 10_000
@@ -36,6 +47,15 @@ def _a_number(value: Any) -> Any:
     return value
 
 
+def _vendor_id(value: Any) -> int | str:
+    """A whole number, which JSON may write as 7.0, or text."""
+    whole = isinstance(value, float) and value.is_integer()
+    try:
+        return vendor_keys.key_of(int(value) if whole else value)
+    except Refused as exc:
+        raise ValueError(str(exc).removeprefix("vendor_id ")) from exc
+
+
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 ExecutionId = Annotated[Id, Path(description="The id of the execution.")]
 TaskId = Annotated[Id, Path(description="The id of the task.")]
@@ -54,8 +74,18 @@ StoredAttributes = Annotated[
 HARBORS = "Null in some rows of a Harbor that this service is attached to."
 #: A whole number in a body. 7.0 is one in JSON. Pydantic alone would also take `"7"` and true, or refuse 7.0.
 Whole = Annotated[int, Field(strict=False), BeforeValidator(_a_number)]
-#: The range stands before the validator, because only so Pydantic describes it.
-VendorId = Annotated[int, Field(strict=False, ge=-MAX_ID - 1, le=MAX_ID), BeforeValidator(_a_number)]
+VendorId = Annotated[
+    int | str,
+    BeforeValidator(_vendor_id),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": -MAX_ID - 1, "maximum": MAX_ID},
+                {"type": "string", "minLength": 1, "maxLength": vendor_keys.MAX_KEY},
+            ]
+        }
+    ),
+]
 OldSecretSeconds = Annotated[int, Field(strict=False, ge=0, le=MAX_OLD_SECRET_SECONDS), BeforeValidator(_a_number)]
 #: A date and a time with its zone. Pydantic alone would also take a number, as seconds since 1970.
 Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_not_a_number)]
@@ -93,7 +123,11 @@ class NewExecutionIn(Body):
         StringConstraints(min_length=1, max_length=MAX_VENDOR, pattern=r"^[^:\x00]*$"),
         Field(examples=["REPLICATION"], description="What the execution is. Any text without a colon."),
     ]
-    vendor_id: VendorId = Field(0, examples=[7], description="Which of its kind: the id of a policy, a project.")
+    vendor_id: VendorId = Field(
+        0,
+        examples=[7],
+        description='Which of its kind: the id of a policy, a project. Text such as a UUID, too; `"7"` is 7.',
+    )
     trigger: Annotated[str, StringConstraints(max_length=16, pattern=NO_NUL), Field(examples=["MANUAL"])] = (
         "MANUAL"
     )
@@ -104,7 +138,10 @@ class NewExecutionIn(Body):
 class ExecutionOut(BaseModel):
     id: int = Field(examples=[17])
     vendor_type: str = Field(examples=["REPLICATION"])
-    vendor_id: int = Field(examples=[7])
+    vendor_id: int = Field(
+        examples=[7], description="If text was given, a number below 0 that is made from it: see `vendor_key`."
+    )
+    vendor_key: str = Field(examples=["7"], description="`vendor_id` as text, and the text if that was given.")
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
     status_message: str = Field(examples=[""])
     trigger: str = Field(examples=["MANUAL"])

@@ -43,10 +43,13 @@ def _change(one: Claimed, known: Mapping[int, tuple[object, ...]]) -> Change:
     }
     if one.execution_id not in known:
         return Change(**told, is_deleted=True)  # type: ignore[arg-type]
-    vendor_id, message, trigger, attributes, start, update, end, counts, failures = known[one.execution_id]
+    vendor_id, vendor_key, message, trigger, attributes, start, update, end, counts, failures = known[
+        one.execution_id
+    ]
     return Change(
         **told,  # type: ignore[arg-type]
         vendor_id=vendor_id,  # type: ignore[arg-type]
+        vendor_key=vendor_key,  # type: ignore[arg-type]
         status_message=message,  # type: ignore[arg-type]
         trigger=trigger,  # type: ignore[arg-type]
         extra_attrs=None if attributes is None else json.loads(str(attributes)),

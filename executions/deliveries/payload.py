@@ -48,6 +48,7 @@ def _execution(change: Change) -> dict[str, Any]:
         "id": change.execution_id,
         "vendor_type": change.vendor_type,
         "vendor_id": change.vendor_id,
+        "vendor_key": change.vendor_key,
         "status": change.to_status,
         "status_message": change.status_message,
         "trigger": change.trigger,

@@ -56,7 +56,7 @@ def _create(change: StatusChange, schedule: Execution) -> None:
     )
 
 
-def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int]:
+def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int | str]:
     """Return the vendor for which the schedule fires: the one that its attributes name, or its own. An execution
     of Harbor's scheduler is of the vendor type SCHEDULER, and only its attributes can say what it is for."""
     vendor_type: Any = attributes.get("vendor_type")
@@ -64,7 +64,7 @@ def _vendor(schedule: Execution, attributes: dict[str, Any]) -> tuple[str, int]:
     is_named = is_text(vendor_type, MAX_VENDOR, at_least=1) and ":" not in vendor_type
     if is_named and is_whole(vendor_id, 0, MAX_ID):
         return vendor_type, vendor_id
-    return schedule.vendor_type, schedule.vendor_id
+    return schedule.vendor_type, schedule.vendor_key
 
 
 def _apply(change: StatusChange, task_id: int, schedule: Task | None) -> None:

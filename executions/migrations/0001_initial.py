@@ -798,6 +798,33 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="VendorKey",
+            fields=[
+                (
+                    "execution",
+                    models.OneToOneField(
+                        db_constraint=not is_attached(),
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="text_key",
+                        serialize=False,
+                        to="harbor_executions.execution",
+                    ),
+                ),
+                ("key", models.CharField(max_length=255)),
+            ],
+            options={
+                "db_table": "execution_vendor_key",
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["key", "-execution"], name="vendor_key_newest")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("key", ""), _negated=True), name="vendor_key_is_text"
+                    ),
+                ],
+            },
+        ),
         migrations.AddIndex(
             model_name="execution",
             index=models.Index(fields=["vendor_type", "vendor_id", "-id"], name="execution_vendor"),

@@ -20,6 +20,7 @@ from executions.models.shortened_history import ShortenedHistory
 from executions.models.status_change import StatusChange
 from executions.models.subscription import Subscription
 from executions.models.task import Task
+from executions.models.vendor_key import VendorKey
 
 __all__ = [
     "Action",
@@ -43,4 +44,5 @@ __all__ = [
     "StatusChange",
     "Subscription",
     "Task",
+    "VendorKey",
 ]

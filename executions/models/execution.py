@@ -58,5 +58,11 @@ class Execution(HarborsRow):
             models.CheckConstraint(name="execution_revision_grows", condition=Q(revision__gte=0)),
         )
 
+    @property
+    def vendor_key(self) -> str:
+        """The object that it is for, as text: `vendor_id`, or the text that was given (vendor_keys.py)."""
+        text = getattr(self, "text_key", None) if self.vendor_id < 0 else None
+        return text.key if text else str(self.vendor_id)
+
     def __str__(self) -> str:
         return f"execution {self.pk} ({self.vendor_type})"

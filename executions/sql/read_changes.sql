@@ -2,13 +2,15 @@
 --
 -- :ids bigint[]  executions  :most int  failures of each  :most_text int  characters of a message
 -- :most_attributes int  characters of extra_attrs; longer ones are left out
--- returns  id, vendor_id, status_message, trigger, extra_attrs (NULL: left out), start_time, update_time, end_time,
---          counts (JSON: status to number), failures (JSON: a list); no row for an execution that is deleted
+-- returns  id, vendor_id, vendor_key (vendor_id as text, or the text that was given), status_message, trigger,
+--          extra_attrs (NULL: left out), start_time, update_time, end_time, counts (JSON: status to number),
+--          failures (JSON: a list); no row for an execution that is deleted
 --
 -- The counts come from the index task_rollup alone. Failures are looked for only where there are some.
 SELECT
     e.id,
     e.vendor_id,
+    coalesce(k.key, e.vendor_id::text, ''),
     coalesce(left(e.status_message, %(most_text)s), ''),
     e.trigger,
     CASE WHEN length(e.extra_attrs::text) <= %(most_attributes)s THEN e.extra_attrs::text END,
@@ -18,6 +20,7 @@ SELECT
     counted.counts::text,
     failed.failures::text
 FROM execution e
+LEFT JOIN execution_vendor_key k ON k.execution_id = e.id
 CROSS JOIN LATERAL (
     SELECT coalesce(json_object_agg(c.status, c.number), '{}') AS counts, coalesce(sum(c.errors), 0) AS errors
     FROM (

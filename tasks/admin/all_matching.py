@@ -12,10 +12,10 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.text import smart_split
 
-from executions.admin.search import MAX_FOUND_BY_JOB, parse_id, unquoted, vendors
+from executions.admin.search import executions_named, unquoted, vendors
 from executions.errors import Refused
 from executions.filters import MAX_IDS, Filter
-from executions.models import Task
+from executions.vendor_keys import key_of
 
 #: Parameters that choose no rows: the page, the order, and what Django adds.
 OF_THE_VIEW = frozenset({"p", "o", "all", "e", "_changelist_filters"})
@@ -39,17 +39,14 @@ def all_matching(query: QueryDict) -> Filter:
 
 
 def _searched(text: str) -> Mapping[str, Any]:
-    """One word of the search as a filter: `path=value`, ids of executions or jobs, or a vendor."""
+    """One word of the search as a filter: `path=value`, ids of executions, jobs or objects, or a vendor."""
     words = list(smart_split(text))
     if len(words) != 1:
         raise Refused("an action can search for one word only; use the filters instead")
     path, is_attribute, value = words[0].partition("=")
     if is_attribute and path:
         return {"attributes": {path: unquoted(value)}}
-    jobs = Task.objects.filter(job_id=words[0]).values_list("execution_id", flat=True)
-    ids = set(jobs[: MAX_FOUND_BY_JOB + 1])
-    if (pk := parse_id(words[0])) is not None:
-        ids.add(pk)
+    ids = executions_named(words[0])
     named = [vendor for vendor in vendors() if words[0].lower() in vendor.lower()]
     if len(ids) > MAX_IDS or len(named) > 1 or (ids and named):
         raise Refused("the search finds several vendors, or too many ids; use the filters")
@@ -61,10 +58,7 @@ def _searched(text: str) -> Mapping[str, Any]:
 
 
 def _vendor_id(value: str) -> Mapping[str, Any]:
-    found = parse_id(value.removeprefix("-"))
-    if found is None:
-        raise Refused("a vendor id is a whole number")
-    return {"vendor_id": -found if value.startswith("-") else found}
+    return {"vendor_id": key_of(value)}
 
 
 def _yes(name: str) -> Callable[[str], Mapping[str, Any]]:

@@ -13,6 +13,7 @@ from tasks.strategies import older_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from uuid import UUID
 
     from celery import group
     from celery.canvas import Signature
@@ -27,7 +28,7 @@ def start(
     vendor_type: str,
     *,
     jobs: "Iterable[Signature[Any]] | Signature[Any] | group | None" = None,
-    vendor_id: int = 0,
+    vendor_id: "int | str | UUID" = 0,
     trigger: str = "MANUAL",
     extra_attrs: dict[str, Any] | None = None,
     open: bool = False,
@@ -42,6 +43,8 @@ def start(
 
     Jobs and execution are recorded in one transaction, and published after its commit. If a part of them cannot be
     stored, sent or run, it raises Refused and writes nothing.
+
+    `vendor_id`: the object that it is for, by its key: a number, a UUID or text. Others find it by that.
 
     `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. `once`:
     any text that names this child within its parent; if there is such a child already, it is returned, and nothing

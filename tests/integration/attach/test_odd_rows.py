@@ -53,7 +53,8 @@ PAGES = [
     EXECUTIONS,
     *(f"{EXECUTIONS}?{one}" for one in (
         "status__exact=Running", "status__exact=Error", "trigger=MANUAL", "vendor=REPLICATION", "vendor_id=1",
-        "quarantined=yes", "q=1", "q=REPLICATION", "q=a=1", "q=a.b=x", "start_time_from_0=2020-01-01",
+        "vendor_id=a+key", "quarantined=yes",
+        "q=1", "q=REPLICATION", "q=a=1", "q=a.b=x", "start_time_from_0=2020-01-01",
         "has_jobs=yes",
     )),
     TASKS,
@@ -89,7 +90,7 @@ def test_every_question_of_the_api_is_answered(rows: dict[str, int]) -> None:
     program = Program(token(*Scope))
     listed = program.get("/executions")["items"]
     assert sorted(one["id"] for one in listed) == sorted(rows.values())
-    for query in ("status=Running", "trigger=MANUAL", "vendor_type=A", "attribute=a=1"):
+    for query in ("status=Running", "trigger=MANUAL", "vendor_type=A", "vendor_id=a+key", "attribute=a=1"):
         program.get(f"/executions?{query}")
     for pk in rows.values():
         shown = program.get(f"/executions/{pk}")

@@ -68,7 +68,7 @@ def cyclic() -> dict[str, Any]:
     [
         *(
             ({"vendor_id": odd}, "vendor_id takes a whole number")
-            for odd in (2**63, -(2**63) - 1, "7", None, 1.5, True)
+            for odd in (2**63, -(2**63) - 1, "", "x" * 256, "x\x00", "\ud800", b"x", None, 1.5, True)
         ),
         *(
             ({"trigger": odd}, "trigger takes at most 16 characters")

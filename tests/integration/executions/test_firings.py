@@ -63,6 +63,12 @@ def test_the_execution_of_harbors_scheduler_names_the_vendor_for_which_it_fires(
     assert [one[:3] for one in executions()] == [("SCHEDULER", 1, "MANUAL"), ("REPLICATION", 9, "SCHEDULE")]
 
 
+def test_a_firing_is_for_the_object_of_its_schedule_also_if_its_key_is_text() -> None:
+    recorded("p", vendor="RETENTION", vendor_id="library/app")
+    assert answer(firing("p@1", "p")) == (200, "")
+    assert [one.vendor_key for one in Execution.objects.order_by("pk")] == ["library/app"] * 2
+
+
 @pytest.mark.parametrize(
     "named", [{"vendor_type": "a:b"}, {"vendor_type": 7}, {"vendor_type": "X", "vendor_id": "7"}]
 )

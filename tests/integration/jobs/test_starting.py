@@ -18,7 +18,7 @@ from executions.errors import Refused
 from executions.models import Execution, Task
 from executions.reports import Report, report
 from executions.rollup import refresh
-from tasks.jobs import Handle, TrackedJob
+from tasks.jobs import Handle, TrackedExecution, TrackedJob
 from tasks.jobs import start as start_signatures
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.models import Job
@@ -501,14 +501,26 @@ def test_the_id_that_celery_sets_in_a_chain_is_not_the_id_of_the_job(outbox: Out
     [
         ({"trigger": "t" * 17}, "^trigger takes at most 16 characters, and got 'tttt"),
         ({"trigger": 5}, "^trigger takes at most 16 characters, and got 5$"),
-        ({"vendor_id": NATIVE["uuid"]}, "^vendor_id takes a whole number of at most 64 bits, and got UUID"),
-        ({"vendor_id": "7"}, "^vendor_id takes a whole number of at most 64 bits, and got '7'$"),
+        (
+            {"vendor_id": "x" * 256},
+            "^vendor_id takes a whole number of at most 64 bits, a UUID, or text of 1 to 255",
+        ),
+        ({"vendor_id": NATIVE["moment"]}, "^vendor_id takes .* and got datetime"),
     ],
 )
 def test_what_the_execution_does_not_take_is_refused_by_name(told: dict[str, Any], why: str) -> None:
     with pytest.raises(Refused, match=why):
         start_signatures("SCAN", jobs=[a_job.s()], **told)
     assert not Execution.objects.exists()
+
+
+def test_an_execution_is_for_an_object_whose_key_is_a_number_a_uuid_or_text() -> None:
+    uuid = NATIVE["uuid"]
+    keys = [
+        (execution.vendor_key, TrackedExecution.objects.get(pk=execution.pk).vendor_key)
+        for execution in (start_signatures("SCAN", jobs=[a_job.s()], vendor_id=one) for one in (uuid, "disk/a", 7))
+    ]
+    assert keys == [(str(uuid), str(uuid)), ("disk/a", "disk/a"), ("7", "7")]
 
 
 def test_a_stop_ends_an_execution_as_error_if_a_job_had_failed_and_leaves_one_that_had_ended() -> None:

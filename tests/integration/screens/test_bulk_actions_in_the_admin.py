@@ -173,6 +173,7 @@ def test_the_list_offers_all_that_match_only_if_there_are_more_than_it_shows(adm
         ("p=3&o=1&vendor=&q=", Filter()),
         ("vendor=SCAN&status__exact=Error", Filter("SCAN", statuses=("Error",))),
         ("vendor_id=-7&trigger=MANUAL", Filter(vendor_id=-7, trigger="MANUAL")),
+        ("vendor_id=disk/a", Filter(vendor_id="disk/a")),
         ("quarantined=yes", Filter(quarantined=True)),
         ("vendor=SCAN&has_jobs=yes", Filter("SCAN", has_jobs=True)),
         ("q=a.b=c", Filter(attributes={"a.b": "c"})),
@@ -197,6 +198,8 @@ def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
     one, other = with_jobs(1, "IMAGE_SCAN")[0], with_jobs(1, "GC")[0]
     assert all_matching(QueryDict(f"q={one.pk}")).ids == [one.pk]
     assert all_matching(QueryDict("q=GC-0-0")).ids == [other.pk]
+    keyed = create(NewExecution("GC", "disk/a"))
+    assert all_matching(QueryDict("q=disk/a")).ids == [keyed.pk]
     assert all_matching(QueryDict("q=scan")) == Filter("IMAGE_SCAN")
 
 
@@ -207,7 +210,7 @@ def test_a_word_that_is_searched_for_is_an_id_a_job_or_a_vendor() -> None:
         "status__in=Error,Running",
         "vendor=SCAN&vendor=GC",
         "status__exact=Succeed",
-        "vendor_id=x",
+        "vendor_id=" + "x" * 256,
         "quarantined=no",
         "has_jobs=no",
         "start_time_from_0=yesterday",

@@ -90,6 +90,19 @@ def test_list_shows_what_the_options_choose_the_newest_first() -> None:
     assert said("executions", "list", "--vendor", "NONE") == "No execution is chosen."
 
 
+def test_an_execution_of_an_object_with_text_is_listed_and_shown_by_it() -> None:
+    execution = began(create(NewExecution("GC", "disk/a")))
+    began(create(NewExecution("GC", 7)))
+    assert said("executions", "list", "--vendor-id", "disk/a") == (
+        "execution  status   vendor  vendor id  trigger  started              ended\n"
+        f"{execution.pk}          Running  GC      disk/a     MANUAL   2026-01-31 12:00:00"
+    )
+    assert "vendor      GC disk/a" in said("executions", "show", execution.pk)
+    assert data("executions", "list", "--vendor-id", "disk/a")["executions"][0]["vendor_key"] == "disk/a"
+    assert data("executions", "stop", "--vendor-id", "disk/a", "--dry-run")["count"] == 1
+    assert "vendor_id takes a whole number" in misused("list", "--vendor-id", "x" * 256)
+
+
 def test_list_as_json_has_the_fields_of_the_api() -> None:
     execution = began(create(NewExecution("GC", 7, "SCHEDULE", {"a": {"b": "c"}})))
     assert data("executions", "list", "--attribute", "a.b=c") == {
@@ -98,6 +111,7 @@ def test_list_as_json_has_the_fields_of_the_api() -> None:
                 "id": execution.pk,
                 "vendor_type": "GC",
                 "vendor_id": 7,
+                "vendor_key": "7",
                 "status": "Running",
                 "status_message": "",
                 "trigger": "SCHEDULE",

@@ -11,13 +11,14 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from executions.admin import filters
-from executions.creation import NewExecution, NewTask, create
+from executions.admin import filters, search
+from executions.creation import NewExecution, NewTask, create, create_many
 from executions.deletion import delete
-from executions.models import AuditEntry, Delivery, Execution, Subscription, Task
+from executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
 from executions.quarantines import quarantine
 from executions.reports import Report, report
 from executions.rollup import refresh
+from executions.vendor_keys import number_of
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
@@ -69,6 +70,9 @@ def began(execution: Execution, at: str) -> None:
         ({"vendor_id": "7"}, ["failed"]),
         ({"vendor_id": "-7"}, []),
         ({"vendor_id": "seven"}, []),
+        ({"vendor_id": "disk/a"}, ["going"]),
+        ({"vendor_id": "disk/a", "vendor": "RETENTION"}, []),
+        ({"q": "disk/a"}, ["going"]),
         ({"trigger": "SCHEDULE"}, ["failed"]),
         ({"trigger": "SCHEDULE", "vendor": "RETENTION"}, []),
         ({"quarantined": "yes"}, ["held"]),
@@ -91,6 +95,8 @@ def test_executions_are_found_by_every_filter_and_by_attributes(
     failure = made("Error", vendor_id=7, trigger="SCHEDULE", extra_attrs={"repository": {"name": "library/app"}})
     done = made("Success", extra_attrs={"repository": {"name": "two words"}})
     going = started("a-job")
+    Execution.objects.filter(pk=going.pk).update(vendor_id=number_of("disk/a"))
+    VendorKey.objects.create(execution=going, key="disk/a")
     held = made("Error", vendor="RETENTION")
     quarantine([held.pk], 5)
     began(failure, "2026-01-01T23:59:59.5Z")
@@ -105,7 +111,7 @@ def test_executions_are_found_by_every_filter_and_by_attributes(
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"vendor_id": "seven"}, "A vendor id is a whole number."),
+        ({"vendor_id": "x" * 256}, "vendor_id takes a whole number of at most 64 bits, a UUID, or text"),
         ({"start_time_from_0": "yesterday"}, "A date is written 2026-01-31, and a time 23:59:59."),
         ({"status__exact": "Success"}, "Success: of the newest"),
         ({"trigger": "EVENT"}, "EVENT: of the newest"),
@@ -115,6 +121,21 @@ def test_executions_are_found_by_every_filter_and_by_attributes(
 def test_what_a_filter_did_not_look_at_is_said(admin: Client, query: dict[str, str], said: str) -> None:
     made("Error")
     assert said in text(admin.get(LIST, query))
+
+
+def test_a_search_that_finds_more_executions_of_an_object_than_it_reads_says_so(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Very many executions are of disk/a: the filter by vendor id finds all of them."
+    keyed = create_many(NewExecution("A", "disk/a") for _ in range(4))
+    assert (ids_shown(admin.get(LIST, {"q": "disk/a"})), said in text(admin.get(LIST, {"q": "disk/a"}))) == (
+        [one.pk for one in keyed[::-1]],
+        False,
+    )
+    monkeypatch.setattr(search, "MAX_FOUND", 2)
+    assert ids_shown(admin.get(LIST, {"q": "disk/a"})) == [one.pk for one in keyed[:0:-1]]
+    assert said in text(admin.get(LIST, {"q": "disk/a"}))
+    assert len(ids_shown(admin.get(LIST, {"vendor_id": "disk/a"}))) == 4
 
 
 def test_a_filter_without_an_index_compares_no_more_than_its_bound(

@@ -11,6 +11,7 @@ def as_data(execution: Execution) -> dict[str, Any]:
         "id": execution.pk,
         "vendor_type": execution.vendor_type,
         "vendor_id": execution.vendor_id,
+        "vendor_key": execution.vendor_key,
         "status": execution.status,
         "status_message": execution.status_message,
         "trigger": execution.trigger,

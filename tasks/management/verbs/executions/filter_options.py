@@ -24,7 +24,7 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument("--quarantined", action="store_true", default=None, help="those in quarantine")
     parser.add_argument("--has-jobs", action="store_true", default=None, help="those with a job")
     parser.add_argument("--vendor", metavar="X", default="", help="executions of this vendor type")
-    parser.add_argument("--vendor-id", type=int, metavar="N", help="executions of this object of the vendor")
+    parser.add_argument("--vendor-id", metavar="ID", help="executions of this object, by its number or text")
     parser.add_argument(
         "--status",
         action="append",

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from executions import vendor_keys
 from executions.management.output import Answer, table
 from executions.models import Execution
 from executions.text import plural
@@ -24,6 +25,7 @@ def answer(options: dict[str, Any]) -> Answer:
     limit = options["limit"]
     found = list(filter_options.chosen(options).apply(Execution.objects.order_by("-pk"))[: limit + 1])
     shown, has_more = found[:limit], len(found) > limit
+    vendor_keys.read_for(shown)
     data = {"executions": [as_data(one) for one in shown], "has_more": has_more}
     if not shown:
         return Answer(data, ["No execution is chosen."])
@@ -32,7 +34,7 @@ def answer(options: dict[str, Any]) -> Answer:
             str(one.pk),
             one.status,
             one.vendor_type,
-            one.vendor_id,
+            one.vendor_key if one.vendor_id < 0 else one.vendor_id,
             one.trigger,
             moment_shown(one.start_time),
             moment_shown(one.end_time),

@@ -34,7 +34,7 @@ def answer(options: dict[str, Any]) -> Answer:
     counts = ", ".join(f"{count:,} {status}" for status, count in sorted(found.counts.items()))
     rows = [
         ("execution", str(execution.pk)),
-        ("vendor", f"{execution.vendor_type} {execution.vendor_id}"),
+        ("vendor", f"{execution.vendor_type} {execution.vendor_key}"),
         ("status", execution.status),
         ("message", execution.status_message),
         ("trigger", execution.trigger),

@@ -1,6 +1,7 @@
 """Executions are created, looked at, added to, finished, refreshed and deleted over HTTP."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -12,6 +13,7 @@ from executions.reports import Report, report
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import drifted, made
 
+UUID = "8f14e45f-ceea-467f-9575-18f6a2d1b0a3"
 NEW = {
     "vendor_type": "REPLICATION",
     "vendor_id": 7,
@@ -22,6 +24,7 @@ NEW = {
 WITHOUT_TIMES = {
     "vendor_type": "REPLICATION",
     "vendor_id": 7,
+    "vendor_key": "7",
     "status": "Running",
     "status_message": "",
     "trigger": "SCHEDULE",
@@ -60,7 +63,11 @@ def test_an_execution_is_created_with_its_tasks_in_their_order(program: Program)
         ({"vendor_type": "x" * 65}, 422, "body.vendor_type"),
         ({"vendor_id": 2**63}, 422, "body.vendor_id"),
         ({"vendor_id": True}, 422, "body.vendor_id: takes a whole number"),
-        ({"vendor_id": "7"}, 422, "body.vendor_id: takes a whole number"),
+        ({"vendor_id": ["7"]}, 422, "body.vendor_id: takes a whole number"),
+        ({"vendor_id": ""}, 422, "a UUID, or text of 1 to 255 characters"),
+        ({"vendor_id": "x" * 256}, 422, "a UUID, or text of 1 to 255 characters"),
+        ({"vendor_id": "x\x00"}, 422, "a UUID, or text of 1 to 255 characters"),
+        ({"vendor_id": "x" * 255}, 201, ""),
         ({"vendor_id": 7.5}, 422, "body.vendor_id"),
         ({"vendor_id": 7.0}, 201, ""),
         ({"trigger": "t" * 17}, 422, "body.trigger"),
@@ -77,6 +84,26 @@ def test_what_cannot_be_stored_is_refused_whole(
     answer = program.post("/executions", {**NEW, **wrong}, status)
     assert where in str(answer)
     assert Execution.objects.count() == (status == 201)
+
+
+@pytest.mark.parametrize(
+    ("given", "key"), [("7", "7"), ("007", "007"), (UUID, UUID), ("\U0001f4e6 a b", "\U0001f4e6 a b")]
+)
+def test_an_execution_is_created_and_found_by_text(program: Program, given: str, key: str) -> None:
+    created = program.post("/executions", {**NEW, "vendor_id": given}, 201)
+    other = program.post("/executions", {**NEW, "vendor_id": "another"}, 201)
+    query = urlencode({"vendor_id": given})
+    listed = [program.get(f"/executions?{query}{more}") for more in ("", "&vendor_type=REPLICATION")]
+    assert [[one["id"] for one in page["items"]] for page in listed] == [[created["id"]]] * 2
+    shown = [created, listed[0]["items"][0], program.get(f"/executions/{created['id']}")]
+    assert [one["vendor_key"] for one in shown] == [key] * 3
+    assert [one["vendor_key"] for one in program.get("/executions")["items"]] == ["another", key]
+    asked = program.post("/executions/stop", {"vendor_id": given, "dry_run": True}, 200)
+    assert asked == {"count": 1, "is_complete": True}
+    assert (created["vendor_id"] == 7, created["vendor_id"] < 0) == (
+        (True, False) if key == "7" else (False, True)
+    )
+    assert other["vendor_id"] not in (7, created["vendor_id"])
 
 
 def test_one_execution_tells_its_counts_and_its_progress(program: Program) -> None:

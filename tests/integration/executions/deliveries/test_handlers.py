@@ -7,11 +7,13 @@ import pytest
 
 from executions import handlers as registry
 from executions.checks import check_handlers
+from executions.creation import NewExecution, create
 from executions.deliveries.handler_runs import due_handlers, run_handler
 from executions.deliveries.handler_subscriptions import keep_rows
 from executions.deliveries.outbox import write_deliveries
 from executions.errors import Refused
 from executions.handlers import Change, Failure, on_execution
+from executions.manual_status import finish_as_success
 from executions.models import Delivery, Subscription
 from executions.news import status_changed
 from tests.integration.concurrency import at_once
@@ -63,6 +65,7 @@ def test_a_handler_gets_what_a_person_wants_to_know() -> None:
             to_status="Error",
             at=execution.history.get(revision=2).at,
             vendor_id=0,
+            vendor_key="0",
             trigger="MANUAL",
             status_message="",
             extra_attrs={},
@@ -76,6 +79,20 @@ def test_a_handler_gets_what_a_person_wants_to_know() -> None:
     tell()
     assert len(told) == 1
     assert states() == {"delivered": 1}
+
+
+def test_a_handler_is_told_the_object_by_the_text_that_was_given() -> None:
+    told: list[tuple[str, bool]] = []
+
+    @on_execution("KEYED")
+    def note(change: Change) -> None:
+        told.append((change.vendor_key, (change.vendor_id or 0) < 0))
+
+    keep_rows()
+    for key in ("disk/a", 7):
+        finish_as_success(create(NewExecution("KEYED", key)).pk)
+    tell()
+    assert sorted(told) == [("7", False), ("disk/a", True)]
 
 
 def test_a_handler_without_words_is_told_of_every_final_status_in_order() -> None:

@@ -64,6 +64,7 @@ def test_a_change_arrives_once_signed_and_with_what_a_person_wants_to_know(
                 "id": execution.pk,
                 "vendor_type": "REPLICATION",
                 "vendor_id": 0,
+                "vendor_key": "0",
                 "status": "Error",
                 "status_message": "",
                 "trigger": "MANUAL",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -75,6 +76,21 @@ def test_a_list_reads_page_after_page(client: Client) -> None:
     assert next(iter(client.list(page=1)))["id"] == other
     found = client.list(attributes={"repository.name": "library/a=b"}, status=["Running", "Error"], vendor_id=0)
     assert [one["id"] for one in found] == [made_ids[2]]
+
+
+@pytest.mark.parametrize("key", [UUID("8f14e45f-ceea-467f-9575-18f6a2d1b0a3"), "library/app b"])
+def test_an_execution_is_created_and_found_by_a_key_that_is_text(client: Client, key: UUID | str) -> None:
+    created = client.create("KEYED", vendor_id=key)
+    client.create("KEYED", vendor_id="another")
+    (found,) = client.list(vendor_id=key)
+    assert (found["id"], found["vendor_key"]) == (created["id"], str(key))
+
+
+def test_an_object_without_a_key_is_refused_and_not_taken_for_any_or_for_the_text_none(client: Client) -> None:
+    with pytest.raises(ApiError, match=r"^422 "):
+        client.create("KEYED", vendor_id=None)  # type: ignore[arg-type]
+    with pytest.raises(ApiError, match=r"^422 "):
+        next(client.list(vendor_id=""))
 
 
 def test_a_refusal_says_what_is_wrong(client: Client) -> None:
