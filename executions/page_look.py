@@ -43,6 +43,14 @@ def render_part(part: str, values: dict[str, Any]) -> SafeString:
 
 def media() -> forms.Media:
     """The styles and scripts of our pages in this look."""
-    name = "admin" if has_unfold() else "plain"
-    scripts: Any = [forms.Script(f"executions/{name}.js", defer=True)]
-    return forms.Media(css={"all": [f"executions/{name}.css"]}, js=scripts)
+    scripts: Any = [forms.Script(f"executions/{_name()}.js", defer=True)]
+    return parts_media() + forms.Media(css={"all": [f"executions/{_name()}.css"]}, js=scripts)
+
+
+def parts_media() -> forms.Media:
+    """The styles of the parts alone, which change nothing else of a page of the project."""
+    return forms.Media(css={"all": [f"executions/{_name()}-parts.css"]})
+
+
+def _name() -> str:
+    return "admin" if has_unfold() else "plain"

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from executions.admin.execution_inline import ExecutionInline
     from executions.admin.site_pages import register_admin
     from executions.errors import (
         AlreadyUnderWay,
@@ -30,6 +31,7 @@ __all__ = [
     "Contended",
     "EndedExecution",
     "ExecutionClosed",
+    "ExecutionInline",
     "Handle",
     "JobResult",
     "NotCommitted",
@@ -49,6 +51,7 @@ __all__ = [
 
 #: The module of each public name.
 _MODULES = {
+    "executions.admin.execution_inline": ("ExecutionInline",),
     "executions.admin.site_pages": ("register_admin",),
     "executions.errors": (
         "AlreadyUnderWay",

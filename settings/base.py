@@ -249,7 +249,10 @@ UNFOLD = {
             "href": lambda request: static("executions/favicon.svg"),
         }
     ],
-    "STYLES": [lambda request: static("executions/admin.css")],
+    "STYLES": [
+        lambda request: static("executions/admin-parts.css"),
+        lambda request: static("executions/admin.css"),
+    ],
     "SCRIPTS": [lambda request: static("executions/admin.js")],
     "COLORS": {
         "primary": {

@@ -187,7 +187,7 @@ def test_every_signal_is_documented() -> None:
 
 def test_every_check_is_documented() -> None:
     """Those of the service on the page of operations, and those of a project on the page of jobs."""
-    modules = [path for app in ("executions", "tasks") for path in (ROOT / app).glob("*checks.py")]
+    modules = [path for app in ("executions", "tasks") for path in (ROOT / app).rglob("*checks.py")]
     modules += [ROOT / "executions/given_settings.py"]
     code = "".join(path.read_text(encoding="utf-8") for path in modules)
     live = set(re.findall(r'"(?:harbor_refresh\.)?([EW]1\d\d)"', code))

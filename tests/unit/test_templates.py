@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 import unfold
+from django.conf import settings
+from django.templatetags.static import static
+
+from executions.page_look import media
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("executions", "tasks", "harbor_refresh")
@@ -23,13 +27,19 @@ SOURCES = sorted(
 #: What scripts look for: Django's own, in the bar of a list's actions.
 HOOKS = {"action-counter", "all", "question", "clear"}
 #: Of Django's own admin, for projects without unfold.
-DJANGOS = {"button", "closelink", "deletelink", "paginator", "submit-row"}
+DJANGOS = {"button", "closelink", "deletelink", "inline-group", "paginator", "submit-row"}
 WITH_CLASSES = [path for path in SOURCES if 'class="' in path.read_text(encoding="utf-8")]
 
 
 def ruled() -> set[str]:
     text = "".join(path.read_text(encoding="utf-8") for path in STYLES)
     return {name.replace("\\", "") for name in re.findall(r"\.((?:[\w-]|\\.)+)", text)}
+
+
+def test_each_page_of_the_service_has_all_styles_of_our_pages() -> None:
+    """Also pages that are not of a ModelAdmin of ours, such as the dashboard."""
+    given = [style(None) for style in settings.UNFOLD["STYLES"]]
+    assert given == [static(path) for path in media()._css["all"]]
 
 
 @pytest.mark.parametrize("path", WITH_CLASSES, ids=lambda path: str(path.relative_to(ROOT)))

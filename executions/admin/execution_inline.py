@@ -1,0 +1,164 @@
+"""The latest executions of an object of the project, on the page of that object in the project's admin.
+
+    from harbor_refresh import ExecutionInline
+
+    class Upgrades(ExecutionInline):
+        vendor_type = "UPGRADE"
+
+    class DeviceAdmin(admin.ModelAdmin):
+        inlines = (Upgrades,)
+
+No relation leads from an execution to a model of the project; they have the id of the object in common, which may
+be a number, a UUID or text. So this inline has no forms. It asks two queries, and a page is saved as without it.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib.admin.options import InlineModelAdmin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
+from executions.admin.inline_checks import ExecutionInlineChecks
+from executions.admin.task_counts import Counts, task_counts
+from executions.errors import Refused
+from executions.models import Execution
+from executions.page_look import parts_media
+from executions.status import is_final
+from executions.vendor_keys import Given, key_of, lookups
+
+if TYPE_CHECKING:
+    Inline = InlineModelAdmin[Any, Any]
+else:
+    Inline = InlineModelAdmin
+
+ROWS = 10
+
+
+class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]
+    """What Django asks of the formset of an inline when the page is shown, checked and saved. It is never bound,
+    so nothing of a request reaches it."""
+
+    inline: ClassVar["ExecutionInline"]
+    new_objects = changed_objects = deleted_objects = ()
+
+    def __init__(self, *, instance: Model, prefix: str, **_: Any) -> None:
+        super().__init__(prefix=prefix)
+        self.instance = instance
+
+    @classmethod
+    def get_default_prefix(cls) -> str:
+        return "executions"
+
+    def is_valid(self) -> bool:
+        return True
+
+    def save(self) -> list[Any]:
+        return []
+
+    def get_queryset(self) -> tuple[()]:
+        return ()
+
+    @cached_property
+    def shown(self) -> dict[str, Any]:
+        return self.inline.shown(self.instance)
+
+
+class ExecutionInline(Inline):
+    model = Execution
+    #: The vendor type of the executions. It must be given.
+    vendor_type = ""
+    template = "executions/admin/execution_inline.html"
+    checks_class = ExecutionInlineChecks
+    verbose_name = "execution"
+    verbose_name_plural = "executions"
+    #: In unfold: whether it is a tab of the page.
+    tab = False
+
+    def vendor_id_of(self, obj: Any) -> Given:
+        """The `vendor_id` with which executions of this object are started."""
+        key: Given = obj.pk
+        return key
+
+    def shown(self, obj: Any) -> dict[str, Any]:
+        """What the template shows: the newest executions, whether there are more, and the way to all of them."""
+        try:
+            key = key_of(self.vendor_id_of(obj))
+        except Refused:  # no execution can have it
+            return {"table": self._table([], {})}
+        rows = Execution.objects.filter(vendor_type=self.vendor_type, **lookups(key)).order_by("-pk")
+        found = list(rows[: ROWS + 1])
+        counts = task_counts(one.pk for one in found[:ROWS]) if found else {}
+        query = urlencode({"vendor": self.vendor_type, "vendor_id": key})
+        return {
+            "table": self._table(found[:ROWS], counts),
+            "has_more": len(found) > ROWS,
+            "all_url": f"{self._page('changelist')}?{query}" if self.has_registered_model and found else "",
+        }
+
+    def _table(self, executions: list[Execution], counts: dict[int, Counts]) -> dict[str, Any]:
+        return {
+            "headers": ["Execution", "Status", "Tasks", "Started", "Ended", "Took"],
+            "rows": [
+                [
+                    self._link(one),
+                    status_label(one.status),
+                    _progress(counts.get(one.pk, {})),
+                    moment_in_column(one.start_time),
+                    moment_in_column(one.end_time),
+                    elapsed(one.start_time, one.end_time),
+                ]
+                for one in executions
+            ],
+        }
+
+    def _link(self, execution: Execution) -> SafeString | str:
+        """The way to its page, if our pages are on the site of this one: another site may let in other people."""
+        if not self.has_registered_model:
+            return str(execution.pk)
+        return format_html('<a href="{}">{}</a>', self._page("change", execution.pk), execution.pk)
+
+    def _page(self, name: str, *args: Any) -> str:
+        address = f"admin:harbor_executions_execution_{name}"
+        return reverse(address, args=args, current_app=self.admin_site.name)
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
+        made = forms.formset_factory(forms.Form, formset=NoForms, extra=0)
+        made.inline = self  # type: ignore[attr-defined]
+        return made
+
+    @property
+    def media(self) -> forms.Media:
+        return parts_media()
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """An object that is being added has no executions."""
+        return obj is not None and super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def _progress(counts: Counts) -> SafeString | str:
+    total = sum(counts.values())
+    if not total:
+        return "none"
+    ended = sum(count for status, count in counts.items() if is_final(status))
+    return format_html(
+        '<div style="min-width: 8rem">{}<span class="whitespace-nowrap">{} of {} ended</span></div>',
+        status_bar(counts),
+        f"{ended:,}",
+        f"{total:,}",
+    )
