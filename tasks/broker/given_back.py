@@ -32,6 +32,6 @@ def _look_from_now_on(sender: Any, **_: Any) -> None:
 def _look(consumer: Any) -> None:
     """Nothing without a connection, and with a RabbitMQ, which sees by itself that a worker is gone."""
     transport = consumer.connection and consumer.connection.transport
-    poller = getattr(transport, "cycle", None)
+    poller: Any = getattr(transport, "cycle", None)
     if hasattr(poller, "maybe_restore_messages"):
         poller.maybe_restore_messages()
