@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
 from executions.counters import kept
+from tasks.pipeline import wakeup
 from tasks.queue import execution_queue
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
@@ -27,6 +29,8 @@ pytest_plugins = ("tests.harbor.fixtures",)
 TEMPLATE = "harbor_refresh_template"
 BROWSER = "tests/browser/"
 LONG = (BROWSER, "tests/faults/", "tests/acceptance/", "tests/unit/")
+#: The longest with which the doctor finds a session sound.
+LONGEST = "60s"
 _numbers = itertools.count(1)
 
 
@@ -69,6 +73,15 @@ def _use(name: str) -> None:
     connections["default"].settings_dict["NAME"] = name
 
 
+def _wait_longer_for_locks() -> None:
+    """A thread of a test waits for a lock until the test has gone on, which may take longer than the 5 s of the
+    settings on a slow machine, and longer than a transaction may be idle. Not so in processes that tests start."""
+    given = connections["default"].settings_dict["OPTIONS"]
+    for timeout in ("lock_timeout", "idle_in_transaction_session_timeout"):
+        assert f"{timeout}=" in given["options"]
+        given["options"] = re.sub(rf"{timeout}=\w+", f"{timeout}={LONGEST}", given["options"])
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Two processes more than there are cores, because many tests wait for other processes."""
     return (os.cpu_count() or 1) + 2
@@ -95,6 +108,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def template(django_db_blocker: DjangoDbBlocker) -> str:
     """A migrated database, from which each test's own is copied."""
     with django_db_blocker.unblock():
+        _wait_longer_for_locks()
         _administer(f"CREATE DATABASE {TEMPLATE}")
         _use(TEMPLATE)
         call_command("migrate", verbosity=0)
@@ -134,6 +148,7 @@ def no_look_outlives_its_test() -> Iterator[None]:
         if isinstance(thread, threading.Timer):
             thread.cancel()
             thread.join()
+    wakeup._due.clear()  # else the next test's checks are merged with those that were cancelled
     kept.begin()
 
 

@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import redis as redis_library
 
 from tasks.conf import refresh_settings
+from tasks.queue import connection
 from tasks.queue.connection import connect
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
@@ -120,6 +122,24 @@ def absent_redis() -> Redis:
     from harbor_refresh.local.ports import choose_port
 
     return connect(f"redis://127.0.0.1:{choose_port(None)}/0", 0.2, tries=1)
+
+
+def only_waits_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of an operation is what it has waited for answers, so a machine that wakes the test late changes no
+    number of attempts."""
+    now = [0.0]
+    read = redis_library.Connection.read_response
+
+    def counting(self: Any, *words: Any, **options: Any) -> Any:
+        waits = self._sock.gettimeout() if self._sock else 0.0
+        try:
+            return read(self, *words, **options)
+        except redis_library.TimeoutError:
+            now[0] += waits or 0.0
+            raise
+
+    monkeypatch.setattr(redis_library.Connection, "read_response", counting)
+    monkeypatch.setattr(connection, "monotonic", lambda: now[0])
 
 
 def new_client() -> Redis:

@@ -43,7 +43,7 @@ def bench(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=900,
     )
 
 
@@ -103,21 +103,13 @@ def test_there_is_a_row_for_every_strategy_and_for_both_limits(rows: dict[str, d
         assert row["about"]["parameters"]["appendonly"] in ("yes", "no")
 
 
-def test_nodes_that_scan_refresh_twice_and_nodes_that_claim_refresh_once(
-    rows: dict[str, dict[str, Any]],
-) -> None:
-    assert rows["scan"]["duplicates"] > 0
-    assert rows["scan"]["refreshes"] == 300 + rows["scan"]["duplicates"]
-    for name in ("lock", "hash", "upstream", "claim", "claim+celery", "limit", "redis"):
-        assert rows[name]["duplicates"] == 0, name
-
-
-def with_a_crash(row: dict[str, Any]) -> dict[str, Any]:
-    """The row, or that of a larger pass of its strategy: one of 300 executions may end before a node is killed."""
+def larger_until(told: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The row, or that of a larger pass of its strategy: one of 300 executions may end before a node is killed,
+    or before the other node begins."""
     executions = 300
-    while not row["killed"]:
+    while not row[told]:
         executions *= 5
-        assert executions < 50_000, f"no node was killed in any pass of {row['strategy']}"
+        assert executions < 50_000, f"no pass of {row['strategy']} had {told}"
         words = ("--nodes", 2, "--workers", 2, "--concurrency", 1, "--strategies", row["strategy"])
         done = bench("--executions", executions, *words, "--json", "-")
         assert done.returncode == 0, done.stderr
@@ -125,10 +117,20 @@ def with_a_crash(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def test_nodes_that_scan_refresh_twice_and_nodes_that_claim_refresh_once(
+    given: psycopg.Connection, own: Redis, rows: dict[str, dict[str, Any]]
+) -> None:
+    scan = larger_until("duplicates", rows["scan"])
+    assert scan["refreshes"] == scan["executions"] + scan["duplicates"]
+    for name in ("lock", "hash", "upstream", "claim", "claim+celery", "limit", "redis"):
+        assert rows[name]["duplicates"] == 0, name
+
+
 def test_a_crash_strands_the_share_of_a_hash_node_and_loses_no_claim(
     given: psycopg.Connection, own: Redis, rows: dict[str, dict[str, Any]]
 ) -> None:
-    crashed = {name: with_a_crash(rows[name]) for name in ("scan", "hash", "upstream", "claim", "claim+celery")}
+    names = ("scan", "hash", "upstream", "claim", "claim+celery")
+    crashed = {name: larger_until("killed", rows[name]) for name in names}
     assert crashed["hash"]["stranded"] > 0
     assert crashed["hash"]["wrong"] == crashed["hash"]["stranded"]
     for name in ("claim", "claim+celery", "scan"):
@@ -155,14 +157,14 @@ def test_a_pass_that_the_budget_ends_is_flagged_and_not_extrapolated(
     given: psycopg.Connection, own: Redis
 ) -> None:
     words = ("--strategies", "upstream", "--executions", 30_000, "--tasks-per-execution", 1, "--nodes", 1)
-    done = bench(*words, "--budget", 0.7, "--json", "-")
+    done = bench(*words, "--budget", 2, "--json", "-")
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout)[0]
     assert row["cut"] is True
     assert 0 < row["executions_done"] < 30_000
     assert row["wrong"] is None
     assert row["lost"] is None
-    assert row["seconds"] < 5
+    assert row["seconds"] < 20
     assert row["executions_per_second"] == pytest.approx(row["executions_done"] / row["seconds"], rel=0.01)
     assert abs(row["refreshes"] - row["executions_done"]) <= 1
     assert nothing_is_left(given, own)
@@ -244,7 +246,7 @@ def test_ctrl_c_leaves_nothing_behind(given: psycopg.Connection, own: Redis) -> 
     wait_for(lambda: 0 < own.scard("cache:execution:refresh:queue:v2") < 50_000, "the nodes to be at work")
     assert len(node_processes()) == 2
     process.send_signal(signal.SIGINT)
-    rest = process.communicate(timeout=30)[1]
+    rest = process.communicate(timeout=300)[1]
     assert process.returncode == 128 + signal.SIGINT
     assert "Traceback" not in rest
     assert nothing_is_left(given, own)

@@ -62,7 +62,7 @@ def test_the_doctor_finds_nothing_on_a_sound_system_and_says_so(cluster: Cluster
         return bool(told["sound"])
 
     try:
-        wait_for(is_sound, "the system to be sound", seconds=90)
+        wait_for(is_sound, "the system to be sound")
     except AssertionError:
         raise AssertionError([one for one in told["checks"] if one["verdict"] != "sound"]) from None
     assert [one["check"] for one in told["checks"]] == [check.name for check in CHECKS]

@@ -41,9 +41,8 @@ def found_at_last(check: str) -> list[tuple[int, str]]:
 
 def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluster) -> None:
     cluster.worker(concurrency=1)
-    assert found("workers.queues") == []
-    assert found("workers.tasks") == []
-    assert found("workers.answer") == []
+    for check in ("workers.queues", "workers.tasks", "workers.answer"):
+        wait_for(lambda: found(check) == [], f"{check} to find nothing")  # noqa: B023 - waited for here
     settings = found_at_last("workers.settings")
     told = dict(what.split(" with ", 1)[1].split(" = ") for _, what in settings)
     assert told == {  # the workers of the tests have short times
@@ -55,7 +54,7 @@ def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluste
     current_app.control.cancel_consumer(TICKS, reply=True)
     current_app.control.cancel_consumer(DELIVERIES, reply=True)
     wait_for(lambda: len(Workers().queues) == 1, "the worker to answer")
-    assert found("workers.queues") == [
+    queues = [
         (
             E,
             f"No worker takes the queue {TICKS}, in which 0 messages wait: no tick runs, so nothing is claimed, "
@@ -63,6 +62,7 @@ def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluste
         ),
         (E, f"No worker takes the queue {DELIVERIES}, in which 0 messages wait: no notification is sent."),
     ]
+    wait_for(lambda: found("workers.queues") == queues, "exactly these to be told")
 
 
 def test_a_worker_whose_main_process_stands_still(cluster: Cluster) -> None:
@@ -87,5 +87,5 @@ def test_a_worker_of_another_app_that_takes_our_messages(cluster: Cluster) -> No
     wait_for(lambda: " ready." in stranger.text(), "the stranger", log=stranger.log)
     ((level, what),) = found_at_last("workers.tasks")
     assert (level, what.split(" and does not know ")[0].split("@")[0]) == (E, "stranger")
-    ((_, silent),) = found("workers.answer")
+    ((_, silent),) = found_at_last("workers.answer")
     assert "none of its processes sends a heartbeat" in silent

@@ -28,7 +28,7 @@ MIX = Mix(executions=30, stops=0.2, errors=0.2, retries=0.2, duplicates=0.2, lat
 
 def carried_out(todo: Plan) -> Created:
     created = create_executions(todo)
-    Runners(todo, created, rate=0, patience=5).run()
+    Runners(todo, created, rate=0, patience=300).run()
     return created
 
 
@@ -46,7 +46,7 @@ def test_an_execution_that_was_changed_from_outside_is_reported_as_unexpected() 
     todo = plan(Mix(executions=3, errors=0, retries=0, stops=0))
     created = create_executions(todo)
     stop(created.executions[1])
-    Runners(todo, created, rate=0, patience=5).run()
+    Runners(todo, created, rate=0, patience=300).run()
     refresh(created.executions)
     assert surprises(todo, created) == [
         f"execution {created.executions[1]} is Stopped, and the plan predicts Success"
@@ -57,7 +57,7 @@ def test_every_step_is_counted_once() -> None:
     todo = plan(MIX)
     created = create_executions(todo)
     seen: list[int] = []
-    tally = Runners(todo, created, rate=0, patience=5).run(seen.append)
+    tally = Runners(todo, created, rate=0, patience=300).run(seen.append)
     assert tally.sent == len(todo)
     assert tally.applied + tally.unchanged + tally.stops == len(todo)
     assert tally.refused == 0

@@ -22,7 +22,7 @@ def _with(**changed: str) -> Callable[[], dict[str, str]]:
 
 WRONG: dict[str, tuple[Callable[[], dict[str, str]], str]] = {
     "older than five minutes": (lambda: signed(BODY, ago=302), "Message timestamp too old"),
-    "from the future": (lambda: signed(BODY, ago=-304), "Message timestamp too new"),
+    "from the future": (lambda: signed(BODY, ago=-360), "Message timestamp too new"),
     "signed with another secret": (lambda: signed(BODY, secret=OTHER), "No matching signature found"),
     "of another body": (lambda: signed(wire("j", "Success")), "No matching signature found"),
     "with another id": (_with(webhook_id="msg_2"), "No matching signature found"),

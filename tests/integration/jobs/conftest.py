@@ -63,12 +63,13 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[JobReport]:
 
 
 @pytest.fixture
-def core(settings: Settings) -> Iterator[Target]:
+def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
     """Reports of jobs go there."""
     with target() as told:
         settings.REFRESH_REPORT_URL = told.url
         settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
-        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 5
+        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 60
+        monkeypatch.setattr(over_http, "SECONDS", 600.0)  # a slow machine is no slow target
         over_http.hook.cache_clear()
         yield told
         over_http.hook().close()

@@ -16,7 +16,7 @@ from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.retries import retry_failed
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
-from tests.integration.concurrency import at_once, in_background, wait_until
+from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import (
     NOW,
@@ -157,10 +157,10 @@ def test_a_chain_that_is_tried_again_at_this_moment_is_not_ended(redis: Redis, o
         with transaction.atomic():
             Task.objects.filter(pk=a).update(status="Pending", status_code=0, status_revision=1, end_time=None)
             is_locked.set()
-            assert may_commit.wait(20)
+            assert may_commit.wait(DEADLINE_SECONDS)
 
     with in_background(try_again) as tried:
-        assert is_locked.wait(20)
+        assert is_locked.wait(DEADLINE_SECONDS)
         with in_background(lambda: chains.stop_broken([a])) as stopped:
             wait_until(waiting_for_locks, "the end of the chain to wait")
             may_commit.set()

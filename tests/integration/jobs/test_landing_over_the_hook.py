@@ -213,7 +213,7 @@ def test_a_task_that_the_target_never_knows_is_given_up_after_a_time_and_its_end
     monkeypatch.setattr(over_http, "PATIENCE", 0.3)
     answer(core, reports[1], 404)
     begun = time.monotonic()
-    wait_for(lambda: deliver_and_publish(reports[1:2]).count, "the report is given up", seconds=20)
+    wait_for(lambda: deliver_and_publish(reports[1:2]).count, "the report is given up")
     assert time.monotonic() - begun >= 0.3
     assert ours(caplog) == ["Refused report 0 of a batch: the hook answered 404"]
     assert statuses()[1] == "Success"
@@ -252,14 +252,19 @@ def test_a_target_that_is_not_there_is_asked_once_and_all_are_left_the_first_of_
 
 
 def test_a_target_that_gives_no_answer_is_asked_no_more_and_that_one_comes_last(
-    core: Target, settings: Settings, redis: Redis, reports: list[JobReport]
+    core: Target, redis: Redis, reports: list[JobReport]
 ) -> None:
-    over_http.hook().close()
-    settings.REFRESH_REPORT_TIMEOUT_SECONDS = 0.3
-    over_http.hook.cache_clear()
+    """The timeout is short from the third report on: the first two are answered, however slowly."""
+
+    def shorten(request: Request) -> None:
+        if len(core.requests) == 2:
+            over_http.hook()._client.timeout = 0.3
+
     answer(core, reports[0], 500)
     core.hangs = str(reports[2].task_id)
+    core.meanwhile = shorten
     delivered = deliver_and_publish(reports)
+    wait_for(lambda: len(core.requests) >= 3, "the third request to be read")
     assert (delivered.count, jobs(delivered.left)) == (1, ["d", "e", "a", "c"])
     assert delivered.why_left.startswith("ReadTimeout: ")
     assert core.asked() == ids(reports[:3])

@@ -17,7 +17,7 @@ from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
 from tasks.jobs.repair import job_recovery
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tests.integration.concurrency import at_once
+from tests.integration.concurrency import DEADLINE_SECONDS, at_once
 from tests.integration.jobs.sample_jobs import (
     RUNS,
     WAITS,
@@ -95,7 +95,7 @@ def two_passes(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 
     def read_by_both(page: Any) -> Any:
         found = read(page)
-        barrier.wait(20)
+        barrier.wait(DEADLINE_SECONDS)
         return found
 
     monkeypatch.setattr(job_recovery, "readable", read_by_both)

@@ -13,6 +13,7 @@ from executions.deliveries import subscriptions
 from executions.deliveries.outbox import write_deliveries
 from executions.deliveries.subscriptions import Wish
 from executions.models import Delivery
+from tasks import pacing
 from tasks.broker.lengths import waiting
 from tasks.celery_queues import DELIVERIES
 from tasks.notifications import delivery_wakeup
@@ -58,12 +59,18 @@ def end(waiting_for_them: list[Thread]) -> None:
 
 
 def test_one_moment_sends_one_message_however_many_processes_wait_for_it(
-    looks: Callable[[], NextLook],
+    looks: Callable[[], NextLook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Their moment is the same here, and the wake-up stands for a minute, however slow the machine is."""
+    for module in (pacing, delivery_wakeup):
+        monkeypatch.setattr(module, "DELIVERER_WAKE_MS", 60_000)
     all_of_them = [looks() for _ in range(10)]
-    for one in all_of_them:
-        for seconds in (0.5, 0.3, 0.4):
-            one.plan(seconds)
+    with monkeypatch.context() as patched:
+        now = time.monotonic()
+        patched.setattr(delivery_wakeup, "monotonic", lambda: now)
+        for one in all_of_them:
+            for seconds in (2.0, 1.5, 1.8):
+                one.plan(seconds)
     assert len(timers(*all_of_them)) == 10
     end(timers(*all_of_them))
     assert timers(*all_of_them) == []
@@ -87,12 +94,13 @@ def test_an_earlier_moment_replaces_a_later_one_and_a_later_one_changes_nothing(
     one = looks()
     one.plan(500)
     later = one._timer
-    one.plan(0.2)
+    one.plan(400)
     earlier = one._timer
     one.plan(600)
     assert one._timer is earlier
     assert later is not None
     assert later.finished.is_set()
+    one.plan(0.2)
     wait_for(lambda: waiting(DELIVERIES) == 1, "the earlier moment")
     end(timers(one))
     assert timers(one) == []

@@ -243,8 +243,8 @@ def test_a_database_that_is_away_hides_only_what_it_knows(monkeypatch: pytest.Mo
 
 
 def test_a_database_that_is_too_slow_is_given_up(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_database, "PATIENCE_MS", 100)
-    with psycopg.connect(servers.postgres.url_for(database)) as other:
+    with monkeypatch.context() as patched, psycopg.connect(servers.postgres.url_for(database)) as other:
+        patched.setattr(of_database, "PATIENCE_MS", 100)
         other.execute("LOCK TABLE execution_quarantine IN ACCESS EXCLUSIVE MODE")
         state = look()
     assert state.absent == {"database": "PostgreSQL: canceling statement due to statement timeout"}

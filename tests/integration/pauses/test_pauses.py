@@ -63,6 +63,7 @@ def test_marks_are_taken_meanwhile_and_send_few_ticks(redis: Redis, woken: list[
     pause(WORK, ALICE)
     for number in range(1, 31):
         mark([f"{number}:A"])
+        redis.persist(execution_queue().keys.wake)  # so many marks may take longer than a tick is waited for
         if woken:
             dispatch(lambda claims: None, 0)
     assert (len(woken), redis.scard(execution_queue().keys.queue)) == (1, 30)

@@ -46,7 +46,7 @@ def test_locked_rows_are_released_without_an_attempt_and_other_rows_do_not_wait(
         other.execute(f"SELECT FROM execution WHERE id = ANY(%s) FOR {strength}", [list(locked)])
         began = time.monotonic()
         outcome = refresh_claim(claim)
-        assert time.monotonic() - began < 5, "it waited for the lock_timeout of 5 s"
+        assert time.monotonic() - began < 50, "it waited for the lock_timeout of 60 s"
     assert outcome == Refreshed(succeeded=180, changed=180, failed={}, locked=locked)
     assert names(told) == ["refreshed"]
     assert {pk: row["status"] for pk, row in rows(Execution).items()} == {

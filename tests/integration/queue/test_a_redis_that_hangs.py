@@ -31,7 +31,7 @@ from tasks.pipeline import marks
 from tasks.queue import execution_queue
 from tasks.queue.connection import WaitsOnce, connect
 from tests.integration.admin_client import act, signed_in, told
-from tests.integration.redis_state import Redis
+from tests.integration.redis_state import Redis, only_waits_take_time
 
 pytestmark = pytest.mark.usefixtures("database", "queue")
 
@@ -43,6 +43,7 @@ TIMEOUT_SECONDS = 0.5
 @pytest.fixture
 def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
     """How many connections are made to it until it is asked for; from then on it answers."""
+    only_waits_take_time(monkeypatch)
     with EmbeddedRedis(tmp_path / "redis") as server, Redis.from_url(server.url) as operator:
         clients = [connect(server.url, TIMEOUT_SECONDS, tries=tries) for tries in (4, 1)]
         for verbs in (execution_queue(), job_records(), counts()):

@@ -19,11 +19,11 @@ from tasks.conf import refresh_settings
 from tasks.queue import connection
 from tasks.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.concurrency import at_once, wait_until
-from tests.integration.redis_state import Redis
+from tests.integration.concurrency import DEADLINE_SECONDS, at_once, wait_until
+from tests.integration.redis_state import Redis, only_waits_take_time
 from tests.proxy import Proxy
 
-TIMEOUT_SECONDS = 0.6
+TIMEOUT_SECONDS = 1.0
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def runs_an_endless_script(server: EmbeddedRedis, operator: Redis) -> Callable[[
 
     def end() -> None:
         operator.script_kill()
-        thread.join(20)
+        thread.join(DEADLINE_SECONDS)
 
     return end
 
@@ -184,8 +184,9 @@ def test_an_answer_is_known_by_its_code(redis: Redis, answer: str, kind: type[Ex
 
 @pytest.mark.parametrize("is_connected", [True, False], ids=["over an open connection", "over a new one"])
 def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_single_one(
-    server: EmbeddedRedis, operator: Redis, is_connected: bool
+    server: EmbeddedRedis, operator: Redis, is_connected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    only_waits_take_time(monkeypatch)
     queue = long_lived(server.url, TIMEOUT_SECONDS)
     if not is_connected:
         queue._redis.connection_pool.disconnect()
@@ -211,6 +212,7 @@ def test_a_server_that_hangs_is_tried_twice_by_a_patient_verb_and_once_by_a_sing
 def test_the_second_attempt_gets_what_is_left_of_the_time(
     server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    only_waits_take_time(monkeypatch)
     queue = long_lived(server.url, TIMEOUT_SECONDS)
     given: list[float | None] = []
     read = redis_library.Connection.read_response

@@ -1,15 +1,25 @@
 """Heat: while the queue is short, an execution whose reports keep coming is claimed at growing intervals."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
+from tasks.conf import refresh_settings
 from tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS, TICK_SENT
 from tasks.queue import queue as queue_module
 from tasks.queue.claim import Batch
 from tasks.queue.queue import ExecutionQueue
-from tests.integration.redis_state import PREFIX, Clock, Redis, queue_with_clock, sets_are_hash_tables, whole_redis
+from tests.integration.redis_state import (
+    PREFIX,
+    Clock,
+    Redis,
+    queue_with_clock,
+    sets_are_hash_tables,
+    whole_redis,
+    with_clock_of_test,
+)
 
 HEAT = PREFIX + "heat"
 LONGEST = 0.8
@@ -20,16 +30,25 @@ MANY = 5
 Warm = tuple[ExecutionQueue, Clock]
 
 
+def lasting(redis: Redis, longest: float) -> Warm:
+    """A queue whose heat does not expire by the real clock, which goes on while a test stands still."""
+    settings = replace(refresh_settings(), fanout=100, depth=10, rest=longest)
+
+    def edited(text: str) -> str:
+        return with_clock_of_test(text).replace("text(2 * longest_rest / 1000)", "3600000")
+
+    return ExecutionQueue(settings, redis, redis, edited), Clock(redis, heard=True)
+
+
 @pytest.fixture
 def warm(redis: Redis) -> Warm:
-    return queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
+    return lasting(redis, LONGEST)
 
 
 def claim(queue: ExecutionQueue, redis: Redis, count: int = 1000) -> Batch:
-    """A claim that is completed at once; what heat remembers does not expire by the real clock."""
+    """A claim that is completed at once."""
     batch = queue.claim("me", count)
     queue.complete(batch.claim)
-    redis.persist(HEAT)
     return batch
 
 
@@ -61,7 +80,7 @@ def waiting(redis: Redis) -> set[str]:
 def test_while_many_marks_come_rests_double_up_to_the_longest(
     longest: float, rests: list[float], redis: Redis
 ) -> None:
-    queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=longest)
+    queue, clock = lasting(redis, longest)
     queue.mark(["1:A"])
     assert claim(queue, redis).claim.members == ("1:A",)
     for rest in rests:
@@ -116,7 +135,7 @@ def test_marks_are_counted_during_a_rest_and_for_each_member_separately(redis: R
 
 
 def test_the_step_stops_growing_at_the_longest_rest(redis: Redis) -> None:
-    queue, clock = queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
+    queue, clock = lasting(redis, LONGEST)
     redis.hset(HEAT, "1:A", f"20:{clock.now}")
     clock.move(LONGEST)
     press(queue, "1:A")
@@ -131,7 +150,6 @@ def test_a_resting_member_is_only_on_the_queue(redis: Redis, warm: Warm) -> None
     queue.mark(["1:A"])
     before = whole_redis(redis)
     assert queue.claim("me", 10).wait == pytest.approx(0.05)
-    redis.persist(HEAT)
     assert whole_redis(redis) == before | {"wake": TICK_SENT}
     assert before["wake"] == MARKED_SINCE
     assert before["heat"] == {"1:A": f"1:{clock.now}"}
@@ -230,8 +248,8 @@ def test_after_a_clock_step_back_no_rest_exceeds_the_longest(back: float, redis:
     assert waiting(redis) == set()
 
 
-def test_heat_and_marks_are_bounded_and_expire(redis: Redis, warm: Warm) -> None:
-    queue, _ = warm
+def test_heat_and_marks_are_bounded_and_expire(redis: Redis) -> None:
+    queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=LONGEST)
     largest = 0
     for turn in range(2000 // SMALL):
         queue.mark(f"{turn * SMALL + number}:A" for number in range(1, SMALL + 1))

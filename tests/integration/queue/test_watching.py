@@ -60,7 +60,7 @@ def terminal(database: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     os.close(theirs)
     yield process, ours
     process.kill()
-    process.wait(10)
+    process.wait(120)
     os.close(ours)
 
 

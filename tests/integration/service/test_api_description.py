@@ -54,7 +54,7 @@ NOWHERE = "http://localhost:9/"
 #: Here a request that is as described may break a rule that JSON Schema cannot say, and is refused with 400: a
 #: filter without a condition needs `all`, a name is given once, an address must be one that webhooks may reach.
 WITH_RULES = re.compile(r"/executions/(stop|retry|resume|refresh|delete)$|/subscriptions(/{subscription_id})?$")
-SECONDS = 20
+SECONDS = 120
 SESSION = requests.Session()
 
 
@@ -204,11 +204,12 @@ def test_an_example_is_valid(content: dict[str, Any]) -> None:
 
 
 def test_the_service_serves_this_description(web: Web) -> None:
-    assert httpx.get(f"{web.url}/api/v1/openapi.json").json() == json.loads(json.dumps(described()))
+    served = httpx.get(f"{web.url}/api/v1/openapi.json", timeout=SECONDS)
+    assert served.json() == json.loads(json.dumps(described()))
 
 
 def test_the_page_of_the_description_asks_no_other_host(web: Web) -> None:
-    page = httpx.get(f"{web.url}/api/v1/docs").text
+    page = httpx.get(f"{web.url}/api/v1/docs", timeout=SECONDS).text
     files = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(files) >= 3
     assert [one for one in files if not finders.find(one.removeprefix("/static/"))] == []

@@ -110,6 +110,7 @@ def keys(redis: Redis) -> dict[str, Any]:
     queue.leave("host-3-ghi")
     queue.pause()
     queue.wake_deliverer()
+    redis.persist(queue.keys.deliverer)  # it would expire after a second
     settings = replace(refresh_settings(), **conf)
     Traces(settings, redis, redis, with_clock_of_test).keep(["7:SCAN_ALL"], "00-trace-span-01")
     records = JobRecords(settings, redis, redis, with_clock_of_test)

@@ -30,6 +30,7 @@ from harbor_refresh.monitoring.flights import Flight, Late
 from tests.integration.executions.api.api_client import token
 from tests.integration.scrapes import Scrape, scraped
 from tests.integration.service.web import Web, serving
+from tests.waiting import slowness
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -44,6 +45,13 @@ def scrape() -> Scrape:
     return scraped(answer.content.decode())
 
 
+@pytest.fixture
+def counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the test writes them: no timer is at it meanwhile."""
+    monkeypatch.setattr(counters.kept, "SECONDS", 3_600.0)
+
+
+@pytest.mark.usefixtures("counts_are_kept")
 def test_what_is_counted_is_what_the_rows_say() -> None:
     ids = [one.pk for one in create_many(NewExecution("TEST", tasks=[NewTask()] * 2) for _ in range(5))]
     tasks = list(Task.objects.order_by("pk").values_list("pk", flat=True))
@@ -131,6 +139,7 @@ def test_a_network_opens_the_page_to_its_own_connections_alone(
     assert Client(REMOTE_ADDR=address).get("/metrics", headers=headers).status_code == status
 
 
+@pytest.mark.usefixtures("counts_are_kept")
 def test_refused_requests_are_counted_by_door_and_status() -> None:
     client = Client()
     for path in ("/api/v1/queue", "/api/v1/queue", "/metrics"):
@@ -218,9 +227,10 @@ def test_a_database_that_hangs_costs_its_values_and_no_more_than_the_patience(
 
 
 def test_the_service_answers_over_http(web: Web, redis: Redis) -> None:
-    assert httpx.get(f"{web.url}/healthz", trust_env=False).text == "ok\n"
-    assert httpx.get(f"{web.url}/readyz", trust_env=False).json()["ready"] is True
-    answer = httpx.get(f"{web.url}/metrics", headers={"Authorization": f"Bearer {web.token}"}, trust_env=False)
+    with httpx.Client(base_url=web.url, trust_env=False, timeout=120) as client:
+        assert client.get("/healthz").text == "ok\n"
+        assert client.get("/readyz").json()["ready"] is True
+        answer = client.get("/metrics", headers={"Authorization": f"Bearer {web.token}"})
     assert scraped(answer.text)["harbor_refresh_backlog", ""] == 0
 
 
@@ -232,8 +242,9 @@ def test_a_redis_that_hangs_costs_its_values_and_a_moment(database: str, tmp_pat
         assert server.pid
         os.kill(server.pid, signal.SIGSTOP)
         try:
-            answer = httpx.get(f"{url}/metrics", headers=headers, trust_env=False, timeout=10)
-            ready = httpx.get(f"{url}/readyz", trust_env=False, timeout=10)
+            seconds = 10 * slowness()
+            answer = httpx.get(f"{url}/metrics", headers=headers, trust_env=False, timeout=seconds)
+            ready = httpx.get(f"{url}/readyz", trust_env=False, timeout=seconds)
         finally:
             os.kill(server.pid, signal.SIGCONT)
     found = scraped(answer.text)

@@ -1,5 +1,7 @@
 """The rate limit counts in Redis, for all web processes together."""
 
+import time
+
 import pytest
 from pytest_django import Settings
 
@@ -17,7 +19,11 @@ def cache_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate, "counter", type(rate.counter)())
 
 
-def test_the_requests_of_all_processes_count_together(database: str, redis: Redis, settings: Settings) -> None:
+def test_the_requests_of_all_processes_count_together(
+    database: str, redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(rate.time, "time", lambda: now)  # no minute ends between two requests
     settings.CACHES = {"default": {**base.CACHES["default"], "LOCATION": servers.redis.url}}
     settings.REFRESH_API_REQUESTS_PER_MINUTE = 1_000
     program = Program(token(Scope.READ))

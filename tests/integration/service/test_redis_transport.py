@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from harbor_refresh import redis_transport
 from harbor_refresh.local.redis import EmbeddedRedis
 from tasks.queue.connection import NotServing, WrongServer
-from tests.integration.concurrency import wait_until
+from tests.integration.concurrency import DEADLINE_SECONDS, wait_until
 from tests.integration.redis_state import Redis
 from tests.proxy import Proxy
 
@@ -55,10 +55,10 @@ class Reader:
         self.bodies.append(body)
         message.ack()
 
-    def read(self) -> None:
-        with suppress(TimeoutError):
-            while True:
-                self.connection.drain_events(timeout=1.5)
+    def read(self, messages: int) -> None:
+        """Until it has so many in all."""
+        while len(self.bodies) < messages:
+            self.connection.drain_events(timeout=DEADLINE_SECONDS)
 
     def close(self) -> None:
         self.connection.collect()
@@ -84,7 +84,7 @@ def test_a_taken_message_that_could_not_be_recorded_is_put_back_when_redis_takes
     send(server.url, "one", "two")
     operator.config_set("maxmemory", "1mb")
     with pytest.raises(NotServing, match="OOM command not allowed"):
-        reader.read()
+        reader.read(1)
     assert (reader.bodies, operator.llen(QUEUE)) == ([], 1)
     reader.close()
     with pytest.raises(OperationalError, match=r"^OOM "):
@@ -92,7 +92,7 @@ def test_a_taken_message_that_could_not_be_recorded_is_put_back_when_redis_takes
     assert operator.llen(QUEUE) == 1, "without a connection it takes no others"
     operator.config_set("maxmemory", "0")
     reader.begin()
-    reader.read()
+    reader.read(2)
     assert sorted(reader.bodies) == ["one", "two"]
     assert (operator.llen(QUEUE), operator.hlen("unacked"), len(redis_transport.unrecorded)) == (0, 0, 0)
 
@@ -108,10 +108,10 @@ def test_children_do_not_put_back_messages_that_their_parent_took() -> None:
 def test_messages_that_cannot_be_put_back_when_the_connection_closes_come_back_later(
     server: EmbeddedRedis, operator: Redis, reader: Reader
 ) -> None:
-    reader._take = lambda body, message: None  # type: ignore[method-assign]
+    reader._take = lambda body, message: reader.bodies.append(body)  # type: ignore[method-assign]
     reader.begin()
     send(server.url, "one")
-    reader.read()
+    reader.read(1)
     assert operator.hlen("unacked") == 1
     operator.config_set("maxmemory", "1mb")
     reader.close()
@@ -133,7 +133,7 @@ def test_a_message_whose_acknowledgement_is_refused_does_not_block_other_message
     reader.begin()
     reader.connection.default_channel.basic_qos(0, 1, False)
     send(server.url, "one", "two")
-    reader.read()
+    reader.read(2)
     assert reader.bodies == ["one", "two"]
     assert operator.hlen("unacked") == 2, "they come again after the visibility timeout"
 
@@ -161,16 +161,17 @@ def test_a_reader_whose_server_is_demoted_connects_to_the_new_primary(
         proxy = Proxy(server.port)
         reader = Reader(f"redis://127.0.0.1:{proxy.port}/0")
         reader.begin()
-        reader.read()
+        with suppress(TimeoutError):
+            reader.connection.drain_events(timeout=1.5)
         other.replicaof("NO", "ONE")
         proxy.target = standby.port
         operator.replicaof("127.0.0.1", standby.port)
         with pytest.raises(WrongServer):
-            reader.read()
+            reader.read(1)
         reader.close()
         reader.begin()
         send(standby.url, "one")
-        reader.read()
+        reader.read(1)
         assert reader.bodies == ["one"]
         reader.close()
         proxy.close()
@@ -188,6 +189,7 @@ def test_a_publisher_whose_server_was_demoted_fails_once(
         with Connection(address, transport=redis_transport.Transport) as connection:
             producer = connection.Producer()
             producer.publish("one", routing_key=QUEUE)
+            wait_until(lambda: other.llen(QUEUE) == 1, "the message at the replica")
             other.replicaof("NO", "ONE")
             proxy.target = standby.port
             operator.replicaof("127.0.0.1", standby.port)

@@ -62,7 +62,7 @@ def test_messages_of_the_broker_pass_over_tls(server: RedisWithTLS) -> None:
         connection.SimpleQueue("a queue") as queue,
     ):
         queue.put("one")
-        message = queue.get(timeout=20)
+        message = queue.get(timeout=120)
         message.ack()
     assert message.payload == "one"
 
@@ -128,6 +128,6 @@ def test_a_sentinel_is_asked_over_tls_with_a_login_of_its_own(
             connection.SimpleQueue("another queue") as queue,
         ):
             queue.put("one")
-            assert queue.get(timeout=20).payload == "one"
+            assert queue.get(timeout=120).payload == "one"
         with pytest.raises(QueueRefused):
             queue_of(sentinel.address(**named)).mark(["3:A"])

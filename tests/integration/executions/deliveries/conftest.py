@@ -15,7 +15,7 @@ from tests.integration.executions.deliveries.receiver import Receiver, receiver
 @pytest.fixture(autouse=True)
 def loopback(settings: Settings) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 3.0
+    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)

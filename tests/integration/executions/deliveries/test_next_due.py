@@ -1,10 +1,11 @@
 """When a deliverer that has nothing left to do is needed next."""
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 
 import pytest
-from django.db.models.functions import Now
+from django.contrib.postgres.functions import TransactionNow
+from django.db import connection, transaction
 
 from executions.deliveries.claims import claim_for_webhooks, next_due
 from executions.deliveries.deliverer import Deliverer
@@ -19,18 +20,27 @@ pytestmark = pytest.mark.usefixtures("database")
 Subscribe = Callable[..., Subscription]
 
 
+@pytest.fixture
+def one_moment(database: str) -> Iterator[None]:
+    """The test is one transaction, in which PostgreSQL's now() stands still."""
+    with transaction.atomic():
+        yield
+
+
 def due(seconds: float, **only: object) -> None:
-    Delivery.objects.filter(state="pending", **only).update(next_at=Now() + timedelta(seconds=seconds))
+    at = TransactionNow() + timedelta(seconds=seconds)
+    Delivery.objects.filter(state="pending", **only).update(next_at=at)
 
 
-def seconds() -> int | None:
-    """Round up: the clock has gone on since the moment was written."""
-    found = next_due()
-    return None if found is None else int(found + 0.999)
+def database_now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
 
 
 @pytest.fixture
-def pending(subscribed: Subscribe, good: Receiver) -> Subscription:
+def pending(one_moment: None, subscribed: Subscribe, good: Receiver) -> Subscription:
     """A webhook with three deliveries that wait."""
     row = subscribed(good)
     ended(3)
@@ -47,18 +57,24 @@ def test_the_earliest_moment_of_all_webhooks_counts(
 ) -> None:
     due(50)
     due(40, pk=Delivery.objects.latest("pk").pk)
-    assert seconds() == 40
+    assert next_due() == 40
     other = subscribed(good)
     ended(1)
     write_deliveries()
     due(40)
     due(30, subscription=other)
-    assert seconds() == 30
+    assert next_due() == 30
 
 
 def test_the_end_of_a_lease_counts(pending: Subscription) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        (now,) = cursor.fetchone()
     assert len(claim_for_webhooks(5, {}, 60.0)) == 3
-    assert seconds() == 60
+    (end,) = set(Delivery.objects.values_list("next_at", flat=True))
+    left = (end - now).total_seconds()
+    assert left >= 60
+    assert next_due() == pytest.approx(left)
 
 
 def test_what_is_due_for_longer_does_not_count(pending: Subscription) -> None:
@@ -73,14 +89,16 @@ def test_what_has_become_due_a_moment_ago_counts(pending: Subscription) -> None:
     assert next_due() == 0.0
 
 
-def test_a_later_change_waits_for_the_moment_of_the_earlier_one(subscribed: Subscribe, good: Receiver) -> None:
+def test_a_later_change_waits_for_the_moment_of_the_earlier_one(
+    one_moment: None, subscribed: Subscribe, good: Receiver
+) -> None:
     subscribed(good)
     executions = ended(1)
     rerun(executions, 2)
     write_deliveries()
     due(-5)
     due(20, revision=1)
-    assert seconds() == 20
+    assert next_due() == 20
 
 
 @pytest.mark.parametrize(
@@ -90,9 +108,9 @@ def test_nothing_is_due_before_the_pause_of_a_circuit_ends(
     pending: Subscription, delivery: float, circuit: float, wanted: int
 ) -> None:
     due(delivery)
-    retry_at = Now() + timedelta(seconds=circuit)
-    Subscription.objects.update(failures=7, failing_since=Now(), retry_at=retry_at)
-    assert seconds() == wanted
+    retry_at = TransactionNow() + timedelta(seconds=circuit)
+    Subscription.objects.update(failures=7, failing_since=TransactionNow(), retry_at=retry_at)
+    assert next_due() == wanted
 
 
 def test_a_webhook_that_is_disabled_is_not_waited_for(pending: Subscription) -> None:
@@ -107,9 +125,14 @@ def test_a_deliverer_that_ends_says_when_the_next_retry_is_due(subscribed: Subsc
         subscribed(one)
         ended(1)
         deliverer = Deliverer(wake_later=said.append)
+        began = database_now()
         deliverer.wake()
         wait_for(lambda: deliverer._thread is None, "the deliverer to end")
-    assert [int(one + 0.999) for one in said] == [60]
+    (seconds,) = said
+    next_at = Delivery.objects.get().next_at
+    assert next_at is not None
+    refused_at, asked_at = (next_at - timedelta(seconds=one) for one in (60, seconds))
+    assert began <= refused_at <= asked_at <= database_now()
     due(-5)
     Subscription.objects.update(enabled=False)
     deliverer.wake()

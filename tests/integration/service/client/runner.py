@@ -19,7 +19,7 @@ def numbered(tasks: Sequence[int], number: int) -> Report:
 
 
 def run(url: str, spool: str, tasks: Sequence[int], count: int) -> None:
-    with Client(url, os.environ["HARBOR_REFRESH_TOKEN"], spool, longest_pause=0.2) as client:
+    with Client(url, os.environ["HARBOR_REFRESH_TOKEN"], spool, longest_pause=0.2, close_timeout=60.0) as client:
         for number in range(count):
             client.report_many([numbered(tasks, number)])
             sys.stdout.write(f"{number}\n")

@@ -189,7 +189,7 @@ def test_while_the_service_is_away_the_shell_spools_and_a_flush_sends(
 ) -> None:
     _, (task,) = made(1)
     away = f"http://127.0.0.1:{choose_port()}"
-    assert "ConnectError" in said(capsys, "--url", away, "report", task, "Running", "--timeout", 0.5, code=1)
+    assert "ConnectError" in said(capsys, "--url", away, "report", task, "Running", "--timeout", 3, code=1)
     monkeypatch.setenv("HARBOR_REFRESH_SPOOL", str(spool))
     told = said(capsys, "--url", away, "report", task, "Success", "--revision", 1)
     assert told.startswith("spooled, not all is sent: reports wait in the queue: ConnectError")
