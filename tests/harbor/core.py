@@ -3,8 +3,8 @@ refreshes, stops and sweeps, with the statements and the Redis commands that the
 
     python -m tests.harbor.core DATABASE_URL REDIS_URL --seed 7 --seconds 60
 
-It prints what it did as JSON, one line, when its time is over or when it is told to end (SIGTERM). All choices
-come from the seed; how they meet in time does not.
+It prints what it did as JSON, one line, when its time is over and each kind of work was done, or when it is told
+to end (SIGTERM). All choices come from the seed; how they meet in time does not.
 
 Harbor has no transaction around a report and its mark, or around the four statements of a refresh, so each
 statement here commits by itself. Its clock is that of its machine, in whole seconds of UTC.
@@ -32,6 +32,8 @@ UNFINISHED = ("Pending", "Scheduled", "Running")
 FINAL = ("Stopped", "Error", "Success")
 #: What Harbor writes for a time that is none.
 ZERO = "0001-01-01 00:00:00"
+#: It does each of these at least once, however slow the machine.
+EACH = ("started", "reports", "stopped by word", "refreshed", "attributes")
 DANGLES = timedelta(hours=168)
 TRIES = 5
 
@@ -253,12 +255,17 @@ def main() -> int:
     threads = [threading.Thread(target=guarded, args=(name,)) for name in THREADS]
     for one in threads:
         one.start()
+
+    def did() -> Counter[str]:
+        return sum((core.did.copy() for core in cores.values()), Counter[str]())
+
     over.wait(options.seconds)
+    while not all(did()[one] for one in EACH) and not over.wait(0.05):
+        pass
     over.set()
     for one in threads:
         one.join()
-    did = sum((core.did for core in cores.values()), Counter[str]())
-    sys.stdout.write(json.dumps({"did": did, "errors": errors}) + "\n")
+    sys.stdout.write(json.dumps({"did": did(), "errors": errors}) + "\n")
     return 1 if errors else 0
 
 

@@ -126,10 +126,13 @@ def test_a_page_without_any_work_says_that_there_is_none(admin: Client) -> None:
 
 
 @pytest.fixture(autouse=True)
-def forgetful() -> None:
-    """Each test begins with a process that has looked at nothing and remembers no session."""
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins with a process that has looked at nothing and remembers no session. Its clock stands still,
+    however slow the machine; `later` moves it."""
     queue_parts._latest.clear()
     live_access._remembered.clear()
+    for module in (queue_parts, live_access):
+        monkeypatch.setattr(module, "monotonic", lambda: 1_000.0)
 
 
 def live(client: Client, **headers: Any) -> Any:
