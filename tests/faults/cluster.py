@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,20 @@ class Member:
 
     def died(self) -> bool:
         return self.process.poll() is not None
+
+    def ends_its_ticks(self) -> None:
+        """Wait for the end of all ticks that this worker has received by now. One of them may have read what is no
+        longer true, such as that refreshing is not paused, and claim afterwards."""
+        begun = {tick for tick, _ in self._ticks()}
+
+        def have_ended() -> bool:
+            return begun <= {tick for tick, word in self._ticks() if word != "received"}
+
+        wait_for(have_ended, "the ticks that it has received to end", log=self.log)
+
+    def _ticks(self) -> list[tuple[str, str]]:
+        """The id of a tick, and what became of it: it was received, and it has succeeded."""
+        return re.findall(r"Task tasks\.claim_batch\[(\S+)\] (\w+)", self.text())
 
 
 class Cluster:

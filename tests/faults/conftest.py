@@ -96,7 +96,7 @@ def holds(redis: Redis, broker_redis: Redis, in_broker: Callable[[], int]) -> Ca
         for server in {redis, broker_redis}:
             yield from (key.replace(b"{", b"").replace(b"}", b"") for key in server.keys("*"))
 
-    def check(seconds: float = 150, *, expect_quarantine: bool = False) -> None:
+    def check(seconds: float = 300, *, expect_quarantine: bool = False) -> None:
         found: list[object] = []
 
         def all_hold() -> bool:

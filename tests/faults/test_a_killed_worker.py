@@ -129,13 +129,13 @@ def test_an_execution_that_kills_its_process_every_time_is_quarantined_and_the_o
     poison = ids[100]
     worker = cluster.worker(
         sabotage={"point": "deciding", "act": "kill_process", "id": poison},
-        REFRESH_MAX_ATTEMPTS="4",
+        REFRESH_MAX_ATTEMPTS="5",
     )
     cluster.beat()
     succeed(ids)
     wait_for(Quarantine.objects.exists, "the poison to be quarantined", log=worker.log)
     holds(expect_quarantine=True)
-    assert list(Quarantine.objects.values_list("execution_id", "attempts")) == [(poison, 4)]
+    assert list(Quarantine.objects.values_list("execution_id", "attempts")) == [(poison, 5)]
     assert statuses() == {"Success": 199, "Running": 1}
     cluster.says(f"Quarantined execution {poison}")
 

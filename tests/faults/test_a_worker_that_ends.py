@@ -1,6 +1,6 @@
 """SIGTERM of a worker under load, as an orchestrator sends it: to the worker's first process alone. It finishes
-what it works on and gives back the rest. Nothing waits for the stale limit or for the broker's visibility timeout,
-which are an hour and five minutes here."""
+what it works on and gives back the rest. Nothing waits for the stale limit, for the broker's visibility timeout or
+for the silence of a node, which are an hour, five minutes and one minute here."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.faults.conftest import many, statuses, succeed
 from tests.variants import variants
 from tests.waiting import wait_for
 
-PATIENCE = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300"}
+PATIENCE = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300", "REFRESH_NODE_TTL_SECONDS": "60"}
 
 
 def begins_to_end(worker: Member) -> None:

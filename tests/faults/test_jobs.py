@@ -25,8 +25,11 @@ Statuses = dict[str, int]
 
 @pytest.fixture
 def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
-    def begin(name: str = "worker", **options: int) -> Member:
-        return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)
+    """A worker that stands still for seconds is not taken for dead, because its jobs would run again."""
+
+    def begin(name: str = "worker", *, silent_seconds: int = 60, **options: int) -> Member:
+        env = {"JOBS_LOG": str(log), "REFRESH_NODE_TTL_SECONDS": str(silent_seconds)}
+        return cluster.worker(name, include=["tests.faults.jobs"], **options, **env)
 
     return begin
 
@@ -94,7 +97,7 @@ def test_a_worker_that_is_killed_gives_its_jobs_to_another(worker: Callable[...,
     execution = start("SCAN", jobs=[team.copy.s(str(n), 1.5) for n in range(4)])
     wait_for(lambda: len(log.read_text().splitlines()) >= 2, "two to run", log=first.log)
     first.kill()
-    second = worker("second", concurrency=2)
+    second = worker("second", concurrency=2, silent_seconds=6)
     ends(execution, "Success", second)
     runs = Counter(log.read_text().splitlines())
     assert runs.keys() == {f"copy {n}" for n in range(4)}

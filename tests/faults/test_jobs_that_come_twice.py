@@ -56,7 +56,9 @@ def log(tmp_path: Path) -> Log:
 
 @pytest.fixture
 def worker(cluster: Cluster, log: Log) -> Start:
-    """With a beat, as in production: recovery is what these are about."""
+    """With a beat, as in production: recovery is what these are about. It comes after six seconds of silence, so
+    that a worker may stand still for a few without being taken for dead."""
+    cluster.env["REFRESH_NODE_TTL_SECONDS"] = "6"
 
     def begin(name: str = "worker", **options: object) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log.path), **options)  # type: ignore[arg-type]
@@ -201,7 +203,7 @@ def test_what_celery_drops_ends_as_what_it_is_and_says_why(worker: Start, log: L
         jobs=[
             team.copy.s("is revoked"),
             team.copy.s("expires").set(expires=0.01),
-            team.copy.s("takes too long", 60).set(time_limit=1),
+            team.copy.s("takes too long", 600).set(time_limit=10),
         ],
     )
     unknown = record("SCAN", [[NewJob("tests.nobody", ["is unknown"])]]).execution
@@ -214,7 +216,7 @@ def test_what_celery_drops_ends_as_what_it_is_and_says_why(worker: Start, log: L
         "is terminated": ("Stopped", 0, 0, "it was revoked while it ran"),
         "is revoked": ("Stopped", 0, 0, "it was revoked"),
         "expires": ("Stopped", 0, 0, "it expired before it began"),
-        "takes too long": ("Error", 0, 0, "TimeLimitExceeded: TimeLimitExceeded(1,)"),
+        "takes too long": ("Error", 0, 0, "TimeLimitExceeded: TimeLimitExceeded(10,)"),
         "is unknown": ("Error", 0, 0, "the worker that got it knows no task 'tests.nobody'"),
     }
     assert [line.rpartition(" ")[0] for line in log.lines()] == ["held is terminated", "copy takes too"]

@@ -70,6 +70,7 @@ def test_refreshing_stays_paused_through_a_kill_of_every_worker_and_an_emptied_r
     first = cluster.worker("first")
     cluster.beat()
     pause(WORK, ALICE)
+    first.ends_its_ticks()
     ids = many(5)
     succeed(ids)
     first.kill()

@@ -20,7 +20,7 @@ CONCURRENCY = 4
 #: faster than that, and the broker must not give away again what still waits in the worker.
 CALM = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "5",
-    "REFRESH_NODE_TTL_SECONDS": "5",
+    "REFRESH_NODE_TTL_SECONDS": "15",
     "REFRESH_RECOVER_INTERVAL_SECONDS": "5",
     "REFRESH_RECONCILE_INTERVAL_SECONDS": "10",
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "30",
