@@ -13,12 +13,28 @@ from pathlib import Path
 
 import pytest
 
+from harbor_refresh.local import ports
 from harbor_refresh.local.postgres import EmbeddedPostgres
 from harbor_refresh.local.redis import EmbeddedRedis
 
 #: To make a database and drop it takes 0.3 s on a slow disk and 0.02 s in memory; most tests do.
 MEMORY = Path("/dev/shm")  # noqa: S108  # files in it get random names
 ENOUGH_BYTES = 2 * 1024**3
+
+
+#: So that each part has some hundreds.
+MOST_PARTS = 32
+
+
+def own_ports() -> range:
+    """A part of the ports for each process of a run. A port is free between its choice and the start of its
+    server, and while the server is away, so two processes could choose the same."""
+    parts = min(MOST_PARTS, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return ports._RANGE[number % parts :: parts]
+
+
+ports._RANGE = own_ports()
 
 
 def _parent() -> Path | None:

@@ -145,16 +145,18 @@ def test_a_cycle_longer_than_the_visibility_timeout_runs_once_and_drops_ticks_me
 ) -> None:
     settings.REFRESH_STRATEGY = "lock"
     cluster.env |= {"REFRESH_STRATEGY": "lock", "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "1"}
+    cluster.env["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"] = "600"  # so long a cycle waits for the lock
     worker = cluster.worker(concurrency=2)
     ids = many(3)
     succeed(ids)
-    redis.set("cache:execution:refresh:lock", "of another process", px=5_000)  # the cycle waits for it
+    redis.set("cache:execution:refresh:lock", "of another process")  # the cycle waits for it
     wait_for(lambda: redis.pubsub_numpat() == len(["remote control", "cycles"]), "the worker to listen")
     broadcast()
     wait_for(lambda: "received" in worker.text(), "the cycle to be received", log=worker.log)
     time.sleep(2.5)  # the cycle could be sent again only after the timeout and the sweep
     broadcast()
     wait_for(lambda: "'dropped': 1" in worker.text(), "the tick to be dropped", log=worker.log)
+    redis.delete("cache:execution:refresh:lock")
     wait_for(are_true(ids), "every status to be true")
     wait_for(lambda: "'succeeded': 3" in worker.text(), "the end of the cycle", log=worker.log)
     assert len([line for line in worker.text().splitlines() if "run_cycle" in line and "received" in line]) == 2

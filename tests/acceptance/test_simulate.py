@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from redis import Redis
 from harbor_refresh.local.process import kill_tree
 from tests import servers
 from tests.integration.command_output import misuse
-from tests.waiting import slowness, wait_for
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300
@@ -42,7 +41,7 @@ def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[None]:
     yield
     process.send_signal(signal.SIGTERM)
     try:
-        process.wait(20)
+        process.wait(300)
     finally:
         kill_tree(process)
 
@@ -163,12 +162,11 @@ def running(environment: dict[str, str]) -> bool:
 def test_the_demo_makes_traffic_and_ends_at_once(
     environment: dict[str, str], demo: "subprocess.Popen[str]", number: signal.Signals
 ) -> None:
+    """It does not wait for the tasks that run, each of which takes seconds."""
     wait_for(lambda: running(environment), "a task that runs")
-    seconds = 3 * slowness()
-    asked = time.monotonic()
     demo.send_signal(number)
-    out, err = demo.communicate(timeout=60)
-    assert time.monotonic() - asked < seconds
+    out, err = demo.communicate(timeout=300)
+    assert running(environment)
     assert demo.returncode == 0, out + err
     assert "Demo traffic ended" in out
 

@@ -43,7 +43,7 @@ class WorkerTest(TransactionTestCase):
         with worker("mail"):
             results = [send_mail.enqueue("a@shop"), send_later.enqueue("b@shop"), send_mail.enqueue("nobody")]
             for execution in TrackedExecution.objects.order_by("pk"):
-                execution.wait(timeout=60)
+                execution.wait(timeout=300)
         for one in results:
             one.refresh()
         ok, failed = TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED

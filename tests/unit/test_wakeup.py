@@ -41,7 +41,6 @@ def test_a_tick_without_a_delay_is_sent_at_once(sent: list[float], looks: list[f
 def test_with_a_delay_the_process_checks_after_it_and_not_before(sent: list[float], looks: list[float]) -> None:
     began = monotonic()
     wakeup.check_later(0.1)
-    assert looks == []
     wait_for(lambda: looks, "the look")
     assert looks[0] - began >= 0.1
     assert sent == [], "whether a tick is needed is for the look to say"
