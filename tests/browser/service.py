@@ -15,14 +15,19 @@ from tests.integration.service.web import WebProcess
 
 JOBS = "tests.faults.jobs"
 PASSWORD = "a password of these tests"
-#: A node is dead after three seconds, and not after one and a half, because a browser keeps the machine busy. The
-#: broker delivers a message again after a minute, so that recovery always gives back what a dead worker held.
+#: A node is dead after twenty seconds, because a browser keeps the machine busy: a worker that stands still for a
+#: few would be taken for dead, and its jobs would run again. The broker delivers a message again after a minute,
+#: so that recovery always gives back what a dead worker held.
 QUICK = SHORT | {
     "REFRESH_SAMPLE_INTERVAL_SECONDS": "5",
-    "REFRESH_NODE_TTL_SECONDS": "3",
+    "REFRESH_NODE_TTL_SECONDS": "20",
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "60",
     "REFRESH_DELIVER_NETWORKS": "127.0.0.1/32",
 }
+
+
+#: A test locks a row, or halts the worker in a transaction, while it looks at pages. PostgreSQL must not end that.
+PATIENT = "?options=-c%20lock_timeout%3D10min%20-c%20idle_in_transaction_session_timeout%3D10min"
 
 
 class Service:
@@ -32,6 +37,7 @@ class Service:
         self.cluster = Cluster(database, directory)
         self._runs = directory / "jobs.log"
         self.cluster.env |= QUICK | {"JOBS_LOG": str(self._runs)}
+        self.cluster.env["DATABASE_URL"] += PATIENT
         self._web = WebProcess(database, directory / "web.log", **QUICK)
         self.worker: Member | None = None
         self.cookies: dict[str, str] = {}

@@ -46,7 +46,8 @@ def test_a_token_is_shown_once_opens_the_api_and_is_revoked(open_page: OpenPage,
 
     def answer() -> int:
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx.get(f"{service.url}/api/v1/executions", headers=headers, trust_env=False).status_code
+        url = f"{service.url}/api/v1/executions"
+        return httpx.get(url, headers=headers, trust_env=False, timeout=60).status_code
 
     assert answer() == 200
     page.goto(f"{TOKENS}?q=a+program+of+the+browser")

@@ -1,20 +1,20 @@
 """3,000 executions are stopped by a filter, in the background, and the bar of the action grows without a reload.
 
-The worker is halted for a moment in between, so that the page shows the bar there however quick the machine is.
+The worker waits for a locked task in between, so that the page shows the bar there however quick the machine is.
 """
 
 import re
-import signal
 
 import pytest
 from playwright.sync_api import expect
 
-from executions.models import Action, Execution
+from executions.models import Action, Execution, Task
 from tests.browser.acting import EXECUTIONS, choose_all, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.integration.actions.sample_bulk import with_jobs
+from tests.integration.concurrency import transaction_held_open
 from tests.waiting import wait_for
 
 COUNT = 3_000
@@ -39,8 +39,8 @@ TELL_EACH_WIDTH = """
 def test_three_thousand_executions_are_stopped_by_a_filter_while_a_bar_grows(
     open_page: OpenPage, service: Service
 ) -> None:
-    worker = service.start_worker()
-    with_jobs(COUNT, VENDOR)
+    service.start_worker()
+    middle = with_jobs(COUNT, VENDOR)[COUNT // 2]
     page = open_page(f"{EXECUTIONS}?vendor={VENDOR}")
     widths: list[float] = []
     page.expose_function("barIsAt", lambda width: widths.append(width))  # noqa: PLW0108  # playwright marks it
@@ -48,13 +48,10 @@ def test_three_thousand_executions_are_stopped_by_a_filter_while_a_bar_grows(
     choose_all(page)
     run_on_rows(page, "Stop")
     expect(page.get_by_text("Stop 3,000 executions?")).to_be_visible()
-    page.get_by_role("button", name="Stop 3,000 executions").click()
-    wait_for(lambda: 0 < Action.objects.latest("pk").done < COUNT, "the worker to be at it")
-    worker.signal(signal.SIGSTOP)
-    try:
+    with transaction_held_open(lambda: list(Task.objects.select_for_update().filter(execution=middle))):
+        page.get_by_role("button", name="Stop 3,000 executions").click()
+        wait_for(lambda: 0 < Action.objects.latest("pk").done < COUNT, "the worker to be at it")
         expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", BETWEEN)
-    finally:
-        worker.signal(signal.SIGCONT)
     expect(page.get_by_text("3,000 of 3,000 executions")).to_be_visible()
     assert widths == sorted(widths)
     assert len(widths) >= 2, "it stands somewhere between, and at its end"

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from executions.ownership import ON_PAGES
 from tests.browser.axe import must_be_usable
+from tests.browser.conftest import MILLISECONDS
 from tests.browser.sizes import DESKTOP
 from tests.harbor.databases import ATTACHED
 from tests.harbor.samples import execution
@@ -37,6 +38,7 @@ def test_a_page_says_which_actions_are_harbors(browser: Browser, url: str) -> No
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     profile = browser.new_context(base_url=url, viewport=DESKTOP, reduced_motion="reduce")
+    profile.set_default_timeout(MILLISECONDS)
     profile.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}])
     for address in PAGES:
         page = profile.new_page()

@@ -15,7 +15,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from executions.models import Execution
+from executions.models import Action, Execution
+from executions.models.action import OPEN
 from executions.quarantines import quarantine
 from tasks.models import Pause
 from tests.browser.acting import press
@@ -25,6 +26,7 @@ from tests.browser.samples import Samples, make_samples
 from tests.browser.service import Service
 from tests.integration.sample_executions import made
 from tests.variants import variants
+from tests.waiting import wait_for
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 #: The lists and rows of these are looked at by `make test`, those of the others by `make slow`.
@@ -48,7 +50,11 @@ PAGES = {
 
 @pytest.fixture(scope="package")
 def samples(service: Service) -> Samples:
-    return make_samples()
+    """When the action has ended: its page is then loaded again, and axe must not look at it at that moment."""
+    made = make_samples()
+    service.start_worker()
+    wait_for(lambda: not Action.objects.filter(state__in=OPEN).exists(), "the action to end")
+    return made
 
 
 def address_of(model: type[Model], page: str, *arguments: Any) -> str:

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Route, expect
 
 import executions
 from executions.creation import NewExecution, NewTask, create
+from tests.browser.conftest import MILLISECONDS
 from tests.browser.service import Service
 
 SCRIPT = Path(executions.__file__).with_name("static") / "executions/progress.js"
@@ -23,6 +24,7 @@ def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Servic
         ("end", {"status": "Success", "progress": 1, "done": 4, "tasks": 4, "seconds_left": None}),
     )
     page = browser.new_page()
+    page.set_default_timeout(MILLISECONDS)
     asked: list[str] = []
 
     def answer(route: Route) -> None:

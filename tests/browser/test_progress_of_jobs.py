@@ -33,7 +33,7 @@ def test_the_bar_of_a_job_grows_without_a_reload(open_page: OpenPage, service: S
     must_be_usable(page)
     for layer in (3, 4):
         service.let_end(NAME, layer)
-    assert execution.wait(timeout=60) == "Success"
+    assert execution.wait(timeout=300) == "Success"
 
 
 def _bar(page: Page) -> Page:

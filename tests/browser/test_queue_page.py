@@ -22,13 +22,14 @@ QUEUE = "/admin/harbor_tasks/pause/"
 def test_paused_refreshing_keeps_an_execution_waiting_until_it_is_resumed(
     open_page: OpenPage, service: Service
 ) -> None:
-    service.start_worker()
+    worker = service.start_worker()
     page = open_page(QUEUE)
     row = page.get_by_role("row").filter(has_text="Refreshing")
     row.get_by_role("link", name="Pause").click()
     page.get_by_label("Reason").fill("the disk is being changed")
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Refreshing is paused.").first).to_be_visible()
+    worker.ends_its_ticks()
     try:
         execution, (task,) = made(1)
         report([Report(task, "Success", 1)])
