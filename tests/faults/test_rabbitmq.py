@@ -84,9 +84,11 @@ def stage(cluster: Cluster, redis: Redis, broker: RabbitMQ, log: Path) -> Iterat
 
 @pytest.fixture
 def ends(stage: Stage, holds: Callable[..., None], in_broker: Callable[[], int]) -> Callable[..., None]:
-    """K1 to K5 hold, the programs of `alive` have not ended, and no message returns when they are killed."""
+    """Each execution succeeds, K1 to K5 hold, the programs of `alive` have not ended, and no message returns when
+    they are killed. K1 to K5 hold as well while a job whose message was lost waits for another one."""
 
     def check(*alive: Member) -> None:
+        wait_for(lambda: set(statuses()) == {"Success"}, "each execution to succeed")
         holds()
         assert [member.log.name for member in alive if member.died()] == []
         stage.cluster.end()
