@@ -149,7 +149,7 @@ def test_a_cycle_longer_than_the_visibility_timeout_runs_once_and_drops_ticks_me
     worker = cluster.worker(concurrency=2)
     ids = many(3)
     succeed(ids)
-    redis.set("cache:execution:refresh:lock", "of another process")  # the cycle waits for it
+    redis.set("cache:execution:refresh:lock", "of another process", ex=600)  # the cycle waits for it
     wait_for(lambda: redis.pubsub_numpat() == len(["remote control", "cycles"]), "the worker to listen")
     broadcast()
     wait_for(lambda: "received" in worker.text(), "the cycle to be received", log=worker.log)

@@ -24,15 +24,20 @@ from tests.rabbitmq import RabbitMQ
 
 MODELS = """
 from django.contrib.auth.models import AbstractUser
+from django.db import models
 
 
 class Person(AbstractUser):
+    pass
+
+
+class Device(models.Model):
     pass
 """
 ADMIN = """
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
-from shop.images.models import Person
+from shop.images.models import Device, Person
 
 
 @admin.register(Person)
@@ -60,6 +65,7 @@ from django.contrib.admin.sites import all_sites
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
+from shop.images.models import Device
 from shop.images.tasks import replicate, start
 
 artifacts = ["a", "b", "c"]
@@ -71,6 +77,11 @@ below = "/SITE/"
 pages = ["harbor_executions/execution/", f"harbor_executions/execution/{execution.pk}/change/"]
 pages += ["harbor_executions/task/", "harbor_tasks/job/", "harbor_tasks/pause/", "images/person/"]
 print({client.get(below + page).status_code for page in pages})
+device = Device.objects.create()
+start("UPGRADE", vendor_id=device.pk, jobs=[])
+if "SITE" == "admin":  # the docs register the page of a device on the default site
+    page = client.get(f"/admin/images/device/{device.pk}/change/").content
+    assert b"All in the list of executions" in page, page
 (site,) = [one for one in all_sites if one.name == "SITE"]
 print(type(site).__name__, type(site._registry[get_user_model()]).__module__)
 """
@@ -179,7 +190,7 @@ class Shop:
         cluster.env = kept | its | {"PYTHONPATH": f"{folder}:{ROOT}", "DJANGO_SETTINGS_MODULE": "shop.settings"}
         self.run("-m", "django", "startproject", "shop", str(folder), DJANGO_SETTINGS_MODULE="")
         ready = blocks(READY, "python")
-        installed, celery, package, own, of_celery, register = ready
+        installed, celery, package, own, of_celery, register, inline = ready
         url = urlsplit(database)
         place = {"NAME": url.path[1:], "USER": url.username, "HOST": url.hostname, "PORT": url.port}
         begun = (folder / "shop/settings.py").read_text()
@@ -192,7 +203,7 @@ class Shop:
         self._write("__init__.py", package)
         self._write("images/__init__.py", "")
         self._write("images/models.py", MODELS)
-        self._write("images/admin.py", ADMIN)
+        self._write("images/admin.py", ADMIN + inline)
         self._write("images/tasks.py", TASKS + blocks(FIVE_MINUTES, "python")[0])
         for name, text in project.files.items():
             self._write(name, text + (register if name == "desk.py" else ""))

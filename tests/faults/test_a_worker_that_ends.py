@@ -20,6 +20,8 @@ from tests.faults.conftest import many, statuses, succeed
 from tests.variants import variants
 from tests.waiting import wait_for
 
+#: The most executions, because the check of the invariants compares all of them.
+MOST = 4_000
 PATIENCE = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300", "REFRESH_NODE_TTL_SECONDS": "60"}
 
 
@@ -107,9 +109,10 @@ def test_workers_that_are_replaced_one_after_another_under_load_leave_nothing_be
         working.append(worker(f"new{number}"))
         leaver = working.pop(0)
         os.kill(leaver.process.pid, signal.SIGTERM)
-        while not leaver.died() or reported < 300 * (number + 1):
+        while reported < 300 * (number + 1) or (not leaver.died() and reported < MOST):
             succeed(many(50))
             reported += 50
+        wait_for(leaver.died, "the worker to end", log=leaver.log)
         assert leaver.process.returncode == 0, leaver.text()
     wait_for(lambda: log.read_text().count("copy job") >= 400, "the jobs to run")
     holds()
