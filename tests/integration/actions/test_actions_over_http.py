@@ -47,7 +47,7 @@ def test_an_action_is_asked_for_done_and_looked_at(program: Program) -> None:
         "requested_from": "api",
     }
     assert waiting(TICKS) == 1
-    work()
+    work(seconds=None)
     done = program.get(f"/actions/{asked['id']}")
     after = {"state": "done", "total": 4, "done": 4, "changed": 4, "progress": 1.0}
     assert without_times(done) == without_times(asked) | after

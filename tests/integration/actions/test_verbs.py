@@ -58,7 +58,7 @@ def test_a_stop_leaves_what_has_ended_and_stops_what_has_no_tasks() -> None:
     reported([ended], "Error")
     Quarantine.objects.create(execution=quarantined, reason="x", attempts=5)
     action = asked(Verb.STOP)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 2, "skipped": 1}
     assert [status_of(one) for one in (ended, empty, quarantined)] == ["Error", "Stopped", "Stopped"]
     assert not Quarantine.objects.exists()
@@ -71,7 +71,7 @@ def test_a_retry_runs_failed_jobs_once_more_and_leaves_the_rest(redis: Redis) ->
     without_jobs = made(vendor="RUNNER")[0]
     reported([without_jobs], "Error")
     action = asked(Verb.RETRY)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 7, "skipped": 8}
     assert statuses() == {"Running": 9, "Success": 5, "Error": 1}
     assert {status_of(one) for one in (*failed, *going)} == {"Running"}
@@ -85,10 +85,10 @@ def test_stopped_jobs_of_many_executions_run_once_more_and_the_rest_is_left(redi
     reported(ended, "Success")
     empty = create(NewExecution("EMPTY"))
     asked(Verb.STOP)
-    work()
+    work(seconds=None)
     assert statuses() == {"Stopped": 8, "Error": 3, "Success": 2}
     action = asked(Verb.RESUME)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 7, "skipped": 6}
     assert statuses() == {"Running": 7, "Stopped": 1, "Error": 3, "Success": 2}
     assert {status_of(one) for one in stopped} == {"Running"}
@@ -102,7 +102,7 @@ def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
     tasks = Task.objects.filter(execution__in=drifted)
     report([Report(pk, "Success") for pk in tasks.values_list("pk", flat=True)])
     action = asked(Verb.REFRESH)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 5, "skipped": 4}
     assert statuses() == {"Success": 5, "Running": len(right)}
 
@@ -114,7 +114,7 @@ def test_a_refresh_that_fails_names_the_execution_and_marks_it(caplog: pytest.Lo
     execution_queue().claim("n", 10)
     fails_with("23514", bad)
     action = asked(Verb.REFRESH)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 1, "failed": 1}
     assert action.error == f"execution {bad.pk}: no more"
     assert f"Action {action.pk} could not refresh execution {bad.pk}: no more" in caplog.messages
@@ -127,7 +127,7 @@ def test_a_delete_takes_what_has_ended_with_all_that_belongs_to_it() -> None:
     half, empty = going[0], create(NewExecution("EMPTY"))
     report([Report(half.tasks.order_by("pk")[0].pk, "Error")])
     action = asked(Verb.DELETE)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 4, "skipped": 4}
     left = {one.pk for one in (*going, empty)}
     assert set(Execution.objects.values_list("pk", flat=True)) == left
@@ -147,7 +147,7 @@ def test_one_execution_that_the_database_refuses_fails_alone(caplog: pytest.LogC
             f"WHEN (new.execution_id = {bad.pk}) EXECUTE FUNCTION refuse()"
         )
     action = asked(Verb.STOP)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 7, "failed": 1}
     assert action.error == f"execution {bad.pk}: not this one"
     assert status_of(bad) == "Running"

@@ -83,7 +83,7 @@ def test_an_execution_that_is_deleted_meanwhile_is_skipped(verb: Verb, monkeypat
 
     monkeypatch.setattr(bulk_slice, "VERBS", {verb: replace(whole, act=deleted_before)})
     action = asked(verb)
-    work()
+    work(seconds=None)
     found = result(action)
     assert (found["state"], action.done, action.failed) == ("done", 3, 0)
     assert found.get("skipped", 0) >= 1
@@ -93,13 +93,13 @@ def test_an_execution_that_is_deleted_meanwhile_is_skipped(verb: Verb, monkeypat
 def test_a_filter_that_chooses_nothing_is_done_at_once() -> None:
     with_jobs(5)
     action = asked(Verb.DELETE, vendor_type="NONE")
-    work()
+    work(seconds=None)
     assert (result(action), action.total, action.progress) == ({"state": "done"}, 0, 1.0)
 
 
 def test_an_action_on_an_empty_table_is_done() -> None:
     action = asked(Verb.STOP)
-    work()
+    work(seconds=None)
     assert (result(action), action.highest) == ({"state": "done"}, 0)
 
 
@@ -109,10 +109,10 @@ def test_an_action_on_an_empty_table_is_done() -> None:
 def test_of_two_workers_with_one_action_one_works() -> None:
     with_jobs(6)
     action = asked(Verb.STOP)
-    with Pause("deciding") as pause, in_background(lambda: work(action.pk)) as finish:
+    with Pause("deciding") as pause, in_background(lambda: work(action.pk, seconds=None)) as finish:
         assert pause.reached.wait(DEADLINE_SECONDS)
         before = rows(Action)
-        assert (work(action.pk), work()) == (None, None)
+        assert (work(action.pk, seconds=None), work(seconds=None)) == (None, None)
         assert rows(Action) == before
         pause.go_on.set()
         assert finish().state == "done"
@@ -122,7 +122,7 @@ def test_of_two_workers_with_one_action_one_works() -> None:
 def test_a_process_that_stood_still_past_its_lease_writes_nothing_when_it_goes_on() -> None:
     executions = with_jobs(6)
     action = asked(Verb.STOP, vendor_type="SCAN")
-    with Pause("deciding") as pause, in_background(lambda: work(action.pk)) as finish:
+    with Pause("deciding") as pause, in_background(lambda: work(action.pk, seconds=None)) as finish:
         assert pause.reached.wait(DEADLINE_SECONDS)
         lease_runs_out(action)
         assert stop_action(action.pk).state == "stopped"
@@ -145,8 +145,8 @@ def test_a_page_whose_process_died_is_done_again_and_counted_once() -> None:
         raise Died
 
     with pytest.raises(Died):
-        work(on_page=die)
-    assert (find(action.pk).done, work()) == (6, None)
+        work(seconds=None, on_page=die)
+    assert (find(action.pk).done, work(seconds=None)) == (6, None)
     lease_runs_out(action)
     [*_] = slices(find(action.pk))
     assert result(action) == {"state": "done", "changed": 7}
@@ -172,9 +172,9 @@ def test_executions_that_kill_their_process_fail_the_action_after_five_and_are_d
     action = asked(Verb.STOP)
     for _ in range(8):
         with pytest.raises(Died):
-            work()
+            work(seconds=None)
         lease_runs_out(action)
-    work()
+    work(seconds=None)
     page = [one.pk for one in executions]
     assert tried == [page[:3], page[3:6], page[3:6], [page[3]], [page[4]], page[4:7], *([[page[4]]] * 4)]
     assert result(action) == {"state": "failed", "changed": 4}
@@ -188,14 +188,14 @@ def test_executions_that_kill_their_process_fail_the_action_after_five_and_are_d
 def test_an_action_that_is_asked_to_stop_ends_with_its_page() -> None:
     with_jobs(10)
     action = asked(Verb.STOP)
-    with Pause("deciding") as pause, in_background(lambda: work(action.pk)) as finish:
+    with Pause("deciding") as pause, in_background(lambda: work(action.pk, seconds=None)) as finish:
         assert pause.reached.wait(DEADLINE_SECONDS)
         assert stop_action(action.pk).state == "running"
         pause.go_on.set()
         assert finish().state == "stopped"
     assert result(action) == {"state": "stopped", "changed": 3}
     assert statuses() == {"Stopped": 3, "Running": 7}
-    assert work() is None
+    assert work(seconds=None) is None
 
 
 def test_a_question_to_stop_that_no_process_saw_is_seen_by_the_next() -> None:
@@ -203,7 +203,7 @@ def test_a_question_to_stop_that_no_process_saw_is_seen_by_the_next() -> None:
     action = asked(Verb.STOP)
     work(seconds=0)
     Action.objects.filter(pk=action.pk).update(stop_asked=True)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "stopped", "changed": 3}
 
 
@@ -213,7 +213,7 @@ def test_a_question_to_stop_that_no_process_saw_is_seen_by_the_next() -> None:
 def test_a_filter_that_this_release_cannot_read_fails_the_action() -> None:
     action = asked(Verb.STOP)
     Action.objects.filter(pk=action.pk).update(filter={"colour": "red"})
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "failed"}
     assert "colour" in action.error
 
@@ -222,7 +222,7 @@ def patient_work() -> Action | None:
     """On a connection that would wait for a lock for longer than the test waits."""
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '50s'")
-    return work()
+    return work(seconds=None)
 
 
 def test_locked_executions_delay_their_page_briefly_and_fail_alone(database: str) -> None:
@@ -249,7 +249,7 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on() -
             return False
 
         with pytest.raises(DatabaseAway):
-            work(on_page=away)
+            work(seconds=None, on_page=away)
         port.back()
     lease_runs_out(action)
     [*_] = slices(find(action.pk))
@@ -267,7 +267,7 @@ def test_a_redis_that_is_away_stops_executions_all_the_same(
     monkeypatch.setattr(job_stops, "job_records", lambda: JobRecords(refresh_settings(), lonely, lonely))
     with_jobs(4)
     action = asked(Verb.STOP)
-    work()
+    work(seconds=None)
     assert result(action) == {"state": "done", "changed": 4}
     assert sum(one.startswith("Could not ask 3 jobs to stop") for one in caplog.messages) == 1
     lonely.close()

@@ -71,7 +71,7 @@ def test_it_is_stopped_and_goes_on_where_it_ended(admin: Client) -> None:
     assert statuses() == {"Stopped": 3, "Running": 6}
     assert buttons(admin, action) == {"resume"}
     press(admin, action, "resume")
-    work()
+    work(seconds=None)
     assert statuses() == {"Stopped": 9}
     assert buttons(admin, action) == set()
     log = AuditEntry.objects.filter(kind="action").order_by("pk").values_list("by", "verb", "target")
@@ -80,7 +80,7 @@ def test_it_is_stopped_and_goes_on_where_it_ended(admin: Client) -> None:
 
 def test_what_cannot_be_stopped_or_resumed_any_more_is_told(admin: Client) -> None:
     done = asked(Verb.STOP)
-    work()
+    work(seconds=None)
     ended = f"warning: Nothing was done: action {done.pk} has ended: it is done."
     assert told(press(admin, done, "stop")) == [ended]
     assert "it is done" in told(press(admin, done, "resume"))[-1]
@@ -90,7 +90,7 @@ def test_what_cannot_be_stopped_or_resumed_any_more_is_told(admin: Client) -> No
 def test_the_list_shows_who_asked_for_what_and_how_far_it_is(admin: Client) -> None:
     with_jobs(2)
     asked(Verb.STOP, Origin.ADMIN, vendor_type="SCAN")
-    work()
+    work(seconds=None)
     page = admin.get(ACTIONS).content.decode()
     for text in ("vendor type SCAN", "a test", "100%", "Done"):
         assert text in page

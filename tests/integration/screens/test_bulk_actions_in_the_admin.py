@@ -139,7 +139,7 @@ def test_all_that_match_are_stopped_in_the_background(admin: Client) -> None:
     assert AuditEntry.objects.get().address == "127.0.0.1"
     log = LogEntry.objects.values_list("user__username", "object_id", "change_message")
     assert list(log) == [("operator", str(action.pk), "Stop: done, asked for: vendor type SCAN, statuses Running")]
-    work()
+    work(seconds=None)
     assert statuses() == {"Stopped": 60, "Running": 3}
     assert {status_of(one) for one in (*others, late)} == {"Running"}, "it began after the count that was shown"
 
@@ -235,7 +235,7 @@ def test_all_that_have_jobs_are_stopped_and_no_other(admin: Client) -> None:
     page = ask(admin, "stop", [with_some[0].pk], query, across=True)
     assert "Stop 3 executions?" in said(page)
     confirm(admin, page, query)
-    work()
+    work(seconds=None)
     assert statuses() == {"Stopped": 3, "Running": 1}
     assert status_of(without) == "Running"
     assert count(Filter(has_jobs=False), seconds=60).count == 1

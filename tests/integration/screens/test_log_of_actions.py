@@ -245,7 +245,7 @@ def test_an_action_on_many_shows_its_own_outcome(admin: Client) -> None:
     with_jobs(4)
     action = asked(Verb.STOP, Origin.ADMIN)
     assert "Queued" in admin.get(LOG).content.decode()
-    work()
+    work(seconds=None)
     page = admin.get(LOG).content.decode()
     assert "Done" in page
     assert f"/admin/harbor_executions/action/{action.pk}/change/" in page
