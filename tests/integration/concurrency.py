@@ -78,6 +78,9 @@ class Pause:
             self.reached.set()
             assert self.go_on.wait(DEADLINE_SECONDS)
 
+    def wait_until_reached(self) -> None:
+        assert self.reached.wait(DEADLINE_SECONDS), f"no thread has reached {self._point}"
+
     def __enter__(self) -> "Pause":
         crash_points.handlers.append(self)
         return self

@@ -23,7 +23,7 @@ from tasks.queue.connection import connect
 from tasks.recover_stale import recover_stale
 from tests import servers
 from tests.integration.actions.sample_bulk import slices, statuses, with_jobs
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, at_once, in_background, wait_until
+from tests.integration.concurrency import Pause, at_once, in_background, wait_until
 from tests.integration.database_state import rows
 from tests.integration.jobs.sample_jobs import database_port
 from tests.integration.sample_actions import asked, lease_runs_out, result
@@ -110,7 +110,7 @@ def test_of_two_workers_with_one_action_one_works() -> None:
     with_jobs(6)
     action = asked(Verb.STOP)
     with Pause("deciding") as pause, in_background(lambda: work(action.pk, seconds=None)) as finish:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         before = rows(Action)
         assert (work(action.pk, seconds=None), work(seconds=None)) == (None, None)
         assert rows(Action) == before
@@ -123,7 +123,7 @@ def test_a_process_that_stood_still_past_its_lease_writes_nothing_when_it_goes_o
     executions = with_jobs(6)
     action = asked(Verb.STOP, vendor_type="SCAN")
     with Pause("deciding") as pause, in_background(lambda: work(action.pk, seconds=None)) as finish:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         lease_runs_out(action)
         assert stop_action(action.pk).state == "stopped"
         before = rows(Action)
@@ -189,7 +189,7 @@ def test_an_action_that_is_asked_to_stop_ends_with_its_page() -> None:
     with_jobs(10)
     action = asked(Verb.STOP)
     with Pause("deciding") as pause, in_background(lambda: work(action.pk, seconds=None)) as finish:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         assert stop_action(action.pk).state == "running"
         pause.go_on.set()
         assert finish().state == "stopped"
@@ -296,7 +296,7 @@ def test_no_tick_is_sent_while_a_worker_works_on_an_action_nor_for_a_terminal(re
     with_jobs(4)
     asked(Verb.STOP)
     with Pause("deciding") as pause, in_background(work) as finish:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         wake()
         assert waiting(TICKS) == 0
         pause.go_on.set()

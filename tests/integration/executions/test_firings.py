@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from executions.deletion import delete
 from executions.models import Execution, Task
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, at_once, in_background, wait_until
+from tests.integration.concurrency import Pause, at_once, in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.executions.hook_requests import BEGUN, SECRET, answer, firing, recorded
 
@@ -107,7 +107,7 @@ def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeyp
 
         monkeypatch.setattr(firings, "create", slowly)
         with in_background(lambda: answer(firing("p@1", "p"))) as first:
-            assert pause.reached.wait(DEADLINE_SECONDS)
+            pause.wait_until_reached()
             with in_background(lambda: answer(firing("p@1", "p", "Success"))) as second:
                 wait_until(lambda: waiting_for_locks() == 1, "the second report waits for the schedule's task")
                 pause.go_on.set()

@@ -42,7 +42,7 @@ from executions.retention import Retention
 from executions.rollup import Refreshed, refresh
 from executions.sweep import Place, sweep
 from tests import servers
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.database_state import rows
 from tests.integration.executions.old_executions import ended
 from tests.integration.sample_executions import made
@@ -177,7 +177,7 @@ def test_a_second_sweep_says_that_one_is_running_and_does_nothing(caplog: pytest
     caplog.set_level(logging.INFO, logger="harbor_refresh")
     ended(3)
     with Pause("swept") as pause, in_background(sweep) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         before = ids()
         second = sweep()
         assert second.held is not None
@@ -195,7 +195,7 @@ def test_a_sweep_whose_lease_was_taken_over_deletes_nothing_more(
 ) -> None:
     ended(21)
     with Pause("swept") as pause, in_background(sweep) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         LeaseRow.objects.update(held_until=LONG_AGO)
         other = Lease("sweep")
         assert other.take() is None

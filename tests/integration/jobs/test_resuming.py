@@ -14,7 +14,7 @@ from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
 from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Verdict
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background, wait_until
+from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, begun, chained, known, recorded, stands, state
 from tests.integration.redis_state import Redis
@@ -131,7 +131,7 @@ def test_of_two_resumptions_at_once_one_runs_each_job_again(redis: Redis, outbox
     stop_jobs(execution.pk)
     outbox.taken()
     with Pause("deciding") as pause, in_background(lambda: resume_stopped(execution.pk)) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         with in_background(lambda: resume_stopped(execution.pk)) as second:
             wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
             pause.go_on.set()

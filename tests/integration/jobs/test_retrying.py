@@ -27,7 +27,6 @@ from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.models import Job
 from tests import servers
 from tests.integration.concurrency import (
-    DEADLINE_SECONDS,
     Pause,
     at_once,
     in_background,
@@ -242,7 +241,7 @@ def test_of_two_retries_at_once_one_tries_each_job_again(redis: Redis, outbox: O
     execution = ended("a", "b")
     outbox.taken()
     with Pause("deciding") as pause, in_background(lambda: retry_failed(execution.pk)) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         with in_background(lambda: retry_failed(execution.pk)) as second:
             wait_until(lambda: waiting_for_locks() == 1, "the second waits for the first")
             pause.go_on.set()

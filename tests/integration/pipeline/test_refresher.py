@@ -13,7 +13,7 @@ from tasks.pipeline.dispatcher import dispatch
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
 from tasks.queue.node import this_node
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.pipeline.pipeline_state import cursed, marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import made, status_of
@@ -48,7 +48,7 @@ def test_a_mark_that_arrives_while_its_execution_is_refreshed_is_refreshed_again
     report([Report(tasks[0], "Success")])
     claim = execution_queue().claim("me", 10).claim
     with Pause("deciding") as pause, in_background(lambda: refresh_claim(claim)) as worked:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         report([Report(tasks[1], "Success")])
         pause.go_on.set()
         worked()
@@ -73,7 +73,7 @@ def test_of_two_live_claims_of_one_execution_the_second_skips_the_locked_row_and
     queue = execution_queue()
     first = queue.claim("me", 10).claim
     with Pause("deciding") as pause, in_background(lambda: refresh_claim(first)) as worked:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         report([Report(tasks[1], "Success")])
         second = queue.claim("other", 10).claim
         assert second.members == first.members == (member(execution),)

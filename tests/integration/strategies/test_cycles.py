@@ -7,7 +7,7 @@ import pytest
 
 from tasks.run_cycle import run_cycle
 from tasks.strategies.worker_mutex import WorkerMutex
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 def test_a_worker_drops_a_tick_while_it_runs_a_cycle(old_strategy: str) -> None:
     marked(3)
     with Pause("one") as pause, in_background(run_cycle) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         assert run_cycle() == {"dropped": 1}
         pause.go_on.set()
         assert first() == {"succeeded": 3, "failed": 0}

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from benchmarks.designs import strategy
 from executions.models import Execution
 from tasks.strategies.lock.cycle_lock import HeldLock
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background, wait_until
+from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked
 
@@ -37,7 +37,7 @@ def test_while_one_instance_works_a_cycle_the_others_wait_and_then_find_nothing(
 ) -> None:
     ids = marked(20)
     with Pause("one") as pause, in_background(strategy().cycle) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         before = attempts(redis)
         with in_background(strategy().cycle) as second:
             wait_until(lambda: attempts(redis) > before + 1, "the second to try twice")
@@ -50,7 +50,7 @@ def test_while_one_instance_works_a_cycle_the_others_wait_and_then_find_nothing(
 def test_the_lock_is_renewed_for_as_long_as_the_cycle_runs(locking: Settings, redis: Redis) -> None:
     marked(2)
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         token = redis.get(LOCK)
         for _ in range(3):
             redis.pexpire(LOCK, 30_000)
@@ -67,7 +67,7 @@ def test_who_holds_a_lock_that_is_anothers_by_now_stops_at_the_next_execution_an
 ) -> None:
     marked(5)
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         redis.set(LOCK, "another's")
         wait_until(lambda: all(one.name != "lock" for one in threading.enumerate()), "a refused renewal")
         pause.go_on.set()
@@ -86,7 +86,7 @@ def test_a_lock_that_could_not_be_renewed_in_time_is_lost_before_redis_says_so(
     now = [1_000.0]
     monkeypatch.setattr(sys.modules[HeldLock.__module__], "monotonic", lambda: now[0])
     with Pause("one") as pause, in_background(strategy().cycle) as outcome:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         now[0] += 60  # the time that was granted, by this process's own clock
         pause.go_on.set()
         assert outcome().succeeded == 1

@@ -16,7 +16,7 @@ from executions.reports import Report, report
 from executions.status import Status
 from harbor_refresh.invariants import violations
 from tasks.strategies.original_refresh import OVERTAKEN, refresh_one, roll_up
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.strategies.marked_executions import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -62,7 +62,7 @@ def test_of_two_who_read_the_same_revision_the_later_to_write_reads_again() -> N
     first, second = execution.tasks.order_by("pk")
     report([Report(first.pk, "Success", 1)])
     with Pause("counted") as pause, in_background(lambda: refresh_one(execution.pk)) as outcome:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         report([Report(second.pk, "Error", 1)])
         refresh_one(execution.pk)
         pause.go_on.set()
@@ -105,7 +105,7 @@ def test_one_that_dies_before_its_last_statement_leaves_the_end_that_another_has
 def test_one_that_dies_before_its_last_statement_leaves_it_to_another_that_has_written_before() -> None:
     execution = ended_long_ago()
     with Pause("written") as pause, in_background(lambda: refresh_one(execution.pk)) as outcome:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         killed_at_its_write(execution.pk)
         pause.go_on.set()
         assert outcome().succeeded == 1

@@ -10,7 +10,7 @@ from tasks.queue import execution_queue, legacy_keys, legacy_transfer
 from tasks.queue.connection import connect
 from tasks.strategies.scan import Scan
 from tests import servers
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
+from tests.integration.concurrency import Pause, in_background
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import ODD, marked, statuses
 
@@ -84,7 +84,7 @@ def test_every_instance_of_scan_does_all_of_the_work(settings: Settings) -> None
     settings.REFRESH_STRATEGY = "scan"
     ids = marked(20)
     with Pause("one") as pause, in_background(strategy().cycle) as first:
-        assert pause.reached.wait(DEADLINE_SECONDS)
+        pause.wait_until_reached()
         second = strategy().cycle()
         pause.go_on.set()
         assert (first().succeeded, second.succeeded) == (20, 20)

@@ -14,7 +14,7 @@ from executions.deliveries.rotation import MOST_OLD_SECRETS, rotate
 from executions.errors import NoSuchSubscription, Refused
 from executions.models import Delivery, OldSecret, Subscription
 from executions.sweep import sweep
-from tests.integration.concurrency import DEADLINE_SECONDS, Pause, at_once, in_background
+from tests.integration.concurrency import Pause, at_once, in_background
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Received, Receiver, receiver
 
@@ -139,7 +139,7 @@ def test_a_delivery_that_was_leased_before_is_sent_again_if_the_receiver_knows_o
         with Pause("answered") as answered, in_background(Deliverer().deliver) as finish:
             # the request is signed and refused, and its result is not recorded yet
             knows.append("whsec_" + "A" * 43 + "=")
-            assert answered.reached.wait(DEADLINE_SECONDS)
+            answered.wait_until_reached()
             knows.append(rotate(row.pk, old_secret_seconds).secret)
             answered.go_on.set()
             finish()
