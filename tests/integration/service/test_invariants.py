@@ -15,6 +15,7 @@ from executions.reports import Report, report
 from executions.rollup import refresh
 from harbor_refresh import invariants
 from harbor_refresh.invariants import Violation, set_aside, violations
+from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -141,6 +142,31 @@ def test_k2_sees_the_backlog_the_work_in_flight_and_the_messages_of_the_broker(
         Violation("K2", None, "1 executions are in processing"),
         Violation("K2", None, "7 messages are with the broker"),
     ]
+
+
+def test_k2_sees_a_job_that_is_not_over_while_no_server_holds_anything_of_it(queue: ExecutionQueue) -> None:
+    """So it is while a worker has taken its message, and has not yet noted that."""
+    start("SCAN", [[NewJob("a.job"), NewJob("a.job")], [NewJob("a.job")]])
+    drain(queue)
+    assert violations(broker=lambda: 0) == [Violation("K2", None, "3 jobs have not ended")]
+    assert violations() == [], "jobs are a matter of the broker"
+
+
+def test_no_work_slips_from_one_place_to_the_next_behind_the_look_at_it(queue: ExecutionQueue) -> None:
+    """The last task ends while its message is counted, as a worker reports it, marks it and acknowledges."""
+    execution = create(NewExecution("IMAGE_SCAN", tasks=[NewTask()]))
+    task = execution.tasks.get().pk
+    report([Report(task, "Running")])
+    refresh([execution.pk])
+    drain(queue)
+
+    def ends_and_is_acknowledged() -> int:
+        report([Report(task, "Success")])
+        queue.mark([f"{execution.pk}:IMAGE_SCAN"])
+        return 0
+
+    found = [(one.name, one.execution_id) for one in violations(broker=ends_and_is_acknowledged)]
+    assert found == [("K1", execution.pk), ("K2", None)]
 
 
 def test_k2_asks_no_server_if_no_queue_is_used(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
