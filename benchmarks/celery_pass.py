@@ -57,11 +57,11 @@ def _drain(cluster: Cluster, options: Namespace, meters: Meters, show: Show) -> 
         now = monotonic()
         if (failure := cluster.failure()) or now - moved > STALLED_SECONDS:
             raise BenchError(failure or f"Nothing moved for {STALLED_SECONDS} s, {left:,} executions are left.")
-        with redis.pipeline(transaction=False) as pipe:
+        with redis.pipeline(transaction=True) as pipe:  # one look, so that nothing moves between the two counts
             pipe.scard(keys.queue)
             pipe.scard(keys.processing)
             backlog, in_flight = pipe.execute()
-        meters.redis.uncounted("scard", "scard")
+        meters.redis.uncounted("multi", "scard", "scard", "exec")
         if backlog + in_flight != left:
             left, moved = backlog + in_flight, now
             show(n - left)

@@ -155,5 +155,9 @@ def _busiest(nodes: Nodes) -> Node:
 
 
 def _remaining(strategy: Strategy) -> int:
-    """Count what is marked and what is claimed, because the claims of dead nodes are still in flight."""
-    return strategy.backlog() + (execution_queue().stats().in_flight if strategy.name == "claim" else 0)
+    """Count what is marked and what is claimed, because the claims of dead nodes are still in flight. Both in one
+    look: a claim that is released between two looks is in neither."""
+    if strategy.name != "claim":
+        return strategy.backlog()
+    stats = execution_queue().stats()
+    return stats.backlog + stats.in_flight
