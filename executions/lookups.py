@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from django.db import transaction
+from django.db.models import Subquery
+from django.db.models.functions import Coalesce
 
 from executions.attachment import is_attached
 from executions.database import run
@@ -70,15 +72,15 @@ def find_by_attribute(path: str, text: str) -> Found:
     ids = {pk for pk, _ in rows if pk is not None}
     if is_complete := rows[0][1]:
         return Found(sorted(ids, reverse=True)[:MOST], len(ids) <= MOST)
-    newest = chosen.apply(Execution.objects.filter(pk__gt=before_the_newest(COMPARED))).order_by("-pk")
+    newest = chosen.apply(Execution.objects.filter(pk__gt=_before_the_newest(COMPARED))).order_by("-pk")
     ids |= set(newest.values_list("pk", flat=True)[:MOST])
     return Found(sorted(ids, reverse=True)[:MOST], is_complete)
 
 
-def before_the_newest(count: int) -> int:
-    """Return the id after which the newest `count` executions begin; 0 if there are fewer."""
-    pks = Execution.objects.order_by("-pk").values_list("pk", flat=True)
-    return next(iter(pks[count : count + 1]), 0)
+def _before_the_newest(count: int) -> Coalesce:
+    """Return the id after which the newest `count` executions begin, or 0, as a part of a query."""
+    pks = Execution.objects.order_by("-pk").values("pk")
+    return Coalesce(Subquery(pks[count : count + 1]), 0)
 
 
 def _statuses_of_its_tasks(status: str) -> list[str]:

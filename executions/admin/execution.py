@@ -117,7 +117,11 @@ class ExecutionAdmin(ReadOnlyAdmin):
         known: dict[int, Execution | None] = request.__dict__.setdefault("executions_of_the_page", {})
         pk = parse_id(str(object_id)) or 0
         if pk not in known:
-            rows = self.get_queryset(request).select_related("quarantine").annotate(changes=Count("history"))
+            rows = (
+                self.get_queryset(request)
+                .select_related("quarantine", "text_key")
+                .annotate(changes=Count("history"))
+            )
             known[pk] = rows.filter(pk=pk).first()
         return known[pk]
 
