@@ -40,8 +40,9 @@ from tests.integration.service.web import Web
 DEEP = "FUZZ_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "6"))
 #: The ids of `sample_rows`. No row has a small id, because a request that is not as described often has one. It
-#: must find nothing.
-OPEN, ENDED, TASKS = (1_001, 1_020), (2_001, 2_010), (3_001, 3_060)
+#: must find nothing. Those that have ended are described as wrong for most operations, so
+#: they are far from what a random number is.
+OPEN, ENDED, TASKS = (1_001, 1_020), (817_263_541, 817_263_550), (3_001, 3_060)
 #: Ids that no row has, but for those that a run creates from CREATED on. So the ids next to the sample rows, and
 #: those that are described as wrong here, are not found.
 FAR = {"type": "integer", "minimum": 10**9, "maximum": MAX_ID}
@@ -154,8 +155,8 @@ def test_every_operation_does_what_its_description_says(case: schemathesis.Case,
     is_valid = case.meta is not None and case.meta.generation.mode.is_positive
     if is_valid and case.headers and "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = str(uuid4())  # a second request with it would be refused, rightly
-    # PostgreSQL stores no NUL, which JSON Schema cannot say of a text in extra_attrs
-    has_nul = "\\u0000" in json.dumps(case.body, default=str)
+    # PostgreSQL stores no NUL, which JSON Schema cannot say of a text in extra_attrs, or in an address
+    has_nul = "\\u0000" in json.dumps([case.body, case.query], default=str)
     may_be_refused = has_nul or WITH_RULES.search(case.operation.path)
     case.call_and_validate(
         base_url=web.url,
