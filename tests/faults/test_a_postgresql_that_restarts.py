@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -64,16 +65,23 @@ def test_an_immediate_restart_with_thousands_queued_makes_no_hot_loop(
         ) from None
 
 
-def test_a_restart_during_the_work_counts_no_attempt(cluster: Cluster, holds: Callable[..., None]) -> None:
+def test_a_restart_during_the_work_counts_no_attempt(
+    cluster: Cluster, holds: Callable[..., None], tmp_path: Path
+) -> None:
     """All are marked before beat's first reconcile, which would mark what this process has not marked yet. A
     worker that stands still for seconds must not be taken for dead, because that would be an attempt."""
     ids = many(3_000)
-    worker = cluster.worker(REFRESH_CHUNK="20", REFRESH_MAX_ATTEMPTS="1", REFRESH_NODE_TTL_SECONDS="60")
+    acted, go_on = tmp_path / "acted", tmp_path / "go on"
+    halt = {"point": "deciding", "act": "wait", "skip": 5, "once": str(acted), "until": str(go_on)}
+    worker = cluster.worker(
+        sabotage=halt, REFRESH_CHUNK="20", REFRESH_MAX_ATTEMPTS="1", REFRESH_NODE_TTL_SECONDS="60"
+    )
     succeed(ids)
     cluster.beat()
-    wait_for(lambda: statuses().get("Success", 0), "the work to begin", log=worker.log)
+    wait_for(acted.exists, "the work to be in full swing", log=worker.log)
     connection.close()
     servers.postgres.restart(immediate=True)
+    go_on.touch()
     holds()
     assert statuses() == {"Success": 3_000}
     assert not Quarantine.objects.exists()

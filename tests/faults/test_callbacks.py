@@ -34,6 +34,9 @@ def servers_run_again() -> Iterator[None]:
 
 @pytest.fixture
 def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
+    """The reaper looks often: a message is lost if its worker is killed between taking and noting it."""
+    cluster.env["REFRESH_REAP_INTERVAL_SECONDS"] = "10"
+
     def begin(name: str = "worker", **options: object) -> Member:
         env = {"JOBS_LOG": str(log), "REFRESH_DELIVER_INTERVAL_SECONDS": "1"}
         return cluster.worker(name, include=["tests.faults.jobs"], **env, **options)  # type: ignore[arg-type]

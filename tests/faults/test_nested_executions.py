@@ -47,6 +47,9 @@ def test_every_level_is_right_and_the_root_is_refreshed_seldom(
     root = start("SCAN", jobs=[team.spread.s("r", [first, second, leaves])])
     note = {"point": "deciding", "act": "note", "notes": str(notes), "id": root.pk}
 
+    # the message of a job is lost if its worker is killed between taking and noting it
+    cluster.env["REFRESH_REAP_INTERVAL_SECONDS"] = "10"
+
     def worker(name: str) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], sabotage=note, JOBS_LOG=str(log))
 
@@ -77,11 +80,14 @@ def test_a_stop_in_the_middle_stops_every_level_and_a_resumption_runs_them_to_th
     cluster: Cluster, holds: Callable[..., None], log: Path
 ) -> None:
     """Jobs that run go on until they return, and start no children in what is stopped."""
-    root = start("SCAN", jobs=[team.spread.s("r", [4, 4, 20])])
-    worker = cluster.worker(include=["tests.faults.jobs"], JOBS_LOG=str(log))
+    root = start("SCAN", jobs=[team.held.s("gate"), team.spread.s("r", [4, 4, 20])])
+    worker = cluster.worker(concurrency=3, include=["tests.faults.jobs"], JOBS_LOG=str(log))
     cluster.beat()
+    wait_for(lambda: "held gate" in log.read_text(), "a job that runs at the stop", log=worker.log)
     wait_for(lambda: Execution.objects.count() > 8, "the tree to grow", log=worker.log)
     root.stop()
+    for run in (1, 2):
+        log.with_name(f"gate.{run}").touch()
     assert set(Execution.objects.values_list("status", flat=True)) <= {"Stopped", "Success"}
     holds()
     assert set(Execution.objects.values_list("status", flat=True)) <= {"Stopped", "Success"}

