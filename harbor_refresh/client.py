@@ -589,6 +589,7 @@ class Sender:
         self._changed = threading.Condition()
         self._thread = None
         #: Reports that were appended since the last look, and how many of them fill the batch that waits for them.
+        #: One that is appended during the look may be in both: then the batch is sent with one less.
         self._fresh = self._wanted = 0
         #: Calls of `flush` that wait, and whether one began since the last look.
         self._flushes, self._again = 0, False
