@@ -589,7 +589,6 @@ class Sender:
         self._changed = threading.Condition()
         self._thread = None
         #: Reports that were appended since the last look, and how many of them fill the batch that waits for them.
-        #: One that is appended during the look may be in both: then the batch is sent with one less.
         self._fresh = self._wanted = 0
         #: Calls of `flush` that wait, and whether one began since the last look.
         self._flushes, self._again = 0, False
@@ -661,11 +660,22 @@ class Sender:
             self.queue.release()
             self._wait(0.5, lambda: self._fresh > 0 or self._again)
             return
-        if len(batch.lines) < self._size:
-            self._wanted = self._size - len(batch.lines)
-            self._wait(self.linger, lambda: self._flushes > 0 or self._fresh >= self._wanted)
+        self._send(self._filled(batch))
+
+    def _filled(self, batch: Batch) -> Batch:
+        """Wait until the batch is full, or for `linger`. A report that is appended during a look is in the batch,
+        and is counted as fresh, too, so only another look tells. If that adds nothing, it is full by its bytes."""
+        end = time.monotonic() + self.linger
+        known = 0
+        while known < len(batch.lines) < self._size and (left := end - time.monotonic()) > 0:
+            known = len(batch.lines)
+            self._wanted = self._size - known
+            self._wait(left, lambda: self._flushes > 0 or self._fresh >= self._wanted)
+            is_due = self._flushes > 0 or self._again or self._ended
             batch = self._take()
-        self._send(batch)
+            if is_due:
+                break
+        return batch
 
     def _take(self) -> Batch:
         with self._changed:
