@@ -1,5 +1,5 @@
-"""Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, and waits if the
-database is away when beat starts.
+"""Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, waits if the
+database is away when beat starts, and leaves to people what is theirs in a row.
 
 The original ends if it cannot read its rows at the start, although workers wait. Later it has the rows in
 memory.
@@ -14,7 +14,7 @@ import signal
 import time
 from typing import Any, NoReturn
 
-from django_celery_beat.schedulers import DatabaseScheduler
+from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from executions.database import absence_translated
 from executions.errors import DatabaseAway
@@ -37,7 +37,18 @@ def replace_handlers() -> None:
             signal.signal(number, _end)
 
 
+class Entry(ModelEntry):
+    def save(self) -> None:
+        """Write when the row was last due, and how often. The original reads the row and writes all of it, so a
+        person who disabled it in between would find it enabled again."""
+        of_beat = {"last_run_at": self.model.last_run_at, "total_run_count": self.model.total_run_count}
+        if not type(self.model).objects.filter(pk=self.model.pk).update(**of_beat):
+            raise self.model.DoesNotExist
+
+
 class PatientScheduler(DatabaseScheduler):
+    Entry = Entry
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         replace_handlers()
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]

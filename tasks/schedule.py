@@ -155,4 +155,4 @@ def follow_environment(**_: Any) -> None:
         rows: Any = PeriodicTask.objects.filter(name=row.name).exclude(interval=interval)
         for task in rows:
             task.interval, task.crontab, task.solar, task.clocked = interval, None, None, None
-            task.save()
+            task.save(update_fields=["interval", "crontab", "solar", "clocked"])

@@ -19,7 +19,8 @@ from tasks.beat import PatientScheduler
 from tasks.broker.lengths import waiting
 from tasks.celery_queues import TICKS, WORK
 from tasks.schedule import follow_environment, restore_rows
-from tests.integration.concurrency import at_once
+from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.redis_state import Redis
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
@@ -107,6 +108,34 @@ def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
     restore_rows()
     follow_environment()
     assert schedule() == OURS | {"Claim batches": ("tasks.claim_batch", "every 11 seconds", False)}
+
+
+def test_what_beat_writes_of_a_run_leaves_what_a_person_changes_at_that_moment() -> None:
+    scheduler = PatientScheduler(app=celery_app)
+    ran = next(scheduler.schedule["Sweep"])
+    others = PeriodicTask.objects.exclude(name="Sweep").values()
+    before = list(others)
+
+    def change() -> None:
+        PeriodicTask.objects.filter(name="Sweep").update(enabled=False, description="not this week")
+
+    with transaction_held_open(change) as commit, in_background(ran.save) as written:
+        wait_until(waiting_for_locks, "beat to wait for the row")
+        commit()
+        written()
+    row = PeriodicTask.objects.get(name="Sweep")
+    assert (row.enabled, row.description) == (False, "not this week")
+    assert (row.last_run_at, row.total_run_count) == (ran.model.last_run_at, 1)
+    assert list(others.all()) == before
+
+
+def test_beat_writes_nothing_of_a_row_that_a_person_deleted() -> None:
+    scheduler = PatientScheduler(app=celery_app)
+    ran = next(scheduler.schedule["Sweep"])
+    PeriodicTask.objects.filter(name="Sweep").delete()
+    with pytest.raises(PeriodicTask.DoesNotExist):
+        ran.save()
+    assert not PeriodicTask.objects.filter(name="Sweep").exists()
 
 
 @pytest.mark.parametrize(
