@@ -24,7 +24,7 @@ from tasks.queue.queue import ExecutionQueue
 from tests import servers
 
 #: Here, and once: a fixture imported at two places is two fixtures, and each would make the template's database.
-pytest_plugins = ("tests.harbor.fixtures",)
+pytest_plugins = ("tests.distribution.fixtures", "tests.harbor.fixtures")
 
 TEMPLATE = "harbor_refresh_template"
 BROWSER = "tests/browser/"
@@ -73,10 +73,12 @@ def _use(name: str) -> None:
     connections["default"].settings_dict["NAME"] = name
 
 
-def _wait_longer_for_locks() -> None:
+def _wait_longer() -> None:
     """A thread of a test waits for a lock until the test has gone on, which may take longer than the 5 s of the
-    settings on a slow machine, and longer than a transaction may be idle. Not so in processes that tests start."""
+    settings on a slow machine, and longer than a transaction may be idle. So may a new connection. Not so in
+    processes that tests start."""
     given = connections["default"].settings_dict["OPTIONS"]
+    given["connect_timeout"] = 60
     for timeout in ("lock_timeout", "idle_in_transaction_session_timeout"):
         assert f"{timeout}=" in given["options"]
         given["options"] = re.sub(rf"{timeout}=\w+", f"{timeout}={LONGEST}", given["options"])
@@ -108,7 +110,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def template(django_db_blocker: DjangoDbBlocker) -> str:
     """A migrated database, from which each test's own is copied."""
     with django_db_blocker.unblock():
-        _wait_longer_for_locks()
+        _wait_longer()
         _administer(f"CREATE DATABASE {TEMPLATE}")
         _use(TEMPLATE)
         call_command("migrate", verbosity=0)

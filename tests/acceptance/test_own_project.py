@@ -1,16 +1,16 @@
 """docs/jobs.md, followed word for word in projects that know nothing of ours.
 
-The blocks of code come from the page; what stands here is what such a project has before it reads the page. What
-it has in its environment means its own servers, and none is a variable of ours.
+The blocks of code come from the page; what stands here is what such a project has before it reads the page, and
+has after it. What it has in its environment means its own servers, and none is a variable of ours.
 """
 
+import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -18,11 +18,13 @@ import pytest
 from redis import Redis
 
 from tests import servers
+from tests.distribution.environments import CHECKOUT, Environment
+from tests.distribution.fixtures import Make
 from tests.faults.cluster import ROOT, Cluster
-from tests.hosts.host import ITS_VARIABLES
+from tests.hosts.host import ITS_VARIABLES, LOOK
 from tests.rabbitmq import RabbitMQ
 
-MODELS = """
+IMAGES_MODELS = """
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
@@ -34,7 +36,7 @@ class Person(AbstractUser):
 class Device(models.Model):
     pass
 """
-ADMIN = """
+IMAGES_ADMIN = """
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from shop.images.models import Device, Person
@@ -44,6 +46,7 @@ from shop.images.models import Device, Person
 class PersonAdmin(UserAdmin):
     pass
 """
+IMAGES = {"images/__init__.py": "", "images/models.py": IMAGES_MODELS, "images/admin.py": IMAGES_ADMIN}
 TASKS = """
 import time
 
@@ -102,8 +105,6 @@ from django.contrib.admin import AdminSite
 from django.contrib.auth.admin import UserAdmin
 from shop.images.models import Person
 
-import harbor_refresh
-
 
 class ShopSite(AdminSite):
     pass
@@ -130,12 +131,13 @@ FIVE_MINUTES, READY = "Five minutes from an existing Celery project", "In a proj
 OF_A_CHECKOUT = {"harbor_refresh.executions": "executions", "harbor_refresh.tasks": "tasks"}
 
 
-def blocks(title: str, language: str) -> list[str]:
-    """The code of a section of the page."""
+def blocks(title: str, language: str, place: Environment) -> list[str]:
+    """The code of a section of the page, for that place."""
     page = (ROOT / "docs/jobs.md").read_text(encoding="utf-8")
     section = page.split(f"\n## {title}\n")[1].split("\n## ")[0]
     found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
-    return [as_in_a_checkout(dedent(code)) for _, code in found]
+    read = as_in_a_checkout if place is CHECKOUT else str
+    return [read(dedent(code)) for _, code in found]
 
 
 def as_in_a_checkout(code: str) -> str:
@@ -178,57 +180,70 @@ PROJECTS = {
 
 
 class Shop:
-    """A project as Django begins one, made ready as the page says."""
+    """A project as Django begins one. `follow` makes it ready as the page says."""
 
-    def __init__(self, project: Project, cluster: Cluster, folder: Path, database: str, broker: str) -> None:
+    def __init__(self, project: Project, place: Environment, cluster: Cluster, database: str, broker: str) -> None:
         self.project = project
+        self.place = place
         self.cluster = cluster
-        self.folder = folder
         # `cluster.env` is that of the tests, with addresses that are ours
         kept = {name: cluster.env[name] for name in ("PATH", "HOME", "LANG") if name in cluster.env}
         its = ITS_VARIABLES | {"CELERY_BROKER_URL": broker}
-        cluster.env = kept | its | {"PYTHONPATH": f"{folder}:{ROOT}", "DJANGO_SETTINGS_MODULE": "shop.settings"}
-        self.run("-m", "django", "startproject", "shop", str(folder), DJANGO_SETTINGS_MODULE="")
-        ready = blocks(READY, "python")
-        installed, celery, package, own, of_celery, register, inline = ready
+        path = place.variables(cluster.root)["PYTHONPATH"]
+        cluster.env = kept | its | {"PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "shop.settings"}
+        self.run("-m", "django", "startproject", "shop", str(cluster.root), DJANGO_SETTINGS_MODULE="")
         url = urlsplit(database)
-        place = {"NAME": url.path[1:], "USER": url.username, "HOST": url.hostname, "PORT": url.port}
-        begun = (folder / "shop/settings.py").read_text()
-        before = f"DATABASES['default'] = { ({'ENGINE': project.engine} | place)!r}\n{project.settings}"
-        before += "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n"
-        own = own.replace("redis://localhost:6379/1", servers.redis.url)
-        self._write("settings.py", "\n".join([begun, before, installed, own, of_celery]))
-        joined = "import harbor_refresh\n" + project.celery + celery.splitlines()[-1] + "\n"
-        self._write("celery.py", joined if project.celery else celery)
-        self._write("__init__.py", package)
-        self._write("images/__init__.py", "")
-        self._write("images/models.py", MODELS)
-        self._write("images/admin.py", ADMIN + inline)
-        self._write("images/tasks.py", TASKS + blocks(FIVE_MINUTES, "python")[0])
-        for name, text in project.files.items():
-            self._write(name, text + (register if name == "desk.py" else ""))
+        server = {"NAME": url.path[1:], "USER": url.username, "HOST": url.hostname, "PORT": url.port}
+        self._add("settings.py", f"DATABASES['default'] = { ({'ENGINE': project.engine} | server)!r}\n")
+        self._add("settings.py", project.settings)
+        self._add("settings.py", "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n")
+        for name, text in (IMAGES | project.files).items():
+            self._add(name, text)
+        if project.celery:
+            self._add("celery.py", project.celery)
+            self._add("__init__.py", "from shop.celery import app as celery_app\n")
 
-    def _write(self, name: str, text: str) -> None:
-        path = self.folder / "shop" / name
+    def follow(self) -> list[str]:
+        """Write what the page says; return the commands that it says to run."""
+        installed, celery, package, own, of_celery, register, inline = blocks(READY, "python", self.place)
+        own = own.replace("redis://localhost:6379/1", servers.redis.url)
+        self._add("settings.py", "\n".join(["", installed, own, of_celery]))
+        if self.project.celery:  # it takes one line of that file
+            self._add("celery.py", "import harbor_refresh\n" + celery.splitlines()[-1] + "\n")
+        else:
+            self._add("celery.py", celery)
+            self._add("__init__.py", package)
+        self._add("images/admin.py", inline)
+        self._add("images/tasks.py", TASKS + blocks(FIVE_MINUTES, "python", self.place)[0])
+        if self.project.site == "desk":
+            self._add("desk.py", "import harbor_refresh\n" + register)
+        return blocks(READY, "sh", self.place)[0].splitlines()
+
+    def _add(self, name: str, text: str) -> None:
+        path = self.cluster.root / "shop" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
 
     def run(self, *words: str, **env: str) -> str:
         env = {name: value for name, value in (self.cluster.env | env).items() if value}
-        done = subprocess.run(
-            [sys.executable, *words],
-            env=env,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return self.place.run(*words, cwd=self.cluster.root, alone=True, **env)
 
     def manage(self, *words: str) -> str:
-        return self.run(str(self.folder / "manage.py"), *words)
+        return self.run(str(self.cluster.root / "manage.py"), *words)
+
+    def look(self) -> dict[str, Any]:
+        """See what is the project's own (tests.hosts.host.LOOK)."""
+        look: dict[str, Any] = json.loads(self.run("-c", LOOK).splitlines()[-1])
+        return look
+
+
+def part(of: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    """Of these values, those that have a name in `like`."""
+    return {
+        name: part(of.get(name, {}), value) if isinstance(value, dict) else of.get(name)
+        for name, value in like.items()
+    }
 
 
 @pytest.fixture
@@ -243,34 +258,55 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def shop(request: pytest.FixtureRequest, cluster: Cluster, tmp_path: Path, broker: str) -> Iterator[Shop]:
+def place(request: pytest.FixtureRequest, environment: Make) -> Environment:
+    """The wheel has the extra that the project uses already, and no other: the page asks for none."""
+    name, versions = request.param
+    extras = "beat" if "django_celery_beat" in PROJECTS[name].settings else ""
+    return CHECKOUT if versions == "checkout" else environment(extras, versions)
+
+
+@pytest.fixture
+def shop(
+    request: pytest.FixtureRequest, place: Environment, cluster: Cluster, tmp_path: Path, broker: str
+) -> Iterator[Shop]:
     name = "shop_of_somebody"
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
-        folder = tmp_path / "checkout"
-        folder.mkdir()
-        cluster.root = folder
-        yield Shop(PROJECTS[request.param], cluster, folder, servers.postgres.url_for(name), broker)
+        cluster.root = tmp_path / "shop"
+        cluster.root.mkdir()
+        yield Shop(PROJECTS[request.param], place, cluster, servers.postgres.url_for(name), broker)
         cluster.end()
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+#: In which versions; with the checkout, in those of the tests.
+CASES = [(name, "pinned") for name in PROJECTS] + [
+    ("a new project", "Django 6 and Celery 5.6"),
+    ("with Celery and django-celery-beat", "Django 6 and Celery 5.6"),
+    ("a new project", "checkout"),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("broker", "shop"), [(name, name) for name in PROJECTS], indirect=True, ids=list(PROJECTS)
+    ("broker", "shop", "place"),
+    [(name, name, (name, versions)) for name, versions in CASES],
+    indirect=True,
+    ids=[f"{name}: {versions}" for name, versions in CASES],
 )
 def test_executions_end_in_a_project_that_follows_the_page(shop: Shop, cluster: Cluster, redis: Redis) -> None:
-    migrate, *commands = blocks(READY, "sh")[0].splitlines()
+    before = shop.look()
+    migrate, *commands = shop.follow()
+    assert part(shop.look(), like=before) == before
     shop.manage("makemigrations", "images")
     shop.manage(*migrate.removeprefix("python manage.py ").split())
     assert "no issues" in shop.manage("check", "--fail-level", "WARNING")
     shop.manage("makemigrations", "--check")
     commands = [f"{line} {shop.project.refreshes}" if "-Q" in line else line for line in commands]
-    members = [
-        cluster.start(f"shop-{line.split()[3]}", [sys.executable, "-m", *line.split()]) for line in commands
-    ]
-    program = shop.folder / "program.py"
-    written = PROGRAM.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python")[1:]))
+    python = str(shop.place.python)
+    members = [cluster.start(f"shop-{line.split()[3]}", [python, "-m", *line.split()]) for line in commands]
+    program = cluster.root / "program.py"
+    written = PROGRAM.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python", shop.place)[1:]))
     program.write_text(written.replace("SITE", shop.project.site))
 
     said = shop.run(str(program)).splitlines()

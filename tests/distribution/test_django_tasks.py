@@ -8,7 +8,7 @@ import pytest
 
 from tests import servers
 from tests.distribution import hosts
-from tests.distribution.conftest import Make
+from tests.distribution.fixtures import Make
 from tests.distribution.metadata import ROOT
 
 pytestmark = pytest.mark.slow

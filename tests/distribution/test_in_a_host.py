@@ -9,8 +9,8 @@ from redis import Redis
 
 from tests import servers
 from tests.distribution import hosts
-from tests.distribution.conftest import Make
 from tests.distribution.environments import CHECKOUT, Environment
+from tests.distribution.fixtures import Make
 from tests.faults.cluster import ROOT, Cluster
 from tests.waiting import wait_for
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from distribution import contents, copies
-from tests.distribution.conftest import Make
 from tests.distribution.environments import Environment, build
+from tests.distribution.fixtures import Make
 from tests.distribution.metadata import ROOT, project
 
 pytestmark = pytest.mark.slow

@@ -109,6 +109,53 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 """
 
+#: What belongs to the project. Of each site: its class, and the class that shows each of its models.
+LOOK = """
+import json
+
+import django
+
+django.setup()
+
+from celery import current_app
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.sites import all_sites
+from django.apps import apps
+
+ours = ("harbor_executions", "harbor_tasks")
+current_app.loader.import_default_modules()
+conf, router = current_app.conf, current_app.amqp.router
+print(json.dumps({
+    "sites": {
+        site.name: {
+            "class": f"{type(site).__module__}.{type(site).__name__}",
+            "screens": {
+                model._meta.label: f"{type(screen).__module__}.{type(screen).__name__}"
+                for model, screen in site._registry.items()
+                if model._meta.app_label not in ours
+            },
+        }
+        for site in all_sites
+    },
+    "default_site": type(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site).__name__,
+    "index": str(admin.site.index_template),
+    "broker": conf.broker_url,
+    "routes": {name: router.route({}, name)["queue"].name for name in ("shop.pack", "tasks.pack", "pack")},
+    "default_queue": conf.task_default_queue,
+    "queues": str(conf.task_queues),
+    "settings": {
+        name: str(getattr(settings, name)) for name in dir(settings)
+        if name.isupper() and name != "INSTALLED_APPS"
+    },
+    "tasks": {
+        name: type(task).__module__ for name, task in current_app.tasks.items()
+        if name.startswith(("shop.", "celery."))
+    },
+    "models": {one._meta.label: one.__module__ for one in apps.get_models() if one._meta.app_label not in ours},
+}))
+"""
+
 
 class Host:
     def __init__(

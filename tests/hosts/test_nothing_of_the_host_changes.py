@@ -5,45 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.host import GUESTS, Host
+from tests.hosts.host import GUESTS, LOOK, Host
 
-#: What belongs to the project. Of each site: its class, and the class that shows each of its models.
-LOOK = """
-from celery import current_app
-from django.conf import settings
-from django.contrib import admin
-from django.contrib.admin.sites import all_sites
-from django.apps import apps
-
-ours = ("harbor_executions", "harbor_tasks")
-current_app.loader.import_default_modules()
-conf, router = current_app.conf, current_app.amqp.router
-print(json.dumps({
-    "sites": {
-        site.name: [
-            f"{type(site).__module__}.{type(site).__name__}",
-            {
-                model._meta.label: f"{type(screen).__module__}.{type(screen).__name__}"
-                for model, screen in site._registry.items()
-                if model._meta.app_label not in ours
-            },
-        ]
-        for site in all_sites
-    },
-    "default_site": type(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site).__name__,
-    "index": str(admin.site.index_template),
-    "broker": conf.broker_url,
-    "routes": [router.route({}, name)["queue"].name for name in ("shop.pack", "tasks.pack", "pack")],
-    "default_queue": conf.task_default_queue,
-    "queues": str(conf.task_queues),
-    "settings": {
-        name: str(getattr(settings, name)) for name in dir(settings)
-        if name.isupper() and name != "INSTALLED_APPS"
-    },
-    "tasks": sorted(name for name in current_app.tasks if name.startswith(("shop.", "celery."))),
-    "models": sorted(one._meta.label for one in apps.get_models() if one._meta.app_label not in ours),
-}))
-"""
 JOINED = """
 from tasks.host import connect
 
@@ -73,7 +36,7 @@ def test_its_admin_its_broker_and_its_settings_stay_as_they_were(project: str, t
     before = Host(tmp_path / "before", "none", **(options | {"guest": False, "apps": apps})).ask(LOOK)
     after = Host(tmp_path / "after", "none", celery=JOINED, **options).ask(LOOK)
     assert after == before
-    assert before["sites"]["admin"][1]["auth.User"] == "shop.people.admin.PeopleAdmin"
+    assert before["sites"]["admin"]["screens"]["auth.User"] == "shop.people.admin.PeopleAdmin"
 
 
 def test_a_screen_of_the_project_for_one_of_our_models_stays(tmp_path: Path) -> None:

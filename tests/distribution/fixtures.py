@@ -53,4 +53,16 @@ def _newest() -> tuple[Path, list[str]]:
     return (found or [Path(sys.executable)])[-1], []
 
 
-VERSIONS = {"pinned": _pinned, "oldest": _oldest, "newest": _newest}
+def _django_6_and_celery_5_6() -> tuple[Path, list[str]]:
+    """Django 6 takes Python 3.12 or newer."""
+    python, _ = _newest()
+    return python, ["Django>=6,<7", "celery~=5.6.0"]
+
+
+#: A Python, and the constraints for its packages.
+VERSIONS = {
+    "pinned": _pinned,
+    "oldest": _oldest,
+    "newest": _newest,
+    "Django 6 and Celery 5.6": _django_6_and_celery_5_6,
+}
