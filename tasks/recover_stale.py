@@ -15,6 +15,7 @@ from tasks.broker.mark import lost_before
 from tasks.celery_queues import WORK
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.job_recovery import recover_jobs
+from tasks.jobs.repair.unbegun import put_unbegun_back
 from tasks.jobs.runtime.broker import may_wait, publish
 from tasks.pipeline.recovery import recover
 from tasks.tick import Tick
@@ -25,4 +26,5 @@ def recover_stale() -> int:
     count = recover(idle=not waiting(WORK), lost_before=partial(lost_before, job_records().begin_epoch))
     count += recover_jobs(publish, may_wait).given_back
     bulk.wake()
+    put_unbegun_back()
     return count

@@ -264,6 +264,17 @@ class ExecutionQueue(Verbs):
             left = cast("list[bytes]", self._redis.zrange(self.keys.left, 0, -1))
         return frozenset(node.decode(errors="replace") for node in left)
 
+    def last_death(self, before: int) -> int | None:
+        """Return the last heartbeat (us) of the node that was the last to fall silent before that moment (us)."""
+        with redis_errors_translated():
+            found = cast(
+                "list[tuple[bytes, float]]",
+                self._redis.zrange(
+                    self.keys.dead, before, 0, desc=True, byscore=True, offset=0, num=1, withscores=True
+                ),
+            )
+        return int(found[0][1]) if found else None
+
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""
         with redis_errors_translated():

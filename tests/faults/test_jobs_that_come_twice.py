@@ -5,6 +5,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -119,6 +120,37 @@ def test_a_job_that_takes_longer_than_the_visibility_timeout_runs_once(worker: S
     ends(execution, "Success", one)
     assert len(log.pids("a")) == 1
     assert rows(execution) == {"a": ("Success", 0, 0, "")}
+
+
+@pytest.mark.slow
+def test_what_a_killed_worker_had_fetched_and_not_begun_runs_once_and_does_not_wait_for_the_broker(
+    worker: Start, cluster: Cluster, redis: Redis, log: Log
+) -> None:
+    """The broker and the reaper would bring it back after an hour. What a live worker has fetched goes back with
+    it, and that worker then finds that it has ended."""
+    cluster.env["REFRESH_VISIBILITY_TIMEOUT_SECONDS"] = "3600"
+    cluster.env["REFRESH_REAP_DELAY_SECONDS"] = "3600"
+    fetching = {"concurrency": 1, "options": ["--prefetch-multiplier=4"]}
+    victim, busy = (worker(name, queues=[name], **fetching) for name in ("victim", "busy"))
+    held = [team.held.s(name).set(queue=name) for name in ("victim", "busy")]
+    behind = [team.copy.s(f"{name}{n}").set(queue=name) for name in ("victim", "busy") for n in range(3)]
+    execution = start("SCAN", jobs=[*held, *behind])
+    wait_for(lambda: redis.hlen("unacked") == 8, "all to be fetched", log=busy.log)
+    wait_for(lambda: log.pids("victim") and log.pids("busy"), "a job of each to run", log=busy.log)
+    victim.kill()
+    log.open("victim", 2)
+    heir = worker("heir", concurrency=1, queues=[WORK, TICKS, "victim", "busy"])
+    wait_for(lambda: execution.tasks.filter(status="Success").count() == 7, "all but one to end", log=heir.log)
+    log.open("busy")
+    ends(execution, "Success", heir)
+    once, twice = ("Success", 0, 0, ""), ("Success", 1, 1, "")
+    assert rows(execution) == {**dict.fromkeys(names(behind), once), "busy": once, "victim": twice}
+    ran = Counter(" ".join(line.split()[:2]) for line in log.lines())
+    assert ran == {**{f"copy {name}": 1 for name in names(behind)}, "held busy": 1, "held victim": 2}
+
+
+def names(signatures: list[Any]) -> set[str]:
+    return {one.args[0] for one in signatures}
 
 
 def test_a_run_that_was_taken_for_dead_and_comes_back_changes_nothing(

@@ -1,0 +1,46 @@
+"""Jobs that a dead worker had fetched and not begun: their messages go back into their queues.
+
+A message does not say which worker holds it. So if a process has died, every message of a job goes back that was
+fetched before the process counted as dead, and whose job does not run. One of them may be with a live worker that
+works on a long job. Then two workers have it, and the second one finds that it runs or has ended
+(lifecycle/admission.py).
+
+A message that goes back is fetched again later than that death, so it goes back once for each death. A message for
+later (`eta`) stays, because the worker that fetched it has to wait for its time.
+
+What if the process dies on any line, or there are more messages than one look takes: the next pass does the rest.
+What if Redis forgets the deaths, or a clock is ahead: the message comes back with the visibility timeout of the
+broker, as every other message of a dead worker does.
+"""
+
+import logging
+import time
+
+from tasks.broker.unacknowledged import Fetched, fetched_before, put_back
+from tasks.conf import refresh_settings
+from tasks.jobs import message_header
+from tasks.jobs.records.records import PAGE, job_records
+from tasks.queue import execution_queue
+
+log = logging.getLogger("harbor_refresh")
+
+
+def put_unbegun_back() -> int:
+    """Return how many messages went back."""
+    died = execution_queue().last_death(before=round(time.time() * 1_000_000))
+    if died is None:
+        return 0
+    counted_as_dead = died / 1_000_000 + refresh_settings().node_ttl
+    found = {one.headers["id"]: one for one in fetched_before(counted_as_dead, PAGE) if _is_of_a_job(one)}
+    records = job_records().of(list(found))
+    unbegun = [one for job, one in found.items() if job not in records or not records[job].is_running]
+    put_back(one.tag for one in unbegun)
+    if unbegun:
+        log.warning("Put %d jobs back that dead workers had fetched and not begun", len(unbegun))
+    return len(unbegun)
+
+
+def _is_of_a_job(fetched: Fetched) -> bool:
+    headers = fetched.headers
+    is_named = isinstance(headers.get("id"), str) and message_header.task_of(headers.get(message_header.NAME))
+    return bool(is_named) and headers.get("eta") is None

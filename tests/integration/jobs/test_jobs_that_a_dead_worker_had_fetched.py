@@ -1,0 +1,127 @@
+"""Jobs that a dead worker had fetched from a Redis and not begun: which messages go back into their queues."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harbor_refresh.celery import app
+from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.repair.unbegun import put_unbegun_back
+from tests.integration.jobs.sample_jobs import record, write
+from tests.integration.redis_state import PREFIX, Redis
+
+pytestmark = pytest.mark.usefixtures("database")
+
+#: Its last heartbeat came a minute ago. After ten seconds of silence it counted as dead.
+DIED = -60.0
+
+
+def queued(*jobs: str, **options: Any) -> None:
+    start("SCAN", [[NewJob("a.job", job_id=job, options=options)] for job in jobs])
+
+
+def fetch(redis: Redis, at: float = DIED - 1, now: float | None = None) -> None:
+    """As kombu does, for all that waits: the messages are those of a worker that fetched them so many seconds from
+    now."""
+    now = time.time() if now is None else now
+    for queue in lists(redis):
+        while raw := redis.rpop(queue):
+            message = json.loads(raw)
+            place = message["properties"]["delivery_info"]
+            tag = message["properties"]["delivery_tag"]
+            redis.hset("unacked", tag, json.dumps([message, place["exchange"], place["routing_key"]]))
+            redis.zadd("unacked_index", {tag: now + at})
+
+
+def lists(redis: Redis) -> list[bytes]:
+    return sorted(key for key in redis.keys("*") if redis.type(key) == b"list")
+
+
+def died(redis: Redis, at: float = DIED) -> None:
+    redis.zadd(f"{PREFIX}dead", {"gone": round((time.time() + at) * 1_000_000)})
+
+
+def where(redis: Redis) -> dict[str, list[str]]:
+    """The ids of messages by the list they are in, and of those that are fetched."""
+    found = {key.decode(): [json.loads(raw) for raw in redis.lrange(key, 0, -1)] for key in lists(redis)}
+    found["fetched"] = [json.loads(raw)[0] for raw in redis.hvals("unacked")]
+    assert redis.zcard("unacked_index") == len(found["fetched"])
+    return {key: sorted(one["headers"]["id"] for one in messages) for key, messages in found.items() if messages}
+
+
+def test_what_a_dead_worker_had_fetched_goes_back_once(redis: Redis) -> None:
+    queued("a", "b")
+    queued("c", queue="slow", priority=6)
+    before = where(redis)
+    assert sorted(before.values()) == [["a", "b"], ["c"]]
+    fetch(redis)
+    died(redis)
+    assert where(redis) == {"fetched": ["a", "b", "c"]}
+    assert put_unbegun_back() == 3
+    assert where(redis) == before
+    fetch(redis, at=-1)
+    assert put_unbegun_back() == 0
+    assert where(redis) == {"fetched": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("fetched", "deaths", "goes_back"),
+    [
+        (DIED - 3600, [DIED], True),
+        (DIED + 9, [DIED], True),  # it was silent already, and did not count as dead
+        (DIED + 11, [DIED], False),
+        (DIED - 1, [], False),
+        (DIED - 1, [DIED - 30], False),
+        (DIED - 1, [DIED - 30, DIED], True),
+        (DIED - 1, [DIED - 30, 3600], False),  # the clock of Redis went back
+    ],
+)
+def test_only_what_was_fetched_before_a_process_counted_as_dead_goes_back(
+    fetched: float, deaths: Sequence[float], goes_back: bool, redis: Redis
+) -> None:
+    assert refresh_settings().node_ttl == 10
+    queued("a")
+    before = where(redis)
+    now = time.time()
+    fetch(redis, at=fetched, now=now)
+    for number, death in enumerate(deaths):
+        redis.zadd(f"{PREFIX}dead", {f"gone{number}": round((now + death) * 1_000_000)})
+    assert put_unbegun_back() == goes_back
+    assert where(redis) == (before if goes_back else {"fetched": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("known", "goes_back"),
+    [
+        ({"node": "live", "status": "Running"}, False),
+        ({"status": "Pending", "revision": 1}, True),
+        ({"status": "Success"}, True),  # the worker died before it acknowledged it, and another drops it
+    ],
+    ids=["it runs", "it waits for another try", "it has ended"],
+)
+def test_a_job_that_runs_stays_where_it_is(known: dict[str, Any], goes_back: bool, redis: Redis) -> None:
+    queued("j")
+    before = where(redis)
+    fetch(redis)
+    died(redis)
+    write(redis, replace(record("j", **known), checked_in=0))
+    assert put_unbegun_back() == goes_back
+    assert where(redis) == (before if goes_back else {"fetched": ["j"]})
+
+
+def test_a_job_for_later_and_what_is_no_job_stay_where_they_are(redis: Redis) -> None:
+    queued("later", countdown=600)
+    app.send_task("a.task", task_id="of-another")
+    fetch(redis)
+    died(redis)
+    redis.hset("unacked", "rubbish", "{")
+    redis.zadd("unacked_index", {"rubbish": 1, "without a message": 2})
+    before = redis.hgetall("unacked"), redis.zrange("unacked_index", 0, -1, withscores=True)
+    assert put_unbegun_back() == 0
+    assert (redis.hgetall("unacked"), redis.zrange("unacked_index", 0, -1, withscores=True)) == before
+    assert lists(redis) == []
