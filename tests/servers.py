@@ -8,6 +8,7 @@ the tests to others starts none; whether it is that one is known when its sessio
 
 import os
 import shutil
+import socket
 import tempfile
 from pathlib import Path
 
@@ -55,6 +56,8 @@ postgres = EmbeddedPostgres(
     },
 )
 redis = EmbeddedRedis(directory / "redis")
+#: Holds the port until Redis starts. Meanwhile this process collects thousands of tests, and others choose ports.
+held = socket.create_server((ports.LOOPBACK, redis.port))
 
 
 #: What these begin with is taken out of the environment: a test says itself what it wants.
@@ -77,11 +80,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def start_redis() -> None:
     """Start Redis at the address that the settings have read."""
+    held.close()
     redis.start()
     assert redis.url == os.environ["REDIS_URL"], "another process took the port of Redis before Redis could"
 
 
 def pytest_unconfigure() -> None:
+    held.close()
     redis.stop(immediate=True)
     postgres.stop(immediate=True)
     shutil.rmtree(directory, ignore_errors=True)
