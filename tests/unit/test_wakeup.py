@@ -78,7 +78,7 @@ def test_every_planned_check_runs_at_its_time_and_with_its_flag(monkeypatch: pyt
         wakeup, "check", lambda *, ignore_pending_wake: made.append((ignore_pending_wake, monotonic()))
     )
     began = monotonic()
-    plan = {(False, 0.3), (True, 0.1), (False, 0.2)}
+    plan = [(True, 0.1), (False, 0.2), (False, 0.3)]  # in this order, so that a slow process merges none
     for anyway, delay in plan:
         wakeup.check_later(delay, ignore_pending_wake=anyway)
     wait_for(lambda: not timers(), "every look")

@@ -84,7 +84,8 @@ def reconciled() -> Any:
 
 
 def drained(redis: Redis) -> bool:
-    return not redis.scard(MARKS) and not redis.scard(PROCESSING)
+    with redis.pipeline(transaction=True) as one_look:
+        return not any(one_look.scard(MARKS).scard(PROCESSING).execute())
 
 
 @pytest.mark.parametrize("seconds", variants("3", "60"))

@@ -130,8 +130,8 @@ def test_rows_that_were_edited_until_they_no_longer_work() -> None:
 
 def test_a_beat_that_was_never_there_and_one_that_is_gone() -> None:
     assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has never sent anything"]
-    beat_sent(seconds_ago=600)
-    assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has sent nothing for 10 min"]
+    beat_sent(seconds_ago=2 * 3_600 + 20)
+    assert [what.split(". ")[0] for _, what in found("beat.alive")] == ["Beat has sent nothing for 2 h"]
     beat_sent()
     assert found("beat.alive") == []
 

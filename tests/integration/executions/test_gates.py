@@ -122,7 +122,8 @@ def test_the_eta_does_not_count_the_end_of_the_gate() -> None:
     first = execution.tasks.exclude(pk=gate_of(execution).pk).order_by("pk").values_list("pk", flat=True)[0]
     report([Report(first, "Success")])
     close(execution.pk)
-    now = timezone.now()
+    now = Task.objects.get(pk=first).end_time
+    assert now is not None
     Execution.objects.filter(pk=execution.pk).update(start_time=now - timedelta(seconds=60))
     eta = progress(execution.pk, now=now).eta
     assert eta is not None

@@ -42,7 +42,7 @@ from executions.retention import Retention
 from executions.rollup import Refreshed, refresh
 from executions.sweep import Place, sweep
 from tests import servers
-from tests.integration.concurrency import Pause, in_background
+from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
 from tests.integration.database_state import rows
 from tests.integration.executions.old_executions import ended
 from tests.integration.sample_executions import made
@@ -128,7 +128,7 @@ def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: s
     open_ones = [create(NewExecution("REPLICATION", tasks=[NewTask()] * 20)) for _ in range(5)]
     tasks = sorted(Task.objects.filter(execution__in=open_ones).values_list("pk", flat=True))
     late = sorted(Task.objects.filter(execution_id__in=doomed).values_list("pk", flat=True))
-    over = threading.Event()
+    begun, over = threading.Event(), threading.Event()
     refused: list[str] = []
 
     def traffic() -> int:
@@ -136,6 +136,7 @@ def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: s
         while not over.is_set():
             revision += 1
             applied += report([Report(pk, "Running", revision) for pk in tasks]).applied
+            begun.set()
             outcome = report([Report(pk, "Success", 0) for pk in late[revision % 40 :: 40]])
             refused.extend(one.reason for one in outcome.refused)
             refresh([one.pk for one in open_ones])
@@ -145,6 +146,7 @@ def test_two_thousand_executions_are_swept_while_reports_keep_coming(database: s
 
     with in_background(traffic) as reported:
         try:
+            assert begun.wait(DEADLINE_SECONDS)
             outcome = sweep()
             while Execution.objects.filter(pk__in=doomed).exists():  # a report had locked some
                 outcome = sweep()

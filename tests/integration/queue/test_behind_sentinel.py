@@ -23,7 +23,7 @@ from tasks.queue.queue import ExecutionQueue
 from tests.elsewhere import uses
 from tests.integration.queue.doctor_of_redis import CHECKS_OF_REDIS, sound_checks_of_redis
 from tests.sentinel import BehindSentinel, behind_sentinel
-from tests.waiting import slowness
+from tests.waiting import slowness, wait_for
 
 TIMEOUT = 5.0
 
@@ -111,7 +111,7 @@ def test_both_clients_follow_a_failover(made: BehindSentinel) -> None:
     queue.mark(["1:A"])
     assert queue.claim("me", 1).claim.members == ("1:A",)
     with connect(made.url, TIMEOUT, tries=1) as operator:
-        assert operator.wait(1, 4_000) == 1
+        wait_for(lambda: operator.wait(1, 1_000) == 1, "the replica to have it")
     killed = made.kill_primary()
     assert queue.mark(["2:A"]).added == 1
     assert queue.claim("me", 1).claim.members == ("2:A",)

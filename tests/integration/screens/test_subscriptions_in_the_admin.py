@@ -33,6 +33,7 @@ FORM = {
 @pytest.fixture(autouse=True)
 def loopback(settings: Settings) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
+    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
 
 
 def test_a_subscription_is_made_and_its_secret_is_shown_once(admin: Client) -> None:

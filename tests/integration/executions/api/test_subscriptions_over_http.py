@@ -17,6 +17,7 @@ from tests.integration.executions.deliveries.receiver import receiver
 @pytest.fixture(autouse=True)
 def loopback(settings: Settings) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
+    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
 
 
 def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> None:

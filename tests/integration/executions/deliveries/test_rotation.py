@@ -136,9 +136,9 @@ def test_a_delivery_that_was_leased_before_is_sent_again_if_the_receiver_knows_o
         row = subscribed(one)
         knows.append(row.secret)
         ended(1)
+        knows.append("whsec_" + "A" * 43 + "=")
         with Pause("answered") as answered, in_background(Deliverer().deliver) as finish:
             # the request is signed and refused, and its result is not recorded yet
-            knows.append("whsec_" + "A" * 43 + "=")
             answered.wait_until_reached()
             knows.append(rotate(row.pk, old_secret_seconds).secret)
             answered.go_on.set()
