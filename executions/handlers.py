@@ -1,6 +1,6 @@
 """Handlers: functions in Python that are called when the status of an execution changes.
 
-    from executions.handlers import Change, on_execution
+    from harbor_refresh import Change, on_execution
 
     @on_execution("REPLICATION", status="Error")
     def alert(change: Change) -> None: ...

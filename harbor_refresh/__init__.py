@@ -1,4 +1,5 @@
-"""The public names: `from harbor_refresh import TrackedJob, start`. Every other name is private and may change.
+"""The public names: `from harbor_refresh import TrackedJob, start`. docs/package.md names the public modules, too.
+Every other name is private and may change.
 
 A name is loaded when it is asked for: models can be imported only once Django's apps are ready, and a program that
 reports over HTTP (`harbor_refresh.client`) needs no Django.
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from executions.admin.execution_inline import ExecutionInline
     from executions.admin.site_pages import register_admin
     from executions.errors import (
+        AlreadyFinal,
         AlreadyUnderWay,
         Contended,
         ExecutionClosed,
@@ -20,14 +22,17 @@ if TYPE_CHECKING:
         StillRunning,
     )
     from executions.handlers import Change, on_execution
+    from executions.hook.check_ins import CheckIn, on_check_in
     from executions.host_views import execution_urls
     from executions.news import status_changed
     from tasks.host import connect
     from tasks.jobs import EndedExecution, Handle, JobResult, TrackedExecution, TrackedJob, astart, start
 
 __all__ = [
+    "AlreadyFinal",
     "AlreadyUnderWay",
     "Change",
+    "CheckIn",
     "Contended",
     "EndedExecution",
     "ExecutionClosed",
@@ -43,6 +48,7 @@ __all__ = [
     "astart",
     "connect",
     "execution_urls",
+    "on_check_in",
     "on_execution",
     "register_admin",
     "start",
@@ -54,6 +60,7 @@ _MODULES = {
     "executions.admin.execution_inline": ("ExecutionInline",),
     "executions.admin.site_pages": ("register_admin",),
     "executions.errors": (
+        "AlreadyFinal",
         "AlreadyUnderWay",
         "Contended",
         "ExecutionClosed",
@@ -63,6 +70,7 @@ _MODULES = {
         "StillRunning",
     ),
     "executions.handlers": ("Change", "on_execution"),
+    "executions.hook.check_ins": ("CheckIn", "on_check_in"),
     "executions.host_views": ("execution_urls",),
     "executions.news": ("status_changed",),
     "tasks.host": ("connect",),

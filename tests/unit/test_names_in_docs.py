@@ -1,0 +1,154 @@
+"""What a page tells a project to import is public, exists, and is in the wheel."""
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import harbor_refresh
+from distribution import contents
+from distribution.modules import modules
+from executions import errors
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Pages of the service alone, and which names of its inside they have.
+OF_THE_SERVICE = {
+    "alerts.md": "the name of an alert is that of an error",
+    "architecture.md": "modules",
+    "doctor.md": "a value of the service's settings",
+    "monitoring.md": "the name of an alert is that of an error",
+}
+PAGES = [ROOT / "README.md", *(one for one in sorted(ROOT.glob("docs/*.md")) if one.name not in OF_THE_SERVICE)]
+#: What docs/package.md calls public: modules, and the values of settings.
+PUBLIC = (
+    "harbor_refresh",
+    "harbor_refresh.client",
+    "harbor_refresh.tasks_backend",
+    "harbor_refresh.testing",
+)
+VALUES = {
+    "harbor_refresh.executions",
+    "harbor_refresh.tasks",
+    "harbor_refresh.tasks.beat:PatientScheduler",
+    "harbor_refresh.tasks_backend.TrackedBackend",
+    "harbor_refresh.testing.fixtures",
+}
+OURS = ("harbor_refresh", *contents.APPS)
+CARRIED = {one.place: one.source for one in contents.files(ROOT)}
+#: Celery tasks, which are named like modules.
+MESSAGES = modules(ROOT, contents.files(ROOT)).messages
+DOTTED = re.compile(rf"({'|'.join(OURS)})([.:]\w+)+")
+
+
+def source_of(module: str) -> Path | None:
+    """Return the file of a module, by its name in the wheel, or in the checkout."""
+    name = module if module.startswith(contents.NAMESPACE) else f"{contents.NAMESPACE}.{module}"
+    place = Path(*name.split("."))
+    return CARRIED.get(place / "__init__.py") or CARRIED.get(place.with_suffix(".py"))
+
+
+@cache
+def names_of(module: str) -> set[str]:
+    """Return the public names of a module, which may need packages that are not installed here."""
+    if module == "harbor_refresh":
+        return set(harbor_refresh.__all__)
+    source = source_of(module)
+    assert source, f"{module} is not in the wheel"
+    body = ast.parse(source.read_text(encoding="utf-8")).body
+    listed = [
+        one.value for one in body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
+    ]
+    if listed:
+        return set(ast.literal_eval(listed[0]))
+    defined = (one.name for one in body if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef))
+    return {name for name in defined if not name.startswith("_")}
+
+
+def is_module(name: str) -> bool:
+    """Whether it is a module of ours, or in one: not a queue, a check, a metric or a Celery task."""
+    first, second, *_ = re.split("[.:]", name)
+    return name not in MESSAGES and source_of(f"{first}.{second}") is not None
+
+
+def is_public(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    return name in VALUES or name in PUBLIC or (module in PUBLIC and attribute in names_of(module))
+
+
+def named_in(code: str) -> Iterator[str]:
+    """Yield the names of ours that Python code imports, takes from the package, or has in a text."""
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Import():
+                yield from (one.name for one in node.names if one.name.partition(".")[0] in OURS)
+            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in OURS:
+                yield from (f"{module}.{one.name}" for one in node.names)
+            case ast.Attribute(value=ast.Name("harbor_refresh"), attr=attribute):
+                yield f"harbor_refresh.{attribute}"
+            case ast.Constant(value=str(text)) if DOTTED.fullmatch(text) and is_module(text):
+                yield text
+
+
+def named_inline(page: str) -> Iterator[str]:
+    outside = re.sub(r"^ *```.*?^ *```$", "", page, flags=re.DOTALL | re.MULTILINE)
+    for text in re.findall(r"`([^`]+)`", outside):
+        if re.match(r"from [\w.]+ import \w", text):
+            yield from named_in(" ".join(text.split()))
+        elif (found := DOTTED.match(text)) and is_module(found[0]):
+            yield found[0]
+
+
+def blocks(page: str) -> list[str]:
+    return [
+        textwrap.dedent(one) for one in re.findall(r"^ *```python\n(.*?)^ *```$", page, re.DOTALL | re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_public_names_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = [*named_inline(text), *(name for code in blocks(text) for name in named_in(code))]
+    assert [name for name in named if not is_public(name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_an_error_that_a_page_names_is_public(page: Path) -> None:
+    ours = {name for name, one in vars(errors).items() if isinstance(one, type)}
+    named = set(re.findall(r"`(\w+)`", page.read_text(encoding="utf-8")))
+    assert named & ours <= set(harbor_refresh.__all__)
+
+
+def test_the_pages_have_names_to_look_at() -> None:
+    """Else a change of how they are found would let every name pass."""
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    in_blocks = {name for text in texts for code in blocks(text) for name in named_in(code)}
+    assert {f"harbor_refresh.{one}" for one in ("start", "on_check_in", "connect", "client.Client")} < in_blocks
+    assert "harbor_refresh.testing.worker" in {name for text in texts for name in named_inline(text)}
+    assert {one.split(".")[0] for one in OF_THE_SERVICE} <= {one.stem for one in ROOT.glob("docs/*.md")}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_a_public_module_is_named_on_the_page_of_the_package(module: str) -> None:
+    page = (ROOT / "docs/package.md").read_text(encoding="utf-8")
+    assert f"`{module}`" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("harbor_refresh.start", True),
+        ("harbor_refresh.stard", False),
+        ("harbor_refresh.testing.eager", True),
+        ("harbor_refresh.testing.eager_mode.eager", False),
+        ("harbor_refresh.client.Client", True),
+        ("harbor_refresh.local", False),
+        ("executions.errors.Refused", False),
+        ("harbor_refresh.executions.errors.Refused", False),
+    ],
+)
+def test_a_name_is_public_or_not(name: str, expected: bool) -> None:
+    assert is_public(name) == expected
