@@ -88,7 +88,7 @@ def _task_of(signature: "Signature[Any]") -> JobTask:
             f"no task {shown(signature.task)} is registered here: import the module that has it"
         ) from None
     if not isinstance(task, JobTask):
-        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=JobTask)")
+        raise Refused(f"{signature.task} is no tracked job: write @app.task(base=TrackedJob)")
     return task
 
 

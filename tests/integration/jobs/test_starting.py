@@ -202,7 +202,7 @@ def test_jobs_with_large_arguments_are_written_a_few_at_a_time(outbox: Outbox) -
         ([a_job.chunks([(1,), (2,)], 1)], "and no chunks: write one signature for each call"),
         ([app.signature("no.such.task")], "^no task 'no.such.task' is registered here: import the module"),
         ([signature("no.such.task")], "^no task 'no.such.task' is registered here: import the module"),
-        ([no_job.s()], "^a.task is no tracked job: write @app.task"),
+        ([no_job.s()], r"^a.task is no tracked job: write @app.task\(base=TrackedJob\)$"),
         ([a_job.s().set(link=a_job.s())], "^a.job: .*; got link; link: a chain runs one job after the other$"),
         (
             [a_job.s().set(link_error=a_job.s())],

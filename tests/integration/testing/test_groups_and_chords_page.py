@@ -41,7 +41,7 @@ def test_every_block_runs_and_every_value_is_right() -> None:
         for one in run(code, names)
     ]
     assert [(text, value) for text, value, _ in compared] == [(text, said) for text, _, said in compared]
-    assert len(compared) == 20
+    assert len(compared) == 22
 
 
 def test_the_table_leads_to_each_part_and_each_part_is_in_it() -> None:
