@@ -9,7 +9,7 @@ A handler is called by a Celery worker, after the commit, at least once for each
 execution. If it raises, it is called again later; after three days its delivery is a dead letter, which is logged.
 Import the modules with handlers when Django starts (AppConfig.ready), in every worker.
 
-The signal `status_changed` of executions/news.py is one more handler, which is registered if it has receivers.
+The signal `execution_changed` of executions/news.py is one more handler, which is registered if it has receivers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from executions.errors import Refused
-from executions.news import status_changed
+from executions.news import execution_changed
 from executions.status import FINAL, Status, is_final
 
 
@@ -110,15 +110,15 @@ def _texts(given: str | Iterable[str]) -> tuple[str, ...]:
     return (str(given),) if isinstance(given, str) else tuple(map(str, given))
 
 
-def send_status_changed(change: Change) -> None:
+def send_execution_changed(change: Change) -> None:
     """Send the signal. A receiver that raises gets the change again, so `send_robust` would not do."""
-    status_changed.send(sender=None, change=change)
+    execution_changed.send(sender=None, change=change)
 
 
 def registrations() -> list[Registered]:
     """Return all handlers, that of the signal included if it has receivers."""
-    of_the_signal = Registered(send_status_changed, (), (), ())
-    return [*_registered, *([of_the_signal] if status_changed.receivers else [])]
+    of_the_signal = Registered(send_execution_changed, (), (), ())
+    return [*_registered, *([of_the_signal] if execution_changed.receivers else [])]
 
 
 def handlers() -> dict[str, Registered]:

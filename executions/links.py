@@ -25,7 +25,7 @@ from executions import gate_locks
 from executions.attachment import is_attached
 from executions.database import run
 from executions.models import Execution, Link, Task
-from executions.news import tell_changed_after_commit
+from executions.news import tell_touched_after_commit
 from executions.status import CODES, Status
 
 
@@ -96,7 +96,7 @@ def carry_up(ids: str | list[int]) -> None:
     """Bring the link tasks of these executions to their status, in the transaction that has changed it, and mark
     the parents after its commit. `ids`: a list, or the text of a bigint[]."""
     if not is_attached() and (parents := run("carry_up", ids=ids)):
-        tell_changed_after_commit(parents)
+        tell_touched_after_commit(parents)
 
 
 def end_deleted(ids: Sequence[int]) -> None:
@@ -107,6 +107,6 @@ def end_deleted(ids: Sequence[int]) -> None:
     """
     with transaction.atomic():
         if parents := run("end_links", ids=list(ids)):
-            tell_changed_after_commit(parents)
+            tell_touched_after_commit(parents)
         for relation in ("child_id__in", "parent_id__in"):
             Link.objects.filter(**{relation: ids})._raw_delete(using="default")

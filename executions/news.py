@@ -1,14 +1,14 @@
 """News: the signals that this app sends after a commit.
 
-    executions_changed  the tasks of these executions changed, or their status may be out of date for another
-                        reason: `members`, pairs of id and vendor type
+    executions_touched  the tasks of these executions changed, or their status may be out of date for another
+                        reason: `members`, pairs of id and vendor type. The status is not refreshed yet
     executions_deleted  these executions are gone: `execution_ids`; `job_ids` of their tasks that had not ended
     changes_written     status changes or deliveries wait for the deliverer
 
 They tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
 recovery finds the jobs that run for a deleted execution, and the schedule starts the deliverer.
 
-    status_changed      the status of an execution changed: `change`, an executions.handlers.Change
+    execution_changed   the status of an execution changed: `change`, an executions.handlers.Change
 
 This one is sent by the deliverer for each row of the history, at least once, and in order for each execution. A
 receiver that raises gets it again, and so do the receivers before it. Connect receivers before workers start.
@@ -22,23 +22,23 @@ from django.dispatch import Signal
 
 from executions.steps import carried
 
-executions_changed = Signal()
+executions_touched = Signal()
 executions_deleted = Signal()
 changes_written = Signal()
-status_changed = Signal()
+execution_changed = Signal()
 
 #: The id of an execution and its vendor type.
 Member = tuple[int, str]
 
 
-def tell_changed(members: Iterable[Member]) -> None:
-    """Tell that these executions changed: `tasks.pipeline.marks` listens and puts them on the queue."""
+def tell_touched(members: Iterable[Member]) -> None:
+    """Tell that these executions may be out of date: `tasks.pipeline.marks` listens and puts them on the queue."""
     if told := list(members):
-        executions_changed.send(sender=None, members=told)
+        executions_touched.send(sender=None, members=told)
 
 
-def tell_changed_after_commit(members: Iterable[Member]) -> None:
-    transaction.on_commit(carried(partial(tell_changed, list(members))))
+def tell_touched_after_commit(members: Iterable[Member]) -> None:
+    transaction.on_commit(carried(partial(tell_touched, list(members))))
 
 
 def tell_deleted_after_commit(execution_ids: Iterable[int], job_ids: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from executions import counters, signals
 from executions.models import Execution, Quarantine, Release, Task
-from executions.news import tell_changed_after_commit
+from executions.news import tell_touched_after_commit
 
 LOST = "the process that refreshed it died or never ended"
 
@@ -71,6 +71,6 @@ def _release(rows: QuerySet[Quarantine]) -> list[int]:
         if changes:
             Release.objects.create(changed_at=min(changes))
         free = Execution.objects.filter(pk__in=ids).values_list("pk", "vendor_type")
-        tell_changed_after_commit(free)
+        tell_touched_after_commit(free)
         signals.paroled.send(sender=release, execution_ids=ids)
     return ids

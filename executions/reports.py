@@ -8,7 +8,7 @@ from django.db import transaction
 
 from executions import counters, crash_points, signals
 from executions.database import run
-from executions.news import Member, tell_changed
+from executions.news import Member, tell_touched
 from executions.ownership import Deed, harbors
 from executions.rollup import refresh_at_once
 from executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
@@ -145,7 +145,7 @@ def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:
 
     def tell() -> None:
         crash_points.reach("reported", [execution_id for execution_id, _ in changed])
-        tell_changed(changed)
+        tell_touched(changed)
         refresh_at_once(stopped)
 
     transaction.on_commit(carried(tell))

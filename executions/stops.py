@@ -11,7 +11,7 @@ from executions.database import run
 from executions.errors import NoSuchExecution, NoSuchTask
 from executions.manual_status import end
 from executions.models import Execution, Task
-from executions.news import tell_changed_after_commit
+from executions.news import tell_touched_after_commit
 from executions.ownership import Deed, harbors
 from executions.quarantines import release
 from executions.reports import Door, Report, report
@@ -60,7 +60,7 @@ def stop_many(execution_ids: Sequence[int]) -> Stopped:
         empty = _without_tasks(going)
         for ids in links.by_level(family.values()):
             outcome = refresh(ids)
-            tell_changed_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
+            tell_touched_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
             end([pk for pk in ids if pk in empty], Status.STOPPED)
     return Stopped(len(given & family.keys()), sum(stopped.values()), sorted({*stopped, *empty} & given))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from executions.handlers import Change, on_execution
     from executions.hook.check_ins import CheckIn, on_check_in
     from executions.host_views import execution_urls
-    from executions.news import status_changed
+    from executions.news import execution_changed
     from tasks.host import connect
     from tasks.jobs import EndedExecution, Handle, JobResult, TrackedExecution, TrackedJob, astart, start
 
@@ -47,12 +47,12 @@ __all__ = [
     "TrackedJob",
     "astart",
     "connect",
+    "execution_changed",
     "execution_urls",
     "on_check_in",
     "on_execution",
     "register_admin",
     "start",
-    "status_changed",
 ]
 
 #: The module of each public name.
@@ -72,7 +72,7 @@ _MODULES = {
     "executions.handlers": ("Change", "on_execution"),
     "executions.hook.check_ins": ("CheckIn", "on_check_in"),
     "executions.host_views": ("execution_urls",),
-    "executions.news": ("status_changed",),
+    "executions.news": ("execution_changed",),
     "tasks.host": ("connect",),
     "tasks.jobs": ("EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "astart", "start"),
 }

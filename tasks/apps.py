@@ -38,12 +38,12 @@ class TasksConfig(AppConfig):
         self._listen_to_celery()
 
     def _listen_to_news(self) -> None:
-        from executions.news import changes_written, executions_changed, executions_deleted
+        from executions.news import changes_written, executions_deleted, executions_touched
         from tasks.jobs.lifecycle import job_stops
         from tasks.notifications import delivery_wakeup
         from tasks.pipeline import marks
 
-        executions_changed.connect(marks.on_executions_changed, dispatch_uid="tasks.pipeline.marks")
+        executions_touched.connect(marks.on_executions_touched, dispatch_uid="tasks.pipeline.marks")
         executions_deleted.connect(job_stops.on_executions_deleted, dispatch_uid="tasks.jobs.job_stops")
         changes_written.connect(
             delivery_wakeup.on_changes_written, dispatch_uid="tasks.notifications.delivery_wakeup"

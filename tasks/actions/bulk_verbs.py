@@ -14,7 +14,7 @@ from executions.deletion import delete_many_ended
 from executions.errors import NoSuchExecution
 from executions.models import Execution, Task
 from executions.models.action import Verb
-from executions.news import tell_changed_after_commit
+from executions.news import tell_touched_after_commit
 from executions.rollup import refresh
 from executions.status import FINAL_CODE, Status
 from tasks.jobs.lifecycle.job_stops import stop_jobs_of
@@ -58,7 +58,7 @@ def _refresh(ids: Sequence[int]) -> Done:
     refreshed, which the queue tries again, and sets aside in the end."""
     outcome = refresh(ids, wait=False)
     later = Execution.objects.filter(pk__in=[*outcome.locked, *outcome.failed])
-    tell_changed_after_commit(later.values_list("pk", "vendor_type"))
+    tell_touched_after_commit(later.values_list("pk", "vendor_type"))
     errors = [f"execution {pk}: {reason}" for pk, reason in outcome.failed.items()]
     return Done(outcome.changed, len(ids) - outcome.changed - len(errors), len(errors), errors)
 

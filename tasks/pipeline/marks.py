@@ -49,8 +49,8 @@ def mark(members: Iterable[str]) -> bool:
     return True
 
 
-def on_executions_changed(members: Iterable[Member], **_: Any) -> None:
-    """Receive the news that executions.news.tell_changed sends after a commit."""
+def on_executions_touched(members: Iterable[Member], **_: Any) -> None:
+    """Receive the news that executions.news.tell_touched sends after a commit."""
     mark(names.member(*one) for one in members)
 
 

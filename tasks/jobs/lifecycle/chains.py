@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from executions.news import tell_changed_after_commit
+from executions.news import tell_touched_after_commit
 from executions.status import Status
 from tasks.database import run
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -41,7 +41,7 @@ def stop_broken(task_ids: Sequence[int], *, are_lost: bool = False) -> None:
     takes the result of a task that has succeeded, and has none, becomes Error. Idempotent, also at the same
     time."""
     if task_ids:
-        tell_changed_after_commit(run("stop_chains", task_ids=list(task_ids), are_lost=are_lost))
+        tell_touched_after_commit(run("stop_chains", task_ids=list(task_ids), are_lost=are_lost))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from executions.news import Member, changes_written, executions_changed, executions_deleted
+from executions.news import Member, changes_written, executions_deleted, executions_touched
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,7 +21,7 @@ def redis() -> None:
 @pytest.fixture(autouse=True)
 def news_has_no_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     """The listeners of `tasks` would mark executions and stop jobs, in Redis."""
-    for signal in (changes_written, executions_changed, executions_deleted):
+    for signal in (changes_written, executions_touched, executions_deleted):
         monkeypatch.setattr(signal, "receivers", [])
 
 
@@ -33,6 +33,6 @@ def changed(news_has_no_listener: None) -> Iterator[list[Member]]:
     def listen(members: list[Member], **_: Any) -> None:
         told.extend(members)
 
-    executions_changed.connect(listen)
+    executions_touched.connect(listen)
     yield told
-    executions_changed.disconnect(listen)
+    executions_touched.disconnect(listen)

@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from executions.errors import NotCommitted, Refused
 from executions.models import Execution, Link, Task
-from executions.news import executions_changed
+from executions.news import executions_touched
 from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from tasks.jobs.lifecycle.job_stops import stop_job_of
@@ -49,10 +49,10 @@ def ends(execution: Execution, status: str = "Success") -> None:
     def listen(members: list[tuple[int, str]], **_: object) -> None:
         todo.extend(pk for pk, _ in members)
 
-    executions_changed.connect(listen)
+    executions_touched.connect(listen)
     while todo:
         refresh([todo.pop()])
-    executions_changed.disconnect(listen)
+    executions_touched.disconnect(listen)
 
 
 def statuses(*executions: Execution) -> list[str]:

@@ -14,7 +14,7 @@ from executions import handlers
 from executions.errors import ExecutionClosed, StillRunning
 from executions.handlers import Change, on_execution
 from executions.models import Execution, StatusChange, Task
-from executions.news import status_changed
+from executions.news import execution_changed
 from harbor_refresh.testing import eager, fail_job
 from tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from tasks.models import JobEnd
@@ -213,13 +213,13 @@ def test_handlers_and_the_signal_are_called(monkeypatch: pytest.MonkeyPatch) -> 
     def receive(change: Change, **_: Any) -> None:
         said.append(("signal", change.to_status))
 
-    status_changed.connect(receive)
+    execution_changed.connect(receive)
     try:
         with fail_job("eager.say", with_=OSError("disk")):
             start("SCAN", jobs=[say.s(1)])
         start("SCAN", jobs=[])
     finally:
-        status_changed.disconnect(receive)
+        execution_changed.disconnect(receive)
     assert sorted(said) == [("alert", "Error", "OSError: disk"), ("signal", "Error"), ("signal", "Success")]
 
 

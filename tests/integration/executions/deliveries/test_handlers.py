@@ -15,7 +15,7 @@ from executions.errors import Refused
 from executions.handlers import Change, Failure, on_execution
 from executions.manual_status import finish_as_success
 from executions.models import Delivery, Subscription
-from executions.news import status_changed
+from executions.news import execution_changed
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("database")
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but what the test registers."""
     monkeypatch.setattr(registry, "_registered", [])
-    monkeypatch.setattr(status_changed, "receivers", [])
+    monkeypatch.setattr(execution_changed, "receivers", [])
 
 
 def tell(name: str = "") -> None:
@@ -160,13 +160,13 @@ def test_receivers_of_the_signal_are_a_handler_like_others() -> None:
     def listen(sender: object, change: Change, **_: Any) -> None:
         told.append(change.to_status)
 
-    status_changed.connect(listen)
+    execution_changed.connect(listen)
     keep_rows()
     executions = ended(1)
     rerun(executions, 2, "Stopped")
     tell()
     assert told == ["Success", "Running", "Stopped"]
-    assert list(rows()) == ["send_status_changed"]
+    assert list(rows()) == ["send_execution_changed"]
 
 
 def test_without_receivers_the_signal_costs_nothing() -> None:
