@@ -7,9 +7,11 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+from celery import chain
 from django.db import connection, transaction
 
 from executions.models import Execution
+from executions.reports import Report, report
 from tasks.jobs import TrackedExecution, start
 from tests import servers
 from tests.faults import jobs as team
@@ -143,11 +145,15 @@ def status(execution: Execution) -> str:
 
 
 @pytest.mark.usefixtures("well")
-@pytest.mark.parametrize("point", variants("leased", "listed"))
+@pytest.mark.parametrize(
+    "case", variants("goes on at leased", "goes on at listed", "is killed at leased", "is killed at listed")
+)
 def test_an_end_that_was_opened_again_is_not_told_and_the_next_end_is(
-    point: str, cluster: Cluster, worker: Callable[..., Member], log: Path
+    case: str, cluster: Cluster, worker: Callable[..., Member], log: Path
 ) -> None:
-    """Its delivery is being written, or is claimed, when the failed job is tried again."""
+    """Its delivery is being written, or is claimed, when the failed job is tried again. The worker that delivers
+    goes on after that, or is killed, and another one finds what it has left."""
+    what, point = case.split(" at ")
     acted, go_on = log.with_name("acted"), log.with_name("go on")
     act = {"point": point, "act": "wait", "until": str(go_on), "once": str(acted)}
     first = worker("first", sabotage=act, queues=["harbor_refresh.deliveries"])
@@ -158,25 +164,55 @@ def test_an_end_that_was_opened_again_is_not_told_and_the_next_end_is(
     wait_for(acted.exists, f"the worker to be at {point}", log=first.log)
     assert status(execution) == "Error"
     assert execution.retry_failed() == 1
+    is_killed = what == "is killed"
+    if is_killed:
+        first.kill()
+        worker("heir", queues=["harbor_refresh.deliveries"])
     go_on.touch()
     cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
     wait_for(lambda: status(execution) == "Success", "the second run to succeed", log=other.log)
-    wait_for(lambda: states() == {"delivered": 2}, "both ends to be delivered", log=first.log)
-    assert [one[:4] for one in calls(log)] == [("c", str(execution.pk), "Success", "3")]
+    wait_for(
+        lambda: states() == {"delivered": 2} or (is_killed and passes_time()),
+        "both ends to be delivered",
+        log=first.log,
+    )
+    assert {one[:4] for one in calls(log)} == {("c", str(execution.pk), "Success", "3")}
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("well")
-def test_the_end_of_an_execution_whose_job_was_lost_or_exhausted_is_told(
+def test_the_end_of_an_execution_whose_job_was_exhausted_is_told(
     cluster: Cluster, worker: Callable[..., Member], log: Path
 ) -> None:
-    """One kills its process each time; of the other, the result of the job before it is lost."""
+    """It kills its process each time."""
     member = worker()
     cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
     execution = start("SCAN", jobs=[team.kills_its_process.s("x")], on_error=team.note_end.s("e"))
     wait_for(lambda: calls(log), "the end to be told", log=member.log)
     assert [one[:3] for one in calls(log)] == [("e", str(execution.pk), "Error")]
     assert "max_attempts" in execution.tasks.get().status_message
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("well")
+def test_the_end_of_an_execution_whose_job_was_lost_is_told(
+    cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """Another program reports the success of the job before it, and the worker that runs it is killed."""
+    first = worker("first")
+    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    jobs = [chain(team.held.s("x"), team.joined.s("y"))]
+    execution = start("SCAN", jobs=jobs, on_success=team.note_end.s("s"), on_error=team.note_end.s("e"))
+    wait_for(lambda: execution.tasks.filter(status="Running").exists(), "the first job to run", log=first.log)
+    running = execution.tasks.get(status="Running")
+    assert report([Report(running.pk, "Success", running.status_revision)]).applied == 1
+    first.kill()
+    heir = worker("heir")
+    wait_for(lambda: calls(log), "the end to be told", log=heir.log)
+    assert {one[:3] for one in calls(log)} == {("e", str(execution.pk), "Error")}
+    ends = execution.tasks.order_by("pk").values_list("status", "status_message")
+    assert list(ends) == [("Success", ""), ("Error", "the result of the job before it was lost")]
+    assert "joined" not in log.read_text()
 
 
 @pytest.mark.slow
