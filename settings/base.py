@@ -15,7 +15,6 @@ from settings.badge import Badge
 from settings.packages import folder_of
 from tasks.broker.connecting import broker_of_celery
 from tasks.conf import DECLARED as OF_TASKS
-from tasks.redis_address import cluster_tag
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -161,13 +160,13 @@ if REFRESH_TRACES:
 
 # The API. A body of 10,000 reports takes about 2 MB; with long messages, more.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024**2
-# Only the counts of the API's rate limit are in the cache.
+# Only the counts of the API's rate limit are in the cache. They have the prefix of the queue's keys: there a user
+# of an ACL may write, and on a Cluster they are in the slot whose primary all clients follow.
 CACHES = {
     "default": {
         "BACKEND": "harbor_refresh.redis_cache.RedisCache",
         "LOCATION": REDIS_URL,
-        # on a Cluster, in the slot of the queue, because its clients follow the primary of that slot
-        "KEY_PREFIX": f"{cluster_tag(REDIS_URL, declared['REFRESH_KEY_PREFIX'])}harbor_refresh",
+        "KEY_PREFIX": f"{declared['REFRESH_KEY_PREFIX']}api",
     }
 }
 

@@ -25,7 +25,6 @@ COMMANDS: tuple[tuple[str | int, ...], ...] = (
     ("SCAN", 0, "MATCH", PATTERN, "COUNT", 1),
     ("DBSIZE",),
     ("HGETALL", SCRATCH),
-    ("HKEYS", SCRATCH),
     ("HSCAN", SCRATCH, 0),
     ("UNLINK", SCRATCH),
 )

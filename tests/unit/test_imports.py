@@ -196,7 +196,6 @@ def test_settings_import_only_the_declarations_of_the_apps() -> None:
         "settings.base imports executions.conf",
         "settings.base imports tasks.broker.connecting",
         "settings.base imports tasks.conf",
-        "settings.base imports tasks.redis_address",
         "settings.env imports tasks.broker.connecting",
         "settings.env imports tasks.redis_address",
     ]

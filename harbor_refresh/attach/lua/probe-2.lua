@@ -32,6 +32,7 @@ if try("SREM", harbors, "-") and try("SADD", harbors, "-") then
 end
 if try("DEL", scratch) then
     try("SET", scratch, 1, "PX", 1000)
+    try("INCRBY", scratch, 1)
     try("GET", scratch)
     try("MGET", scratch)
     try("MSET", scratch, 1)
@@ -40,7 +41,6 @@ if try("DEL", scratch) then
     try("DEL", scratch)
     try("HSET", scratch, "a", 1)
     try("HSETNX", scratch, "a", 1)
-    try("HINCRBY", scratch, "a", 1)
     try("HGET", scratch, "a")
     try("HMGET", scratch, "a")
     try("HEXISTS", scratch, "a")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from harbor_refresh.attach.rights import of_redis
 from harbor_refresh.doctor.facts import Facts, Need, RedisServer
@@ -13,6 +14,7 @@ from tests.faults.cluster import Cluster
 from tests.harbor.core import MARKS
 from tests.harbor.databases import ATTACHED
 from tests.harbor.restricted import FILES, Restricted, give_rights, restricted_harbor
+from tests.integration.executions.deliveries.receiver import receiver
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -29,6 +31,30 @@ pages = ["", "harbor_executions/execution/", "harbor_executions/task/", "harbor_
          "harbor_executions/execution/1/place/", "harbor_executions/statuschange/", "harbor_tasks/pause/"]
 print([(page, client.get("/admin/" + page).status_code) for page in pages])
 """
+#: A webhook on a loopback address may be called.
+DELIVERS = {"REFRESH_DELIVER_NETWORKS": "127.0.0.1/32"}
+#: A program that subscribes a webhook by the API, and goes on until its token has used up the minute. No minute
+#: ends here. The settings of the tests have another cache, so it uses those of a developer.
+CALL = """
+import time
+from types import SimpleNamespace
+from django.test import Client
+from executions import api_tokens
+from executions.api import rate
+now = time.time()
+rate.time = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
+_, token = api_tokens.make("a program", manage=True)
+client = Client(headers={"host": "localhost", "authorization": f"Bearer {token}"})
+hook = {"name": "receiver", "url": "URL"}
+answers = [client.post("/api/v1/subscriptions", hook, content_type="application/json")]
+answers += [client.get("/api/v1/executions") for _ in range(3)]
+print(*(one.status_code for one in answers))
+"""
+OF_A_PROGRAM = {"DJANGO_SETTINGS_MODULE": "settings.dev", "REFRESH_API_REQUESTS_PER_MINUTE": "3", **DELIVERS}
+#: Every client sends these when it connects, so without them there is no connection whose error could name more.
+OF_A_CONNECTION = {"auth", "hello", "client|setinfo", "client|setname", "select", "ping"}
+#: Only after a fault: recovery drops a key of ours that has another type.
+OF_A_FAULT = {"unlink"}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +68,7 @@ def harbor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restricted]:
 @pytest.fixture
 def cluster(harbor: Restricted, tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(harbor.name, tmp_path)
-    cluster.env |= {**ATTACHED, **harbor.env}
+    cluster.env |= {**ATTACHED, **DELIVERS, **harbor.env}
     yield cluster
     cluster.end()
 
@@ -69,44 +95,75 @@ def statuses(harbor: Restricted) -> list[str]:
 BEAT_IS_AT_IT = "another reconcile is running, so this one did nothing. Repeat it in a moment."
 
 
-def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster: Cluster) -> None:
-    """Marks of all releases, reconcile, repair, commands, pages. Neither Redis has refused a command meanwhile."""
-    cluster.worker(concurrency=1)
-    cluster.beat()
+def succeeds(harbor: Restricted, *words: str) -> None:
+    done = harbor.manage(*words, "--json")
+    if BEAT_IS_AT_IT in done.stderr:
+        wait_for(lambda: harbor.manage(*words).returncode == 0, "a reconcile after that of beat")
+    else:
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+
+def commands_of(file: str) -> list[str]:
+    """The commands that a file of rights allows."""
+    return [word[1:] for word in (FILES / file).read_text().split() if word.startswith("+")]
+
+
+def commands_that_ran(server: Redis) -> set[str]:
+    """What it has run since its statistics were reset, also in scripts."""
+    found = server.info("commandstats")
+    return {name.removeprefix("cmdstat_") for name, one in found.items() if one["calls"]}
+
+
+def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster: Cluster, tmp_path: Path) -> None:
+    """Marks of all releases, a killed worker, reconcile, repair, commands, pages, the API and a webhook. Neither
+    Redis has refused a command meanwhile, and each command that is allowed was used.
+
+    The check tries every command that is allowed, so it comes first. From then on this test itself uses none of
+    them but INFO.
+    """
     marked = [add(harbor, "Running", "Success") for _ in range(30)]
     harbor.redis.sadd(MARKS, *(f"{pk}:REPLICATION" for pk in marked[:20]))
     harbor.redis.mset({form % (pk, "REPLICATION"): "" for pk in marked[20:] for form in (FORM, SEED_FORM)})
     add(harbor, "Running", "Success")  # no mark names it
-    wait_for(
-        lambda: statuses(harbor) == ["Success"],
-        "the marks and reconcile to refresh all",
-        log=cluster.members[0].log,
-    )
-    wait_for(lambda: not harbor.redis.scard(PROCESSING), "the claims to be completed")
+    succeeds(harbor, "attach", "check")
+    harbor.redis.config_resetstat()
+    with receiver() as hook:
+        called = harbor.manage("shell", "-v", "0", "-c", CALL.replace("URL", hook.url), **OF_A_PROGRAM)
+        assert called.stdout.splitlines()[-1:] == ["201 200 200 429"], (called.stdout, called.stderr)
+        cluster.beat()
+        act = {"point": "deciding", "act": "kill_group", "once": str(tmp_path / "acted")}
+        victim = cluster.worker("victim", concurrency=1, sabotage=act)
+        wait_for(victim.died, "the victim to die", log=victim.log)
+        taken = set(harbor.broker.hkeys("unacked"))
+        assert taken
+        heir = cluster.worker(concurrency=1)
+        wait_for(lambda: statuses(harbor) == ["Success"], "the marks and reconcile to refresh all", log=heir.log)
+        wait_for(
+            lambda: not taken & set(harbor.broker.hkeys("unacked")), "its messages to come again", log=heir.log
+        )
+        wait_for(lambda: hook.received, "the webhook to be called", log=heir.log)
+    wait_for(lambda: not harbor.redis.keys(PROCESSING), "the claims to be completed")
     wait_for(lambda: not harbor.redis.keys(PATTERN), "the keys of older releases to be taken in")
-    for words in (
-        ("attach", "check"),
-        ("attach", "repair"),
-        ("reconcile", "--full"),
-        ("refresh_queue", "stats"),
-        ("refresh_queue", "claims"),
-        ("refresh_queue", "recover"),
-        ("executions", "list"),
-        ("refresh_queue", "import-legacy", "--dry-run"),
-        ("refresh_queue", "import-legacy"),
-        ("refresh_queue", "mark", str(marked[0])),
-        ("refresh_queue", "export-legacy", "--force"),
-    ):
-        done = harbor.manage(*words, "--json")
-        if BEAT_IS_AT_IT in done.stderr:
-            wait_for(lambda words=words: harbor.manage(*words).returncode == 0, "a reconcile after that of beat")
-        else:
-            assert done.returncode == 0, (words, done.stdout, done.stderr)
+    succeeds(harbor, "attach", "repair")
+    succeeds(harbor, "reconcile", "--full")
+    succeeds(harbor, "refresh_queue", "stats")
+    succeeds(harbor, "refresh_queue", "claims")
+    succeeds(harbor, "refresh_queue", "recover")
+    succeeds(harbor, "refresh_jobs", "stats")
+    succeeds(harbor, "executions", "list")
     pages = harbor.manage("shell", "-v", "0", "-c", BROWSE)
     assert pages.returncode == 0, pages.stderr
     assert "200" in pages.stdout
     assert [one for one in pages.stdout.split("), (") if "200" not in one] == []
+    cluster.end()  # so that no worker takes the marks that follow
+    succeeds(harbor, "refresh_queue", "import-legacy", "--dry-run")
+    succeeds(harbor, "refresh_queue", "import-legacy")
+    for _ in range(2):
+        succeeds(harbor, "refresh_queue", "mark", str(marked[0]))
+    succeeds(harbor, "refresh_queue", "export-legacy", "--force")
     assert harbor.refused() == []
+    used = commands_that_ran(harbor.redis)
+    assert set(commands_of("redis.acl")) - used - OF_A_CONNECTION - OF_A_FAULT == set()
 
 
 DATABASE_RIGHTS = {
@@ -132,15 +189,6 @@ def test_each_right_that_is_missing_in_the_database_is_named(harbor: Restricted)
         harbor.database.execute(one["todo"].partition(";")[0].encode())
     again = json.loads(harbor.manage("attach", "check", "--json").stdout)
     assert [one["problems"] for one in again["checks"] if one["check"] == "attach.rights"] == [[]]
-
-
-#: Every client sends these when it connects, so without them there is no connection whose error could name more.
-OF_A_CONNECTION = {"auth", "hello", "client|setinfo", "client|setname", "select", "ping"}
-
-
-def commands_of(file: str) -> list[str]:
-    """The commands that a file of rights allows."""
-    return [word[1:] for word in (FILES / file).read_text().split() if word.startswith("+")]
 
 
 def test_each_command_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:

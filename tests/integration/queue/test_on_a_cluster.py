@@ -19,7 +19,6 @@ from tasks.queue.connection import connect
 from tasks.queue.queue import ExecutionQueue
 from tasks.queue.replies import Released
 from tasks.queue.stale_claims import release_stale
-from tasks.redis_address import cluster_tag
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.queue.doctor_of_redis import CHECKS_OF_REDIS, sound_checks_of_redis
@@ -88,7 +87,7 @@ def test_whatever_else_uses_redis_works_on_a_cluster(made: RedisCluster, client:
         assert sound_checks_of_redis() == CHECKS_OF_REDIS
         assert not of_broker.is_the_same_server()
         assert (of_broker.messages(["a queue"]), of_redis.read()["backlog"]) == ({"a queue": 0}, 0)
-    cache = RedisCache(made.url, {"KEY_PREFIX": f"{cluster_tag(made.url, PREFIX)}harbor_refresh"})
+    cache = RedisCache(made.url, {"KEY_PREFIX": f"{PREFIX}api"})
     assert (cache.add("a", 1), cache.incr("a")) == (True, 2)
 
 

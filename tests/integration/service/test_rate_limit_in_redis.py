@@ -31,7 +31,7 @@ def test_the_requests_of_all_processes_count_together(
         program.get("/executions")
     (key,) = redis.keys()
     name = key.decode() if isinstance(key, bytes) else key
-    assert name.startswith(f"harbor_refresh:1:requests:{ApiToken.objects.get().pk}:")
+    assert name.startswith(f"cache:execution:refresh:api:1:requests:{ApiToken.objects.get().pk}:")
     assert int(redis.get(key) or 0) == 3
     assert 60 < redis.ttl(key) <= 120
 
