@@ -138,6 +138,10 @@ class QueueRefused(QueueUnavailable):
     """Redis answers, and refuses this program: its password or its rights are wrong."""
 
 
+class QueueRightMissing(QueueRefused):
+    """Redis answers, and this user has not all the rights that it needs."""
+
+
 class JobChanged(RefreshError):
     """The job changed each time it was looked at; its message comes again."""
 

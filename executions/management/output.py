@@ -23,6 +23,7 @@ from executions.errors import (
     DatabaseRefused,
     PoolerRefused,
     QueueRefused,
+    QueueRightMissing,
     QueueUnavailable,
     RefreshError,
     RightMissing,
@@ -105,6 +106,14 @@ def errors_in_one_line() -> Iterator[None]:
     try:
         with absence_translated():
             yield
+    except QueueRightMissing as exc:
+        told = "`manage.py attach check` names each right that is missing"
+        if not is_attached():
+            told = "The files redis.acl and broker.acl of deploy/attach have all rights that are needed"
+        raise Failed(
+            f"{_sentence(exc)} Redis answers, and refuses this program: its user may not use that command, or not "
+            f"on that key. {told}; then repeat this command."
+        ) from exc
     except QueueRefused as exc:
         raise Failed(
             f"{_sentence(exc)} Redis answers, and refuses this program. "

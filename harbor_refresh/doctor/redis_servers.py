@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import cast
 
-from executions.errors import QueueRefused, QueueUnavailable
+from executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.doctor import rabbitmq
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need, RedisServer
@@ -31,6 +31,11 @@ def reachable(facts: Facts, server: RedisServer) -> Iterator[Problem]:
     try:
         with server.asked() as client:
             client.ping()
+    except QueueRightMissing as exc:
+        yield Problem(
+            f"{_name(server)} answers and refuses this program. {exc}",
+            f"Give the user of {server.variable} the rights of redis.acl or broker.acl, in deploy/attach.",
+        )
     except QueueRefused as exc:
         yield Problem(
             f"{_name(server)} answers and refuses this program. {exc}",

@@ -26,6 +26,7 @@ from redis.exceptions import (
     ExecAbortError,
     MasterDownError,
     MovedError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -36,7 +37,7 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
-from executions.errors import QueueRefused, QueueUnavailable
+from executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from tasks.conf import refresh_settings
 from tasks.queue.keys import Keys
 from tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Follows, Guides, Sentinels
@@ -228,10 +229,15 @@ def redis_errors_translated() -> Iterator[None]:
         absence = f"Redis: {type(exc).__name__}: {exc}"
         if _verb.remembers_absence:
             _verb.absence = absence
-        is_refused = isinstance(exc, NOT_ADMITTED) or NOT_ADMITTED_IN_A_SCRIPT.search(absence)
-        raise (QueueRefused if is_refused else QueueUnavailable)(absence) from exc
+        raise _kind_of(exc)(absence) from exc
     finally:
         _verb.began = before
+
+
+def _kind_of(exc: RedisError) -> type[QueueUnavailable]:
+    if isinstance(exc, NoPermissionError) or NOT_ADMITTED_IN_A_SCRIPT.search(str(exc)):
+        return QueueRightMissing
+    return QueueRefused if isinstance(exc, NOT_ADMITTED) else QueueUnavailable
 
 
 @contextmanager

@@ -240,12 +240,15 @@ def test_work_that_lacks_a_right_waits_and_the_error_names_the_table(harbor: Res
     assert statuses(harbor) == ["Success"], pk
 
 
-def test_a_command_that_a_script_may_not_run_is_a_refusal_and_no_absence(harbor: Restricted) -> None:
+def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Restricted) -> None:
     harbor.redis.execute_command("ACL", "SETUSER", USER, "-scard")
     try:
         done = harbor.manage("refresh_queue", "stats")
     finally:
         harbor.redis.execute_command("ACL", "SETUSER", USER, "+scard")
     assert done.returncode == 1
-    assert "scard" in done.stderr
-    assert "Redis answers, and refuses this program." in done.stderr
+    assert "'scard'" in done.stderr
+    assert done.stderr.strip().endswith(
+        "Redis answers, and refuses this program: its user may not use that command, or not on that key. "
+        "`manage.py attach check` names each right that is missing; then repeat this command."
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.errors import QueueRefused, QueueUnavailable
+from executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from executions.management.output import Failed, errors_in_one_line
 from harbor_refresh.local.redis import EmbeddedRedis
 from tasks.queue.connection import connect, redis_errors_translated
@@ -21,13 +21,25 @@ def guarded(tmp_path: Path) -> str:
         server.kill()
 
 
-@pytest.mark.parametrize("who", ["", ":wrong@", "reader:a%20password@"], ids=["no password", "wrong", "no right"])
-def test_a_password_or_a_right_that_is_missing_is_a_refusal(guarded: str, who: str) -> None:
+LOGIN = "Correct the user name and the password in REDIS_URL, then repeat this command."
+RIGHTS = "redis.acl and broker.acl of deploy/attach have all rights that are needed; then repeat this command."
+REFUSALS: dict[str, tuple[str, type[QueueUnavailable], str]] = {
+    "no password": ("", QueueRefused, LOGIN),
+    "a wrong password": (":wrong@", QueueRefused, LOGIN),
+    "no right": ("reader:a%20password@", QueueRightMissing, RIGHTS),
+}
+
+
+@pytest.mark.parametrize("why", REFUSALS)
+def test_a_password_or_a_right_that_is_missing_is_a_refusal(guarded: str, why: str) -> None:
+    who, kind, todo = REFUSALS[why]
     client = connect(guarded.replace("redis://", f"redis://{who}"), 2, tries=1)
-    with pytest.raises(QueueRefused), redis_errors_translated():
+    with pytest.raises(QueueRefused) as refused, redis_errors_translated():
         client.set("a", 1)
-    assert issubclass(QueueRefused, QueueUnavailable)
+    assert type(refused.value) is kind
+    assert issubclass(kind, QueueUnavailable)
     refusal = pytest.raises(Failed, match="Redis answers, and refuses this program")
     with refusal as failed, errors_in_one_line(), redis_errors_translated():
         client.set("a", 1)
+    assert str(failed.value).endswith(todo)
     assert "is away" not in str(failed.value)
