@@ -9,6 +9,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, Operation
 from django.db.models import Model
 
 from executions import sql
+from executions.attachment import is_attached
 from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused, RightMissing
 
 #: The role lacks a right, so every row would fail, and none is at fault.
@@ -27,6 +28,8 @@ REFUSED = re.compile(
     r"|no such (user|database)|does not support SSL|certificate verify failed",
     re.IGNORECASE,
 )
+#: What PostgreSQL says of Harbor's tables to a role that has no right to their schema: it does not search there.
+UNSEEN = re.compile(r'relation "(execution|task)" does not exist')
 #: What PgBouncer says to `lock_timeout` in the options of a connection.
 POOLER_REFUSED = re.compile(r"unsupported startup parameter", re.IGNORECASE)
 
@@ -95,10 +98,11 @@ def absence_translated() -> Iterator[None]:
     except (DatabaseError, InterfaceError) as exc:
         state = getattr(exc.__cause__, "sqlstate", None)
         broken = state is None and isinstance(exc, OperationalError | InterfaceError)
-        if not broken and not (state or "").startswith(AWAY):
+        lacks_right = state == RIGHT_MISSING or (is_attached() and UNSEEN.match(str(exc)) is not None)
+        if not broken and not lacks_right and not (state or "").startswith(AWAY):
             raise
         connection.close()
-        kind = RightMissing if state == RIGHT_MISSING else _absence(str(exc) if broken else "")
+        kind = RightMissing if lacks_right else _absence(str(exc) if broken else "")
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
 
 

@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import NamedTuple
 
+from executions.attachment import SCHEMA
 from executions.database import Statements
 from harbor_refresh.attach.marks import Marks, count_marks
 from harbor_refresh.attach.wrong_statuses import Findings, Progress, look
@@ -17,6 +18,18 @@ class Table(NamedTuple):
     schema: str | None
     kind: str
     columns: dict[str, str]
+
+
+class Right(NamedTuple):
+    """What rights.sql returns: a right that the role lacks. `thing` is None if it is the membership in a role."""
+
+    name: str
+    thing: str | None
+    role: str
+
+    @property
+    def grant(self) -> str:
+        return f"GRANT {self.name}{f' ON {self.thing}' if self.thing else ''} TO {self.role};"
 
 
 class Size(NamedTuple):
@@ -44,6 +57,10 @@ class AttachFacts(Facts):
             if column:
                 table.columns[column] = kind_of_column
         return found
+
+    @cached_property
+    def missing_rights(self) -> tuple[Right, ...]:
+        return tuple(Right(*row) for row in run("rights", schema=SCHEMA))
 
     @cached_property
     def size(self) -> Size | None:

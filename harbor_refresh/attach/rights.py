@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from redis.exceptions import NoPermissionError
 
-from executions.attachment import SCHEMA
-from executions.database import Statements
 from harbor_refresh.doctor.check import Check, Problem
 from harbor_refresh.doctor.facts import Facts, Need
 from tasks.queue.keys import HARBORS_SET
 from tasks.queue.legacy_keys import PATTERN
 
-run = Statements(__package__)
+if TYPE_CHECKING:
+    from harbor_refresh.attach.facts import AttachFacts
 
 #: Beside the commands of the scripts. SCRATCH is a key of ours, and none of these leaves anything there.
 SCRATCH = "SCRATCH"
@@ -31,10 +30,11 @@ COMMANDS: tuple[tuple[str | int, ...], ...] = (
 
 
 def of_the_database(facts: Facts) -> Iterator[Problem]:
-    for right, thing, role in run("rights", schema=SCHEMA):
+    for right in cast("AttachFacts", facts).missing_rights:
+        what = f"on {_lower(right.thing)}" if right.thing else "to see the transactions of Harbor's cores"
         yield Problem(
-            f"The role {role} lacks the right {right} on {_lower(thing)}.",
-            f"GRANT {right} ON {thing} TO {role}; (all of them: deploy/attach/rights.sql)",
+            f"The role {right.role} lacks the right {right.name} {what}.",
+            f"{right.grant} (all of them: deploy/attach/rights.sql)",
         )
 
 

@@ -65,8 +65,13 @@ def setting(facts: Facts) -> Iterator[Problem]:
 
 
 def columns(facts: Facts) -> Iterator[Problem]:
+    of_attached = cast("AttachFacts", facts)
+    for right in of_attached.missing_rights:
+        if right.name == "USAGE":
+            yield Problem(f"{right.role} sees no table without the right USAGE on the schema public.", right.grant)
+            return
     for name, needed in NEEDED.items():
-        table = cast("AttachFacts", facts).harbors_tables[name]
+        table = of_attached.harbors_tables[name]
         if table.schema is None:
             yield Problem(f"The database has no table {name}.", UPGRADE)
             continue

@@ -173,6 +173,7 @@ DATABASE_RIGHTS = {
     "UPDATE (revision) ON public.execution": "UPDATE (revision) on the table execution",
     "UPDATE (update_time) ON public.execution": "UPDATE (update_time) on the table execution",
     "UPDATE (end_time) ON public.execution": "UPDATE (end_time) on the table execution",
+    "pg_read_all_stats": "pg_read_all_stats to see the transactions of Harbor's cores",
 }
 
 
@@ -189,6 +190,34 @@ def test_each_right_that_is_missing_in_the_database_is_named(harbor: Restricted)
         harbor.database.execute(one["todo"].partition(";")[0].encode())
     again = json.loads(harbor.manage("attach", "check", "--json").stdout)
     assert [one["problems"] for one in again["checks"] if one["check"] == "attach.rights"] == [[]]
+
+
+GRANT_USAGE = "GRANT USAGE ON SCHEMA public TO harbor_refresh;"
+REFRESH = "from executions.rollup import refresh; refresh([PK])"
+
+
+def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(harbor: Restricted) -> None:
+    """PostgreSQL says then that the tables do not exist. A role has the right as long as PUBLIC has it."""
+    pk = add(harbor, "Running", "Success")
+    harbor.database.execute(b"REVOKE USAGE ON SCHEMA public FROM PUBLIC, harbor_refresh")
+    try:
+        check = harbor.manage("attach", "check", "--json")
+        repair = harbor.manage("attach", "repair")
+        refresh = harbor.manage("shell", "-v", "0", "-c", REFRESH.replace("PK", str(pk)))
+    finally:
+        harbor.database.execute(b"GRANT USAGE ON SCHEMA public TO PUBLIC, harbor_refresh")
+    found = {one["check"]: one["problems"] for one in json.loads(check.stdout)["checks"] if one["problems"]}
+    assert {name: [(one["what"], one["todo"].partition(" (")[0]) for one in found[name]] for name in found} == {
+        "attach.columns": [
+            ("harbor_refresh sees no table without the right USAGE on the schema public.", GRANT_USAGE)
+        ],
+        "attach.rights": [("The role harbor_refresh lacks the right USAGE on the schema public.", GRANT_USAGE)],
+    }
+    assert (check.returncode, repair.returncode, refresh.returncode) == (1, 1, 1)
+    assert "`manage.py attach check` names each, with the statement that grants it" in repair.stderr
+    assert "executions.errors.RightMissing: " in refresh.stderr, "the work waits, and goes on"
+    assert harbor.manage("attach", "repair").returncode == 0
+    assert statuses(harbor) == ["Success"]
 
 
 def test_each_command_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
