@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from executions.text import plural
-from harbor_refresh.attach import rights, schema
+from harbor_refresh.attach import broker_rights, rights, schema
 from harbor_refresh.doctor import postgres, redis_servers
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
@@ -54,6 +54,7 @@ CHECKS: tuple[Check, ...] = (
     *schema.OURS,
     *_OF_REDIS,
     *rights.OF_REDIS,
+    *broker_rights.CHECKS,
     Check("attach.marks", "Redis is Harbor's", marks, (Need.REDIS,)),
     Check("attach.statuses", "each status is what its tasks say", statuses, (Need.DATABASE,)),
 )

@@ -48,22 +48,23 @@ def of_redis(facts: Facts) -> Iterator[Problem]:
                     *(scratch if word == SCRATCH else word for word in command)
                 )
             except NoPermissionError as exc:
-                yield _lacking(str(command[0]), str(exc))
+                yield lacking(str(command[0]), str(exc))
         source = files(__package__).joinpath("lua", "probe-2.lua").read_text(encoding="utf-8")
         try:
             digest = client.script_load(source)
             refused = cast("list[bytes]", client.evalsha(digest, 2, HARBORS_SET, scratch))
         except NoPermissionError as exc:
-            yield _lacking("EVALSHA", str(exc))
+            yield lacking("EVALSHA", str(exc))
             return
     for name, said in zip(refused[::2], refused[1::2], strict=True):
-        yield _lacking(name.decode(), said.decode(errors="replace"))
+        yield lacking(name.decode(), said.decode(errors="replace"))
 
 
-def _lacking(command: str, said: str) -> Problem:
+def lacking(command: str, said: str, variable: str = "REDIS_URL", file: str = "redis.acl") -> Problem:
+    server = "Redis" if variable == "REDIS_URL" else "The broker's Redis"
     return Problem(
-        f"Redis refuses {command}: {said.splitlines()[0][:200] if said else 'no reason given'}",
-        "Give the user of REDIS_URL the rights of deploy/attach/redis.acl: redis-cli ACL SETUSER …",
+        f"{server} refuses {command}: {said.splitlines()[0][:200] if said else 'no reason given'}",
+        f"Give the user of {variable} the rights of deploy/attach/{file}: redis-cli ACL SETUSER …",
     )
 
 

@@ -1,13 +1,16 @@
 """The rights of deploy/attach: with exactly these all works, and with less an error names what is missing."""
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
+from harbor_refresh.attach.broker_rights import of_the_broker
 from harbor_refresh.attach.rights import of_redis
+from harbor_refresh.doctor.check import Problem
 from harbor_refresh.doctor.facts import Facts, Need, RedisServer
 from tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
 from tests.faults.cluster import Cluster
@@ -20,7 +23,9 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 USER = "harbor_refresh"
+OF_BROKER = "harbor_refresh_broker"
 PROCESSING = "cache:execution:refresh:processing"
+WAKE = "cache:execution:refresh:wake"
 #: Pages that a person of the admin opens, and a form that refreshes.
 BROWSE = """
 from django.contrib.auth.models import User
@@ -220,26 +225,75 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
     assert statuses(harbor) == ["Success"]
 
 
+def unnamed(file: str, server: Redis, user: str, look: Callable[[], Iterator[Problem]]) -> list[str]:
+    """The commands of this file that the check does not name when they are missing. Each is taken away alone."""
+    missed = []
+    for command in commands_of(file):
+        if command in OF_A_CONNECTION:
+            continue
+        server.execute_command("ACL", "SETUSER", user, f"-{command}")
+        try:
+            told = " ".join(one.what for one in look()).lower()
+        finally:
+            server.execute_command("ACL", "SETUSER", user, f"+{command}")
+        if f"'{command}'" not in told:
+            missed.append(command)
+    return missed
+
+
 def test_each_command_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
-    """Each is taken away alone. The check looks by itself, in this process, because a process takes a second."""
+    """The check looks by itself, in this process, because a process takes a second."""
     facts = Facts()
     facts.redis = RedisServer(Need.REDIS, "REDIS_URL", harbor.env["REDIS_URL"])
     assert list(of_redis(facts)) == []
-    missed = []
-    for command in commands_of("redis.acl"):
-        if command in OF_A_CONNECTION:
-            continue
-        harbor.redis.execute_command("ACL", "SETUSER", USER, f"-{command}")
-        try:
-            named = " ".join(one.what for one in of_redis(facts)).lower()
-        finally:
-            harbor.redis.execute_command("ACL", "SETUSER", USER, f"+{command}")
-        if command.replace("script|load", "evalsha") not in named:
-            missed.append(command)
-    assert missed == []
+    assert unnamed("redis.acl", harbor.redis, USER, lambda: of_redis(facts)) == []
     assert list(of_redis(facts)) == []
     assert not harbor.redis.keys("*attach-check*")
     assert not harbor.redis.sismember(MARKS, "-")
+
+
+def test_each_command_that_is_missing_at_the_broker_is_named(harbor: Restricted) -> None:
+    facts = Facts()
+    facts.broker = RedisServer(Need.BROKER, "CELERY_BROKER_URL", harbor.env["CELERY_BROKER_URL"])
+    before = {key: harbor.broker.dump(key) for key in harbor.broker.keys("*")}
+    assert list(of_the_broker(facts)) == []
+    missed = unnamed("broker.acl", harbor.broker, OF_BROKER, lambda: of_the_broker(facts))
+    assert missed == ["subscribe", "psubscribe", "unsubscribe", "punsubscribe"]
+    assert list(of_the_broker(facts)) == []
+    assert {key: harbor.broker.dump(key) for key in harbor.broker.keys("*")} == before
+
+
+def test_a_message_that_the_broker_refuses_is_told_and_the_mark_stays(harbor: Restricted) -> None:
+    pk = add(harbor, "Running", "Success")
+    harbor.broker.flushall()  # enough ticks may wait there, and then none is sent
+    harbor.redis.delete(WAKE)
+    harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, "-lpush")
+    try:
+        done = harbor.manage("refresh_queue", "mark", str(pk))
+        check = json.loads(harbor.manage("attach", "check", "--json").stdout)
+    finally:
+        harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, "+lpush")
+    assert done.returncode == 0, done.stderr
+    assert "Could not wake a tick, the next one of the schedule will do: " in done.stderr
+    assert "'lpush'" in done.stderr
+    assert harbor.redis.sismember(MARKS, f"{pk}:REPLICATION")
+    found = {one["check"]: one["problems"] for one in check["checks"]}
+    (problem,) = found["attach.broker_rights"]
+    assert problem["what"].startswith("The broker's Redis refuses LPUSH harbor_refresh: ")
+    assert problem["todo"].startswith("Give the user of CELERY_BROKER_URL the rights of deploy/attach/broker.acl")
+
+
+@pytest.mark.parametrize("command", ["brpop", "psubscribe"])
+def test_a_worker_that_may_not_take_messages_names_the_command(
+    harbor: Restricted, cluster: Cluster, command: str
+) -> None:
+    words = ["-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1", "--without-gossip", "--without-mingle"]
+    harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, f"-{command}")
+    try:
+        worker = cluster.start("worker", [sys.executable, *words])
+        wait_for(lambda: f"'{command}'" in worker.text(), "the worker to name it", log=worker.log)
+    finally:
+        harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, f"+{command}")
 
 
 def test_a_key_that_is_missing_in_redis_is_named(harbor: Restricted) -> None:
