@@ -14,6 +14,7 @@ from executions.attachment import is_attached
 from executions.declarations import is_service
 from tasks.broker.amqp_address import is_amqp
 from tasks.conf import Refresh, refresh_settings
+from tasks.queue.keys import HARBORS_SET
 from tasks.redis_address import cluster_tag, is_cluster
 
 
@@ -92,6 +93,15 @@ def _check_addresses(conf: Refresh) -> list[CheckMessage]:
                 "Harbor's, which carry no hash tag.",
                 hint="Remove REFRESH_STRATEGY, or name a Redis that is no Cluster in REDIS_URL.",
                 id="harbor_tasks.E006",
+            )
+        )
+    if on_cluster and is_attached():
+        messages.append(
+            Error(
+                f"REFRESH_ATTACH is harbor, and the queue is on a Redis Cluster: Harbor's set {HARBORS_SET} "
+                "carries no hash tag, so no script could use it together with our keys.",
+                hint="Name the Redis of Harbor in REDIS_URL. Harbor itself works with no Cluster.",
+                id="harbor_tasks.E009",
             )
         )
     broker = str(current_app.conf.broker_url or "")

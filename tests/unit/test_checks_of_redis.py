@@ -3,6 +3,7 @@
 import pytest
 from pytest_django import Settings
 
+from executions.attachment import HARBOR
 from tasks.checks import check_settings
 
 CLUSTER = "redis+cluster://h1,h2"
@@ -34,4 +35,13 @@ def test_what_cannot_work_is_refused(given: tuple[str, ...], expected: list[str]
     names = ("REDIS_URL", "CELERY_BROKER_URL", "REFRESH_KEY_PREFIX", "REFRESH_STRATEGY")
     for name, value in zip(names, given, strict=True):
         setattr(settings, name, value)
+    assert ids() == expected
+
+
+@pytest.mark.parametrize(("address", "expected"), [(SERVER, []), (CLUSTER, ["harbor_tasks.E009"])])
+def test_attached_the_queue_cannot_be_on_a_cluster(address: str, expected: list[str], settings: Settings) -> None:
+    """The queue is Harbor's set then, whose key has no hash tag."""
+    settings.REFRESH_ATTACH = HARBOR
+    settings.REDIS_URL, settings.REFRESH_KEY_PREFIX = address, TAG
+    settings.CELERY_BROKER_URL = SERVER
     assert ids() == expected
