@@ -30,7 +30,10 @@ def fetched_before(moment: float, most: int) -> list[Fetched]:
         tags = channel.client.zrange(
             channel.unacked_index_key, moment, 0, desc=True, byscore=True, offset=0, num=most
         )
-        found = channel.client.hmget(channel.unacked_key, tags) if tags else []
+        with channel.client.pipeline(transaction=False) as pipe:
+            for tag in tags:
+                pipe.hget(channel.unacked_key, tag)  # the commands that kombu itself needs, and no other
+            found = pipe.execute()
     messages = zip(tags, map(_headers, found), strict=True)
     return [Fetched(tag, headers) for tag, headers in messages if headers is not None]
 
