@@ -1,8 +1,12 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.core.checks import register
 from django.db import router
 from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
+
+from executions.attachment import is_attached
 
 
 class ExecutionsConfig(AppConfig):
@@ -14,7 +18,6 @@ class ExecutionsConfig(AppConfig):
     def ready(self) -> None:
         from executions import checks, execution_log
         from executions.database import WriterOnly
-        from executions.harbors_types import register_types
         from executions.own_schema import HarborsTablesStay, make_schema
 
         router.routers.insert(0, WriterOnly(self.label))
@@ -23,3 +26,15 @@ class ExecutionsConfig(AppConfig):
         connection_created.connect(register_types)
         execution_log.connect()
         register(checks.check_handlers, checks.OURS)
+
+
+def register_types(connection: Any, **_: Any) -> None:
+    """Receive that Django has made a connection.
+
+    psycopg 3 is imported only if the service is attached: a project may run where it cannot be loaded, which a
+    check tells (tasks/package_checks.py).
+    """
+    if is_attached():
+        from executions import harbors_types
+
+        harbors_types.register(connection)

@@ -10,8 +10,6 @@ from typing import Any
 from psycopg.types.datetime import TimestampLoader
 from psycopg.types.string import TextLoader
 
-from executions.attachment import is_attached
-
 
 class HarborsTime(TimestampLoader):
     def load(self, data: Any) -> datetime | None:  # type: ignore[override]
@@ -19,8 +17,7 @@ class HarborsTime(TimestampLoader):
         return None if moment.year == 1 else moment.replace(tzinfo=UTC)
 
 
-def register_types(connection: Any, **_: Any) -> None:
-    """Receive that Django has made a connection."""
-    if is_attached():
-        connection.connection.adapters.register_loader("timestamp", HarborsTime)
-        connection.connection.adapters.register_loader("json", TextLoader)
+def register(connection: Any) -> None:
+    """Have this connection of Django read them so."""
+    connection.connection.adapters.register_loader("timestamp", HarborsTime)
+    connection.connection.adapters.register_loader("json", TextLoader)

@@ -9,18 +9,17 @@ docs/jobs.md has a table of the ids.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any
 
 from celery import current_app
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.module_loading import autodiscover_modules
-from kombu import Producer
 
 from executions.conf import DECLARED as OF_EXECUTIONS
 from executions.declarations import is_service, of_project
 from executions.given_settings import problems
+from tasks import package_checks
 from tasks.celery_queues import ROUTES
 from tasks.conf import ADDRESS, DECLARED, LOCAL, refresh_settings
 from tasks.jobs.tracked import TrackedJob
@@ -47,15 +46,6 @@ def check_host(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
     for check in OF_EAGER_MODE if mode.is_eager() else CHECKS:
         found += check()
     return found
-
-
-def _versions() -> Iterator[CheckMessage]:
-    if not hasattr(Producer, "batch"):
-        yield Error(
-            f"kombu {version('kombu')} cannot send messages in a batch, so no job and no refresh is sent.",
-            hint="Install kombu>=5.7, and celery>=5.6.",
-            id="harbor_refresh.E004",
-        )
 
 
 def _broker() -> Iterator[CheckMessage]:
@@ -169,6 +159,6 @@ def _workers() -> Iterator[CheckMessage]:
         )
 
 
-CHECKS = (_versions, _broker, _queue, _routes, _beat, _jobs, _workers)
+CHECKS = (package_checks.versions, package_checks.driver, _broker, _queue, _routes, _beat, _jobs, _workers)
 #: It has no broker, no queue, no worker and no beat.
-OF_EAGER_MODE = (_versions, _jobs)
+OF_EAGER_MODE = (package_checks.versions, package_checks.driver, _jobs)

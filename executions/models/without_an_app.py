@@ -6,8 +6,15 @@ nothing of it, and a host should not have to install it for ours.
 
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.core.exceptions import ImproperlyConfigured
+
+try:
+    from django.contrib.postgres.fields import ArrayField
+    from django.contrib.postgres.indexes import GinIndex
+except ImportError as exc:  # it names psycopg2, for which Django looks last
+    raise ImproperlyConfigured(
+        'No driver of PostgreSQL can be loaded. Type: pip install "psycopg[binary]"'
+    ) from exc
 
 
 class TextList(ArrayField):  # type: ignore[type-arg]

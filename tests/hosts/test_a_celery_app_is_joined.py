@@ -167,11 +167,6 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "W006",
         "3600 s",
     ),
-    "an older kombu": (
-        {"celery": JOINED + "\nfrom kombu import Producer\n\ndel Producer.batch\n"},
-        "E004",
-        "kombu>=5.7",
-    ),
 }
 
 #: What else follows from a fault.

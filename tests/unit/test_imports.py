@@ -160,6 +160,15 @@ def test_executions_imports_neither_redis_nor_celery() -> None:
     assert forbidden(modules("executions"), "redis", "celery", "kombu", "billiard", "httpx", *above) == []
 
 
+def test_the_apps_import_psycopg_only_to_read_harbors_types_and_to_look_whether_it_is_there() -> None:
+    """A project must start where psycopg 3 cannot be loaded, and a check then says what to type."""
+    assert forbidden(modules("executions", "tasks"), "psycopg", "psycopg2", found=statements) == [
+        "executions.harbors_types imports psycopg.types.datetime",
+        "executions.harbors_types imports psycopg.types.string",
+        "tasks.package_checks imports psycopg",
+    ]
+
+
 def test_tasks_imports_neither_the_service_nor_benchmarks_nor_examples() -> None:
     assert forbidden(modules("tasks"), "harbor_refresh", "benchmarks", "examples") == []
 
