@@ -114,12 +114,20 @@ def _beat() -> Iterator[CheckMessage]:
         )
 
 
+def jobs() -> dict[str, TrackedJob]:
+    """The jobs of the project, by their names.
+
+    A worker and beat import what their app names. To import more here would hide what it does not name, such as a
+    missing `autodiscover_tasks()`.
+    """
+    if not current_app.loader.worker_initialized:
+        with suppress(Exception):  # a module that cannot be imported is told by the worker that needs it
+            autodiscover_modules("tasks")
+    return {name: task for name, task in sorted(current_app.tasks.items()) if isinstance(task, TrackedJob)}
+
+
 def _jobs() -> Iterator[CheckMessage]:
-    with suppress(Exception):  # a module that cannot be imported is told by the worker that needs it
-        autodiscover_modules("tasks")  # where a worker of Celery looks for tasks, too
-    for name, task in sorted(current_app.tasks.items()):
-        if not isinstance(task, TrackedJob):
-            continue
+    for name, task in jobs().items():
         if not task.acks_late or not task.reject_on_worker_lost:
             yield Error(
                 f"The job {name} has acks_late or reject_on_worker_lost off: a killed worker loses its message.",

@@ -2,6 +2,8 @@
 
 The servers and beat are asked as for the dashboard (tasks/overview); the workers by Celery's remote control. A
 worker that is busy in a pool without processes (solo) does not answer.
+
+What if a worker starts or ends between two questions: it is told as it was, and the next look is right.
 """
 
 from collections.abc import Iterator
@@ -11,10 +13,13 @@ from typing import Any
 from celery import current_app
 
 from tasks.celery_queues import DELIVERIES, TICKS, WORK
+from tasks.host_checks import jobs
 from tasks.overview.findings import Level, findings
 from tasks.overview.state import look
 
 REPLY_SECONDS = 1.5
+#: So many jobs are named that no worker knows.
+MOST_NAMES = 3
 #: What happens while no worker takes the queue, and the number of the message.
 PURPOSES = {
     TICKS: ("E104", "nothing is claimed, recovered or reconciled"),
@@ -76,3 +81,18 @@ def _workers() -> Iterator[Found]:
                 f"{worker} refreshes executions, and starts a process for each task.",
                 "Start it with --max-tasks-per-child 1000000.",
             )
+    yield from _unknown_jobs(inspect.registered() or {})
+
+
+def _unknown_jobs(registered: dict[str, list[str]]) -> Iterator[Found]:
+    """`registered`: the tasks that each worker knows; some options may follow a name in brackets."""
+    known = {text.partition(" [")[0] for several in registered.values() for text in several}
+    unknown = [name for name in jobs() if name not in known]
+    if registered and unknown:
+        more = f" and {len(unknown) - MOST_NAMES} more" if len(unknown) > MOST_NAMES else ""
+        yield Found(
+            "harbor_refresh.E109",
+            f"No worker knows these jobs: {', '.join(unknown[:MOST_NAMES])}{more}. They end as Error.",
+            "Add app.autodiscover_tasks() where the project makes its Celery app, or name their modules in the "
+            "setting CELERY_IMPORTS. Then start the workers again.",
+        )

@@ -18,10 +18,15 @@ pytestmark = pytest.mark.slow
 REFRESHES = ["-n", "refresh@%h", "-Q", "harbor_refresh,harbor_refresh.ticks,harbor_refresh.deliveries"]
 
 
-def found(host: Host, **variables: str) -> tuple[int, list[str]]:
+def found(host: Host) -> tuple[int, list[str]]:
     """How the command ends, and the ids of what it finds."""
-    done = host.run("-m", "django", "refresh_queue", "check", "--json", **({"CELERY_BROKER_URL": ""} | variables))
-    return done.returncode, sorted(one["id"].partition(".")[2] for one in json.loads(done.stdout)["problems"])
+    code, problems = asked(host)
+    return code, sorted(one["id"].partition(".")[2] for one in problems)
+
+
+def asked(host: Host) -> tuple[int, list[dict[str, str]]]:
+    done = host.run("-m", "django", "refresh_queue", "check", "--json", CELERY_BROKER_URL="")
+    return done.returncode, json.loads(done.stdout)["problems"]
 
 
 def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis, cluster: Cluster) -> None:
@@ -39,6 +44,40 @@ def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis,
     worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
     beat = cluster.start("beat", [*celery, "beat"])
     wait_for(lambda: found(host) == (0, []), "a tick", log=beat.log)
+
+
+TASKS = """
+from celery import shared_task
+from tasks.jobs import TrackedJob
+
+for name in "abcde":
+
+    @shared_task(base=TrackedJob, name=f"shop.{name}")
+    def pack(job):
+        pass
+"""
+DISCOVERS = "app.autodiscover_tasks()\n"
+
+
+def test_it_finds_jobs_that_no_worker_knows(tmp_path: Path, database: str, redis: Redis, cluster: Cluster) -> None:
+    """The worker makes the checks of the project at its start, too, and must not learn the jobs by them."""
+    host = Host(tmp_path / "shop", database, celery=JOINED, settings=SOUND, people__tasks=TASKS)
+    module = host.folder / "shop/celery.py"
+    sound = module.read_text(encoding="utf-8")
+    cluster.root, cluster.env = host.folder, {**host.env, "CELERY_BROKER_URL": servers.redis.url}
+    celery = [sys.executable, "-m", "celery", "-A", "shop"]
+
+    module.write_text(sound.replace(DISCOVERS, ""), encoding="utf-8")
+    worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
+    wait_for(lambda: "E109" in found(host)[1], "the answer of the worker", log=worker.log)
+    (told,) = [one for one in asked(host)[1] if one["id"] == "harbor_refresh.E109"]
+    assert told["what"] == "No worker knows these jobs: shop.a, shop.b, shop.c and 2 more. They end as Error."
+    assert told["todo"].startswith("Add app.autodiscover_tasks() where the project makes its Celery app")
+
+    worker.kill()
+    module.write_text(sound, encoding="utf-8")
+    worker = cluster.start("refresh", [*celery, "worker", *REFRESHES, "-c", "1"])
+    wait_for(lambda: not {"E104", "E109"} & set(found(host)[1]), "a worker that knows them", log=worker.log)
 
 
 def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redis: Redis) -> None:
