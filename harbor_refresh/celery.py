@@ -10,7 +10,7 @@ from kombu import Queue
 from harbor_refresh import redis_at_start
 from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.settings_check import exit_on_bad_settings
-from tasks.broker.amqp_transport import register_amqp_transport
+from tasks.broker.amqp_connection import mend_connections
 from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
@@ -19,9 +19,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 register_transport()
-register_amqp_transport()
 app = Celery("harbor_refresh")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+mend_connections(app)
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
 app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES

@@ -4,7 +4,7 @@ It adds what the project lacks, and changes nothing that the project has set:
 
 1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
 2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (tasks/schedule.py);
-3. kombu's transport for RabbitMQ, mended (tasks/broker/amqp_transport.py).
+3. kombu's transport for RabbitMQ, mended, for the connections of this app alone (tasks/broker/amqp_connection.py).
 
 The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
 worker and a beat tell at their start what the checks find (tasks/host_checks.py), and go on.
@@ -18,7 +18,7 @@ from celery import signals
 from django.core.checks import WARNING, run_checks
 
 from executions.checks import OURS
-from tasks.broker.amqp_transport import register_amqp_transport
+from tasks.broker.amqp_connection import mend_connections
 from tasks.celery_queues import ROUTES
 from tasks.schedule import ROWS, has_rows
 
@@ -30,7 +30,7 @@ DEFAULT_SECONDS = 30.0
 
 def connect(app: Any) -> Any:
     """Add our Celery tasks, their routes and their schedule to this app, and return it."""
-    register_amqp_transport()
+    mend_connections(app)
     app.autodiscover_tasks([__package__], related_name="actors")
     if app.configured:
         _add_to(app.conf)

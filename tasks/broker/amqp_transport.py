@@ -1,5 +1,7 @@
 """Kombu's transport for RabbitMQ, mended for a RabbitMQ that fails (docs/decisions/0035-rabbitmq-as-broker.md).
 
+The connections of our Celery app use it (amqp_connection.py).
+
 1. A connection that the server has closed is noticed when it is next used, and the message for which it is used
    fails. So the first message of each process after a restart would fail. The transport looks whether the
    socket was closed, which costs no round trip, and kombu connects again before it publishes.
@@ -20,7 +22,7 @@ from typing import Any
 
 from amqp.exceptions import ChannelError, MessageNacked, RecoverableChannelError, RecoverableConnectionError
 from kombu.exceptions import OperationalError
-from kombu.transport import TRANSPORT_ALIASES, pyamqp
+from kombu.transport import pyamqp
 
 #: The server has closed its side; only Linux tells that while unread bytes are there.
 _CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
@@ -81,10 +83,3 @@ def _is_closed(sock: Any) -> bool:
     poll = select.poll()
     poll.register(sock, _CLOSED)
     return bool(poll.poll(0))
-
-
-def register_amqp_transport() -> None:
-    """Make `amqp://` and `amqps://` mean the mended transport."""
-    for scheme in ("amqp", "pyamqp"):
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
-    TRANSPORT_ALIASES["amqps"] = f"{__name__}:SSLTransport"

@@ -122,6 +122,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
 from django.apps import apps
+from kombu.transport import TRANSPORT_ALIASES
 
 ours = ("harbor_executions", "harbor_tasks")
 current_app.loader.import_default_modules()
@@ -141,6 +142,7 @@ print(json.dumps({
     "default_site": type(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site).__name__,
     "index": str(admin.site.index_template),
     "broker": conf.broker_url,
+    "transports": TRANSPORT_ALIASES,
     "routes": {name: router.route({}, name)["queue"].name for name in ("shop.pack", "tasks.pack", "pack")},
     "default_queue": conf.task_default_queue,
     "queues": str(conf.task_queues),

@@ -16,7 +16,6 @@ connect(app)
 """
 LOOK = """
 from celery import current_app as app
-from kombu.transport import TRANSPORT_ALIASES
 from tasks.celery_queues import ROUTES
 
 app.loader.import_default_modules()
@@ -30,7 +29,6 @@ print(json.dumps({
     "theirs": [goes_to(name) for name in ("shop.pack", "tasks.pack", "other")],
     "schedule": {name: [one["task"], str(one["schedule"])] for name, one in app.conf.beat_schedule.items()},
     "default": app.conf.task_default_queue,
-    "transport": TRANSPORT_ALIASES["amqp"],
 }))
 """
 OURS = {name: route["queue"] for name, route in ROUTES.items()}
@@ -56,7 +54,7 @@ def test_our_tasks_go_to_our_queues_and_theirs_where_they_went(routes: str, tmp_
     settings = f"CELERY_TASK_ROUTES = {given}\nCELERY_BEAT_SCHEDULE = {sweep}"
     seen = Host(tmp_path, "none", celery=JOINED, settings=settings, routes=ROUTER).ask(LOOK)
     assert (seen["ours"], seen["unknown"], seen["theirs"]) == (OURS, [], theirs)
-    assert (seen["default"], seen["transport"]) == ("shop.default", "tasks.broker.amqp_transport:Transport")
+    assert seen["default"] == "shop.default"
     # an entry of the project that has the name of one of ours stays
     assert seen["schedule"] == {row.name: [row.task, str(row.seconds)] for row in ROWS} | {
         "Sweep": ["shop.sweep", "5"]
@@ -101,6 +99,52 @@ def test_our_tasks_do_not_depend_on_the_options_of_the_project(tmp_path: Path) -
         "tasks.run_cycle": [False, True, False, True]
     }
     assert host.ask(options) == expected
+
+
+TRANSPORTS = """
+from celery import Celery, current_app
+from kombu import Connection, pools
+
+def transport(connection):
+    found = connection.get_transport_cls()
+    return f"{found.__module__}.{found.__name__}"
+
+def transports(connection):
+    pooled = pools.connections[connection].acquire(block=True)
+    found = [transport(connection), transport(connection.clone()), transport(pooled)]
+    pooled.switch(f"{connection.transport_cls}://b.shop//")  # as kombu does if the first server is away
+    return [*found, transport(pooled)]
+
+apps = [Celery("other", set_as_current=False), current_app]
+print(json.dumps({
+    scheme: [transports(Connection(f"{scheme}://a.shop//"))]
+    + [transports(app.connection_for_write(f"{scheme}://a.shop//")) for app in apps]
+    for scheme in ("amqp", "pyamqp", "amqps", "redis")
+}))
+"""
+
+
+@pytest.mark.parametrize("celery", [JOINED, f"assert app.amqp\n{JOINED}"], ids=["joined", "joined after its use"])
+def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_path: Path) -> None:
+    """Of the program itself, of another Celery app, and of the app that is joined: a connection, its copy, one of
+    its pool, and the latter when it has gone on to the next server."""
+    seen = Host(tmp_path, "none", celery=celery).ask(TRANSPORTS)
+    kombus, mended = "kombu.transport.pyamqp", "tasks.broker.amqp_transport"
+    plain, secured = "Transport", "SSLTransport"
+    for scheme, name in {"amqp": plain, "pyamqp": plain, "amqps": secured}.items():
+        assert seen[scheme] == [[f"{kombus}.{name}"] * 4] * 2 + [[f"{mended}.{name}"] * 4]
+    assert seen["redis"] == [["kombu.transport.redis.Transport"] * 4] * 3
+
+
+def test_a_class_of_the_project_for_the_connections_of_its_app_stays(tmp_path: Path) -> None:
+    own = "from celery.app.amqp import AMQP\n\nclass Own(AMQP):\n    pass\n\napp.amqp_cls = Own\n"
+    seen = Host(tmp_path, "none", celery=own + JOINED).ask("""
+        from celery import current_app
+
+        found = current_app.connection_for_write("amqp://a.shop//").get_transport_cls()
+        print(json.dumps([type(current_app.amqp).__name__, found.__module__]))
+    """)
+    assert seen == ["Own", "kombu.transport.pyamqp"]
 
 
 def problems(host: Host, **variables: str) -> dict[str, Any]:
