@@ -1,5 +1,6 @@
 """Create executions with their tasks, any number in one call."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -89,7 +90,7 @@ def create_many(news: Iterable[NewExecution]) -> list[Execution]:
                 callbacks.record(execution.pk, new.callbacks)
         if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
             gates.make(opened)
-        _create_tasks((execution, task) for new, execution in pairs for task in new.tasks)
+        _write_tasks((execution, task) for new, execution in pairs for task in new.tasks)
     return executions
 
 
@@ -105,9 +106,9 @@ def _link(new: NewExecution, execution: Execution) -> None:
 
 
 @harbors(Deed.CREATE)
-def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[Task]:
-    """Add tasks, as Pending, to an execution that has not ended; return them in the order given. `once`: the key
-    of this addition. If it was made before, nothing is added, and the list is empty."""
+def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[int]:
+    """Add tasks, as Pending, to an execution that has not ended; return their ids in the order given. `once`: the
+    key of this addition. If it was made before, nothing is added, and the list is empty."""
     tasks = list(tasks)
     for task in tasks:
         _refuse_unstorable_task(task)
@@ -147,25 +148,27 @@ def hold_open(execution_id: int, *, once: str = "") -> Execution | None:
     return execution
 
 
-def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[Task]:
-    """Add tasks to an execution that the caller's transaction holds open; return them in the order given."""
-    return _create_tasks((execution, task) for task in tasks)
+def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
+    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given."""
+    return _write_tasks((execution, task) for task in tasks)
 
 
-def _create_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[Task]:
-    return Task.objects.bulk_create(
-        (
-            Task(
-                execution=execution,
-                vendor_type=execution.vendor_type,
-                job_id=task.job_id,
-                extra_attrs=task.extra_attrs,
-                status_revision=task.revision,
-            )
-            for execution, task in of_executions
-        ),
-        batch_size=BATCH,
-    )
+def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int]:
+    """Write tasks; return their ids in the order given."""
+    rows = [
+        {
+            "execution_id": execution.pk,
+            "vendor_type": execution.vendor_type,
+            "job_id": task.job_id,
+            "revision": task.revision,
+            "extra_attrs": task.extra_attrs,
+        }
+        for execution, task in of_executions
+    ]
+    ids: list[int] = []
+    for begin in range(0, len(rows), BATCH):
+        ids += [pk for (pk,) in run("create_tasks", tasks=json.dumps(rows[begin : begin + BATCH]))]
+    return ids
 
 
 def _refuse_unstorable(new: NewExecution) -> None:

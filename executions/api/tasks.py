@@ -67,7 +67,7 @@ def add_tasks(
 ) -> Any:
     def make() -> dict[str, Any]:
         tasks = [NewTask(one.job_id, one.extra_attrs) for one in body.tasks]
-        return {"task_ids": [task.pk for task in creation.add_tasks(execution_id, tasks)]}
+        return {"task_ids": creation.add_tasks(execution_id, tasks)}
 
     return Status(201, idempotency.once(request, idempotency_key, make))
 

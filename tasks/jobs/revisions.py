@@ -9,11 +9,12 @@ that was recorded before a hook was set, or that goes on after it was removed, o
 
 import time
 
-from tasks.conf import refresh_settings
+from executions.declarations import value
+from tasks.conf import DECLARED
 
 
 def are_unix_seconds() -> bool:
-    return bool(refresh_settings().report_url)
+    return bool(value(DECLARED["report_url"].name, ""))  # alone, because each run asks
 
 
 def first_revision() -> int:

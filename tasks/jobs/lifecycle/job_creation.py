@@ -1,5 +1,6 @@
 """Creation of jobs: record an execution and its jobs, all or nothing, and publish them after the commit."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,8 +22,9 @@ from executions.creation import (
 )
 from executions.errors import AlreadyUnderWay, Refused
 from executions.manual_status import finish_as_success
-from executions.models import Execution, Task
+from executions.models import Execution
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
+from tasks.database import run
 from tasks.jobs.celery_json import PLAIN, as_json
 from tasks.jobs.lifecycle import publication
 from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
@@ -127,7 +129,8 @@ def _record(vendor_type: str, sized: Sized, attributes: dict[str, Any]) -> Start
     new = NewExecution(vendor_type, **attributes, tasks=_tasks_of(fresh))
     execution = create(new)
     if fresh:
-        _write(fresh, execution.tasks.exclude(job_id="").order_by("pk"), sizes)
+        ids = execution.tasks.exclude(job_id="").order_by("pk").values_list("pk", flat=True)
+        _write(fresh, ids, sizes)
         transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution.pk))
     elif new.open_seconds is None:
         finish_as_success(execution.pk, "it had no jobs")
@@ -151,16 +154,15 @@ def _add(execution_id: int, sized: Sized, once: str) -> int:
     fresh, _ = _without_held(chains) if execution else ([], [])
     if not execution or not fresh:
         return 0
-    tasks = add_to_held(execution, _tasks_of(fresh))
-    _write(fresh, tasks, sizes)
-    ids = [task.pk for task in tasks]
+    ids = add_to_held(execution, _tasks_of(fresh))
+    _write(fresh, ids, sizes)
 
     def reach() -> None:
         crash_points.reach("added", [execution_id])
 
     transaction.on_commit(reach)
     transaction.on_commit(partial(publication.publish_after_commit, execution_id=execution_id, only=ids))
-    return len(tasks)
+    return len(ids)
 
 
 def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
@@ -176,34 +178,32 @@ def _without_held(chains: Sequence[Chain]) -> tuple[list[Chain], list[Chain]]:
 
 
 def _tasks_of(chains: Sequence[Chain]) -> list[NewTask]:
-    return [NewTask(job.job_id, job.meta, first_revision()) for one in chains for job in one]
+    revision = first_revision()
+    return [NewTask(job.job_id, job.meta, revision) for one in chains for job in one]
 
 
-def _write(chains: Sequence[Chain], tasks_of_jobs: Iterable[Task], sizes: dict[str, int]) -> None:
+def _write(chains: Sequence[Chain], task_ids: Iterable[int], sizes: dict[str, int]) -> None:
     """Write the jobs of these tasks, which are in the order of the chains."""
-    tasks = iter(tasks_of_jobs)
-    rows: list[Job] = []
+    ids = iter(task_ids)
+    rows: list[tuple[dict[str, Any], int]] = []
     for one in chains:
         before = None
         for job in one:
-            row = Job(
-                task=next(tasks),
-                name=job.name,
-                args=list(job.args),
-                kwargs=job.kwargs,
-                options=job.options,
-                max_attempts=job.max_attempts,
-                unique_key=job.key,
-                holds_key=job.is_unique,
-                follows=before,
-                takes_result=job.takes_result and before is not None,
-            )
-            rows.append(row)
-            before = row
-    jobs = chain.from_iterable(chains)
-    sized = ((row, sizes[job.job_id]) for row, job in zip(rows, jobs, strict=True))
-    for page in sized_pages(sized, BATCH_SIZE, count=BATCH):
-        Job.objects.bulk_create(page)
+            row = {
+                "task_id": next(ids),
+                "name": job.name,
+                "args": job.args,
+                "kwargs": job.kwargs,
+                "options": job.options,
+                "max_attempts": job.max_attempts,
+                "unique_key": job.key,
+                "follows": before,
+                "takes_result": job.takes_result and before is not None,
+            }
+            rows.append((row, sizes[job.job_id]))
+            before = row["task_id"]
+    for page in sized_pages(rows, BATCH_SIZE, count=BATCH):
+        run("create_jobs", jobs=json.dumps(page))
 
 
 def _as_stored(job: NewJob) -> NewJob:

@@ -92,7 +92,7 @@ def test_a_closed_execution_ends_with_its_last_task_and_takes_no_more() -> None:
     assert refreshed(execution) == "Running"
     with pytest.raises(ExecutionClosed, match=f"execution {execution.pk} is closed"):
         add_tasks(execution.pk, [NewTask()])
-    report([Report(task.pk, "Success")])
+    report([Report(task, "Success")])
     assert refreshed(execution) == "Success"
     with pytest.raises(AlreadyFinal):
         add_tasks(execution.pk, [NewTask()])
