@@ -1,14 +1,19 @@
 """Workers of plain Celery."""
 
+import gc
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from benchmarks.peers.ready import ready
 from benchmarks.processes import Processes
 from benchmarks.servers import Servers
 
 
-def celery_workers(servers: Servers, workers: int, concurrency: int) -> AbstractContextManager[Processes]:
+@contextmanager
+def celery_workers(servers: Servers, workers: int, concurrency: int) -> Iterator[Processes]:
     celery = [sys.executable, "-m", "celery", "-A", "benchmarks.peers.celery_jobs", "worker", f"-c{concurrency}"]
     commands = {f"worker{n}": [*celery, "-n", f"worker{n}@%h", "--loglevel=INFO"] for n in range(1, workers + 1)}
-    return ready(servers, commands, " ready.")
+    with ready(servers, commands, " ready.") as processes:
+        yield processes
+        gc.collect()  # a result unsubscribes when it is collected, and later its Redis is gone
