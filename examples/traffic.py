@@ -9,7 +9,7 @@ none while three are unfinished. The workers finish what is unfinished when this
 
 import random
 import signal
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from django.db import close_old_connections
@@ -61,7 +61,8 @@ def delete_the_oldest() -> None:
 
 def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+        # in another thread, because this one may be inside ended.wait, and would wait for itself
+        signal.signal(number, lambda *_: Thread(target=ended.set).start())
     print("Mirrors begin", flush=True)
     trouble = False
     while not ended.is_set():

@@ -60,6 +60,9 @@ class Latest:
         return overview
 
     def _take(self) -> Overview:
+        known = self._known
+        if known and monotonic() - self._taken < FRESH_SECONDS:
+            return known  # a look ended between the question and this one
         overview = take()
         with self._lock:
             self._known, self._taken = overview, monotonic()

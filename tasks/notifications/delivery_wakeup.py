@@ -81,9 +81,12 @@ class NextLook:
                 return  # an earlier moment has replaced it
             self._due, self._timer = float("inf"), None
         try:
-            if not _send_unless_sent() and (lasts := execution_queue().deliverer_wake_lasts()):
+            if not _send_unless_sent():
+                asked = monotonic()  # before the answer, so that in doubt there is one message too many
+                lasts = execution_queue().deliverer_wake_lasts()
                 sent_ago = DELIVERER_WAKE_MS / 1_000 - lasts
-                if sent_ago > monotonic() - due:  # before the moment, so that deliverer may have looked too soon
+                # sent before the moment, so that deliverer may have looked too soon; or long ago, and it is over
+                if not lasts or sent_ago > asked - due:
                     self.plan(lasts)
         except Exception as exc:  # ours, or any of the broker's client: the schedule comes
             _warn(exc)

@@ -92,7 +92,10 @@ def test_a_unique_job_is_not_started_while_its_like_is_queued_or_running_and_is_
     ends(again, "Success", member)
 
 
-def test_a_worker_that_is_killed_gives_its_jobs_to_another(worker: Callable[..., Member], log: Path) -> None:
+def test_a_worker_that_is_killed_gives_its_jobs_to_another(
+    cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    cluster.beat()
     first = worker("first", concurrency=2)
     execution = start("SCAN", jobs=[team.copy.s(str(n), 1.5) for n in range(4)])
     wait_for(lambda: len(log.read_text().splitlines()) >= 2, "two to run", log=first.log)

@@ -64,6 +64,7 @@ def test_one_moment_sends_one_message_however_many_processes_wait_for_it(
     """Their moment is the same here, and the wake-up stands for a minute, however slow the machine is."""
     for module in (pacing, delivery_wakeup):
         monkeypatch.setattr(module, "DELIVERER_WAKE_MS", 60_000)
+    monkeypatch.setattr(delivery_wakeup, "DELIVERER_LATE_SECONDS", 2.0)
     all_of_them = [looks() for _ in range(10)]
     with monkeypatch.context() as patched:
         now = time.monotonic()

@@ -18,6 +18,8 @@ def web(
     log = tmp_path_factory.mktemp("web") / "gunicorn.log"
     with fresh_database(template, django_db_blocker) as name:
         everything = token(*Scope)
-        limits = {"REFRESH_API_REQUESTS_PER_MINUTE": "0", "GUNICORN_CMD_ARGS": "--limit-request-line 0"}
+        # connections last, or the next request of a slow test meets the end of its own
+        arguments = "--limit-request-line 0 --keep-alive 75"
+        limits = {"REFRESH_API_REQUESTS_PER_MINUTE": "0", "GUNICORN_CMD_ARGS": arguments}
         with serving(name, log, **limits) as url:
             yield Web(url, log, everything)

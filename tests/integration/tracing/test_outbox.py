@@ -77,6 +77,7 @@ def test_a_process_that_ends_sends_what_is_left_and_does_not_wait_for_a_collecto
     traced: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")
+    monkeypatch.setattr(outboxes, "END_SECONDS", 60.0)
     make(3)
     assert traced.spans() == []
     spans.of_this_process.end()
@@ -91,7 +92,10 @@ def test_a_process_that_ends_sends_what_is_left_and_does_not_wait_for_a_collecto
     assert not traced.answers.is_set()
 
 
-def test_a_forked_process_sends_its_spans_by_an_outbox_of_its_own(traced: Collector) -> None:
+def test_a_forked_process_sends_its_spans_by_an_outbox_of_its_own(
+    traced: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outboxes, "END_SECONDS", 60.0)
     make(1)
     traced.span("report")
     child = os.fork()

@@ -89,7 +89,8 @@ class Command(BaseCommand):
     def _demo(self, seed: int) -> None:
         ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: ended.set())
+            # in another thread, because this one may be inside ended.wait, and would wait for itself
+            signal.signal(number, lambda *_: threading.Thread(target=ended.set).start())
 
         def sleep(seconds: float) -> None:
             """End the demo here if it was asked to: between two acts, never in the middle of a commit."""

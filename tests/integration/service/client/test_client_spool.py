@@ -254,12 +254,15 @@ def test_a_child_that_is_forked_reports_by_itself(make: Make, server: Recorder, 
     with_spool.report(2, "Success")
     wait_for(lambda: with_memory.failures and with_spool.failures, "both to have tried")
     if (child := os.fork()) == 0:
-        signal.alarm(30)
-        with_memory.report(3, "Success")
-        with_spool.report(4, "Success")
-        with_memory.close()
-        with_spool.close()  # or its parent sends again what it was sending
-        os._exit(0)
+        try:
+            signal.alarm(30)
+            with_memory.report(3, "Success")
+            with_spool.report(4, "Success")
+            with_memory.close()
+            with_spool.close()  # or its parent sends again what it was sending
+            os._exit(0)
+        finally:
+            os._exit(1)
     server.always = None
     assert os.waitpid(child, 0)[1] == 0
     with_memory.flush()
