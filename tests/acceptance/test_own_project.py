@@ -7,6 +7,7 @@ has after it. What it has in its environment means its own servers, and none is 
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -23,6 +24,7 @@ from tests.distribution.fixtures import Make
 from tests.faults.cluster import ROOT, Cluster
 from tests.hosts.host import ITS_VARIABLES, LOOK
 from tests.rabbitmq import RabbitMQ
+from tests.waiting import wait_for
 
 IMAGES_MODELS = """
 from django.contrib.auth.models import AbstractUser
@@ -315,4 +317,10 @@ def test_executions_end_in_a_project_that_follows_the_page(shop: Shop, cluster: 
     assert said == ["execution 1 (REPLICATION) Success {'Success': 3}", "{200}", site]
     assert [member.process.poll() for member in members] == [None] * 3
     assert "Traceback" not in cluster.logs()
-    assert shop.manage("refresh_queue", "check").strip() == "Nothing is missing."
+    wait_for(lambda: nothing_is_missing(shop), "beat to have sent its first tick", log=members[-1].log)
+
+
+def nothing_is_missing(shop: Shop) -> bool:
+    with suppress(AssertionError):  # the command ended with what is missing
+        return shop.manage("refresh_queue", "check").strip() == "Nothing is missing."
+    return False

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from tests.distribution import hosts
-from tests.distribution.conftest import Make
+from tests.distribution.fixtures import Make
 
 pytestmark = pytest.mark.slow
 
