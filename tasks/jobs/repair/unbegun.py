@@ -8,9 +8,9 @@ works on a long job. Then two workers have it, and the second one finds that it 
 A message that goes back is fetched again later than that death, so it goes back once for each death. A message for
 later (`eta`) stays, because the worker that fetched it has to wait for its time.
 
-What if the process dies on any line, or there are more messages than one look takes: the next pass does the rest.
-What if Redis forgets the deaths, or a clock is ahead: the message comes back with the visibility timeout of the
-broker, as every other message of a dead worker does.
+What if the process dies on any line: the next pass does the rest. What if more messages stay where they are than
+one look takes: those fetched before them are not seen. Then, and if Redis forgets the deaths, or a clock is ahead,
+the message comes back with the visibility timeout of the broker, as every other message of a dead worker does.
 """
 
 import logging
