@@ -47,8 +47,7 @@ class Latest:
 
     def overview(self) -> Overview:
         """Return the latest overview. Takes PATIENCE_SECONDS at most."""
-        known = self._known
-        if known and monotonic() - self._taken < FRESH_SECONDS:
+        if known := self._fresh():
             return known
         try:
             overview = self._flight.answer(0.01 if self._is_late else PATIENCE_SECONDS)
@@ -59,9 +58,12 @@ class Latest:
         self._is_late = False
         return overview
 
-    def _take(self) -> Overview:
+    def _fresh(self) -> Overview | None:
         known = self._known
-        if known and monotonic() - self._taken < FRESH_SECONDS:
+        return known if known and monotonic() - self._taken < FRESH_SECONDS else None
+
+    def _take(self) -> Overview:
+        if known := self._fresh():
             return known  # a look ended between the question and this one
         overview = take()
         with self._lock:
