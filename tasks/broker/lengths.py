@@ -7,9 +7,8 @@ that publish next. `tasks/overview/of_broker.py` is for pages.
 from collections.abc import Callable
 from typing import Any
 
-from celery import current_app
-
 from tasks.broker import rabbitmq
+from tasks.broker.pooled import pooled_channel
 
 
 def waiting(queue: str) -> int:
@@ -27,9 +26,5 @@ def waiting_in_all(queue: str) -> int:
 
 
 def _length(queue: str, of_redis: Callable[[Any], int]) -> int:
-    with current_app.pool.acquire(block=True) as acquired:
-        connection: Any = acquired  # the stubs take it for a producer
-        channel = connection.default_channel
-        if connection.transport.driver_type == rabbitmq.DRIVER:
-            return rabbitmq.length(channel, queue)
-        return int(of_redis(channel))
+    with pooled_channel() as (driver, channel):
+        return rabbitmq.length(channel, queue) if driver == rabbitmq.DRIVER else int(of_redis(channel))

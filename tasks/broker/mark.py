@@ -29,10 +29,10 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp.exceptions import ChannelError
-from celery import current_app
 
 from tasks import signals
 from tasks.broker import rabbitmq
+from tasks.broker.pooled import pooled_channel
 from tasks.queue import execution_queue
 
 MARK = "harbor_refresh.broker"
@@ -45,9 +45,7 @@ def lost_before(look_up_jobs: Callable[[], None]) -> int:
 
     If the broker was emptied, call `look_up_jobs` before the mark is noted.
     """
-    with current_app.pool.acquire(block=True) as acquired:
-        connection: Any = acquired  # the stubs take it for a producer
-        driver, channel = connection.transport.driver_type, connection.default_channel
+    with pooled_channel() as (driver, channel):
         if driver == rabbitmq.DRIVER:
             try:
                 return _lost_by_rabbitmq(channel, look_up_jobs)

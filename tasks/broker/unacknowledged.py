@@ -5,14 +5,13 @@ queue when the visibility timeout is over. RabbitMQ needs none of this: it sees 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from celery import current_app
-
-from tasks.broker import rabbitmq
+from tasks.broker.pooled import pooled_channel
+from tasks.queue.sets import PAGE, pages
 
 
 @dataclass(frozen=True)
@@ -21,21 +20,11 @@ class Fetched:
     headers: dict[str, Any]
 
 
-def fetched_before(moment: float, most: int) -> list[Fetched]:
-    """Return messages that were fetched before this moment (Unix seconds, by the clock of the worker that fetched
-    each), the latest first."""
-    with _channel_of_redis() as channel:
-        if channel is None:
-            return []
-        tags = channel.client.zrange(
-            channel.unacked_index_key, moment, 0, desc=True, byscore=True, offset=0, num=most
-        )
-        with channel.client.pipeline(transaction=False) as pipe:
-            for tag in tags:
-                pipe.hget(channel.unacked_key, tag)  # the commands that kombu itself needs, and no other
-            found = pipe.execute()
-    messages = zip(tags, map(_headers, found), strict=True)
-    return [Fetched(tag, headers) for tag, headers in messages if headers is not None]
+def fetched_before(moment: float) -> Iterator[list[Fetched]]:
+    """Yield the messages that were fetched before this moment (Unix seconds, by the clock of the worker that
+    fetched each), in pages, the latest first. No connection is held between two pages."""
+    for tags in pages(_tags_before(moment), PAGE):
+        yield _messages(tags)
 
 
 def put_back(tags: Iterable[bytes]) -> None:
@@ -47,8 +36,24 @@ def put_back(tags: Iterable[bytes]) -> None:
                 channel.qos.restore_by_tag(tag)
 
 
+def _tags_before(moment: float) -> list[bytes]:
+    with _channel_of_redis() as channel:
+        if channel is None:
+            return []
+        found: list[bytes] = channel.client.zrange(channel.unacked_index_key, moment, 0, desc=True, byscore=True)
+        return found
+
+
+def _messages(tags: Sequence[bytes]) -> list[Fetched]:
+    """Return these messages, without those that are gone, or that another program wrote."""
+    with _channel_of_redis() as channel, channel.client.pipeline(transaction=False) as pipe:
+        for tag in tags:
+            pipe.hget(channel.unacked_key, tag)  # the commands that kombu itself needs, and no other
+        found = zip(tags, map(_headers, pipe.execute()), strict=True)
+    return [Fetched(tag, headers) for tag, headers in found if headers is not None]
+
+
 def _headers(raw: bytes | None) -> dict[str, Any] | None:
-    """Return the headers of a message; None if it is gone, or if another program wrote it."""
     try:
         headers = json.loads(raw or b"")[0]["headers"]
     except (ValueError, LookupError, TypeError):
@@ -58,7 +63,5 @@ def _headers(raw: bytes | None) -> dict[str, Any] | None:
 
 @contextmanager
 def _channel_of_redis() -> Iterator[Any]:
-    with current_app.pool.acquire(block=True) as acquired:
-        connection: Any = acquired  # the stubs take it for a producer
-        is_rabbitmq = connection.transport.driver_type == rabbitmq.DRIVER
-        yield None if is_rabbitmq else connection.default_channel
+    with pooled_channel() as (driver, channel):
+        yield channel if driver == "redis" else None

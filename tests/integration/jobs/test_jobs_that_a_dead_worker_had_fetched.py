@@ -5,13 +5,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from redis.exceptions import ConnectionError
 
+from executions.errors import QueueUnavailable
 from harbor_refresh.celery import app
+from tasks.celery_queues import JOBS
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.repair.unbegun import put_unbegun_back
+from tasks.queue.sets import PAGE
 from tests.integration.jobs.sample_jobs import record, write
 from tests.integration.redis_state import PREFIX, Redis
 
@@ -67,6 +72,47 @@ def test_what_a_dead_worker_had_fetched_goes_back_once(redis: Redis) -> None:
     fetch(redis, at=-1)
     assert put_unbegun_back() == 0
     assert where(redis) == {"fetched": ["a", "b", "c"]}
+
+
+def test_a_process_looks_once_after_each_death(redis: Redis) -> None:
+    queued("a")
+    before = where(redis)
+    died(redis)
+    assert put_unbegun_back() == 0
+    fetch(redis)  # too late for that look
+    assert put_unbegun_back() == 0
+    died(redis, at=DIED + 1)
+    assert put_unbegun_back() == 1
+    assert where(redis) == before
+
+
+def test_a_look_that_was_cut_off_is_made_again(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    queued("a", "b")
+    before = where(redis)
+    fetch(redis)
+    died(redis)
+    with monkeypatch.context() as patch:
+        patch.setattr(Redis, "hmget", Mock(side_effect=ConnectionError("gone")))
+        with pytest.raises(QueueUnavailable):
+            put_unbegun_back()
+    assert where(redis) == {"fetched": ["a", "b"]}
+    assert put_unbegun_back() == 2
+    assert where(redis) == before
+
+
+def test_however_many_messages_stay_those_behind_them_go_back(redis: Redis) -> None:
+    queued("a")
+    fetch(redis, at=DIED - 100)
+    queued("later", countdown=600)
+    [raw] = redis.lrange(JOBS, 0, -1)
+    redis.delete(JOBS)
+    fetched = time.time() + DIED - 1
+    redis.hset("unacked", mapping={f"tag{n}": json.dumps([json.loads(raw), "", JOBS]) for n in range(PAGE)})
+    redis.zadd("unacked_index", {f"tag{n}": fetched for n in range(PAGE)})
+    died(redis)
+    assert put_unbegun_back() == 1
+    assert [json.loads(one)["headers"]["id"] for one in redis.lrange(JOBS, 0, -1)] == ["a"]
+    assert redis.hlen("unacked") == PAGE
 
 
 @pytest.mark.parametrize(
