@@ -12,10 +12,8 @@ The intervals are short, so that a recovery that is promised within an interval 
 
 The reaper's own pass (every hour, and five minutes after a worker starts) and REFRESH_JOB_HOURS are longer than
 the quiet time: a job that needs them is late. If anything is late, the seed asks the reaper for a pass, and the
-verdict says what is left after it. One delay is allowed: a killed worker may take one message with it, because
-Redis had written the message to its socket and kombu had not recorded it yet (docs/jobs.md). A cut of all
-connections to Redis may do the same to each worker. So at most as many jobs as workers that were killed or cut off
-may wait for the reaper.
+verdict says what is left after it. One delay is allowed: a worker that is killed or cut off from Redis may take
+one message with it (lost_messages.py).
 """
 
 import argparse
@@ -37,6 +35,7 @@ from tests import servers
 from tests.faults.cluster import ROOT, SHORT, Cluster
 from tests.soak.evidence import SESSION, Diary, Evidence, from_database, lasting, lines_of, runs_of
 from tests.soak.history import history
+from tests.soak.lost_messages import lost_with_workers
 from tests.soak.plan import plan
 from tests.soak.proxy import Proxy
 from tests.soak.servers import PostgresTier, RedisTier, Workers, children_of
@@ -229,16 +228,14 @@ class Soak:
             known[job] = known.get(job, "no record in Redis") + "; a message of it waits"
         return known
 
-    def _made_good(self, late: list[str], left: list[str]) -> int:
-        """How many jobs waited for the reaper, if nothing else was late and nothing is left. 0 if there were more
-        of them than workers that were killed or cut off."""
-        from executions.status import is_final
-
-        if left or not late or not all(one.endswith("jobs have not ended") for one in late):
-            return 0
-        waited = sum(not is_final(row.status) for row in self._before_reaping.jobs)
-        cuts = self.faults.done["redis_cut"] * len(self.workers.names)
-        return waited if waited <= len(self.diary.of("worker killed")) + cuts else 0
+    def _made_good(self, late: list[str], left: list[str]) -> int | None:
+        """Return how many jobs waited for the reaper because their message was lost with a worker; None if
+        anything else was late."""
+        if left or not all(one.endswith("jobs have not ended") for one in late):
+            return None
+        kills = [line["at"] for line in self.diary.of("worker killed")]
+        cuts = [line["until"] for line in self.diary.of("fault") if line["name"] == "redis_cut"]
+        return lost_with_workers(self._before_reaping, [*kills, *(cuts * len(self.workers.names))])
 
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
@@ -249,7 +246,7 @@ class Soak:
         evidence = self._gather()
         verdict = self.judge(evidence)
         violations = [*verdict.violations]
-        made_good = self._made_good(late, left)
+        made_good = self._made_good(late, left) if late else 0
         if made_good:
             late = []
         if late:  # jobs that the reaper has repaired were late nevertheless
@@ -274,7 +271,7 @@ class Soak:
             f" | traffic {_listed(self.traffic.done)}"
             f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
             f" {verdict.explained} beside a run that stood still, {verdict.forgotten} forgotten by Redis,"
-            f" {made_good} whose message was lost with a worker or its connection"
+            f" {made_good or 0} whose message was lost with a worker or its connection"
             f" | longest pause of the machine {self.longest_pause:.1f} s"
             f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"
