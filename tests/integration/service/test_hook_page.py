@@ -1,0 +1,97 @@
+"""docs/hook.md: its examples run against the service, as a runner copies them."""
+
+import base64
+import re
+import runpy
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from executions.creation import NewExecution, NewTask, create
+from executions.hook import check_ins
+from executions.models import Task
+from tests.integration.command_output import ROOT
+from tests.integration.executions.hook_requests import BEGUN, SECRET, post, wire
+from tests.integration.redis_state import Redis
+from tests.integration.service.web_server import web_server
+
+PAGE = (ROOT / "docs/hook.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+#: How the page makes a secret that signs.
+(MAKING,) = re.findall(r"`(python -c [^`]+)`", PAGE)
+
+
+def block(beginning: str) -> str:
+    (found,) = (text for _, text in BLOCKS if text.startswith(beginning))
+    return found
+
+
+@pytest.fixture
+def service(database: None, redis: Redis, settings: Settings) -> Iterator[str]:
+    settings.REFRESH_HARBOR_SECRET = SECRET
+    with web_server() as url:
+        yield url
+
+
+def task() -> Task:
+    execution = create(NewExecution("RETENTION", tasks=[NewTask("87bbdee19bed5ce09c48a149")]))
+    return Task.objects.get(execution=execution)
+
+
+def pointed_at(service: str, one: Task, text: str) -> str:
+    return text.replace("https://refresh.example", service).replace("tasks/7", f"tasks/{one.pk}")
+
+
+def run(*argv: str, **environment: str) -> str:
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_block_of_the_page_is_run_here() -> None:
+    assert [(language, text.split()[0:2]) for language, text in BLOCKS] == [
+        ("sh", ["curl", "-i"]),
+        ("python", ["import", "json"]),
+        ("python", ["from", "harbor_refresh"]),
+    ]
+
+
+def test_the_report_by_curl_is_taken(service: str) -> None:
+    assert shutil.which("curl"), "the example of the page needs curl"
+    one = task()
+    text = pointed_at(service, one, block("curl"))
+    assert run("sh", "-eu", "-c", text, SECRET=SECRET, no_proxy="*").startswith("HTTP/1.1 200 OK")
+    one.refresh_from_db()
+    assert (one.status, one.status_revision) == ("Running", 1_731_492_000)
+
+
+def test_the_secret_that_the_page_makes_signs_the_report_that_it_shows(service: str, settings: Settings) -> None:
+    _, option, code = shlex.split(MAKING)
+    made = run(sys.executable, option, code).strip()
+    assert made.startswith("whsec_")
+    assert len(base64.b64decode(made.removeprefix("whsec_"))) == 32
+    settings.REFRESH_SIGNING_SECRETS = f"{made},whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
+    one = task()
+    text = pointed_at(service, one, block("import json")).replace("87bb…", one.job_id)
+    run(sys.executable, "-W", "error", "-c", f"SECRET = {made!r}\n{text}", no_proxy="*")
+    one.refresh_from_db()
+    assert (one.status, one.status_revision) == ("Success", 1_731_492_000)
+
+
+@pytest.mark.usefixtures("service")
+def test_the_function_for_check_ins_gets_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = task()
+    monkeypatch.setattr(check_ins, "_processors", {})
+    (tmp_path / "example.py").write_text(block("from harbor_refresh"), encoding="utf-8")
+    runpy.run_path(str(tmp_path / "example.py"))
+    assert post(wire(one.job_id, revision=BEGUN, check_in="half of it")).status_code == 200
+    assert capsys.readouterr().out == f"{one.pk} half of it\n"
