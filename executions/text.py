@@ -3,7 +3,7 @@
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 #: NUL as JSON escapes it. If the backslash is the second of a pair, the text spells the escape and has no NUL.
@@ -14,6 +14,7 @@ MAX_DEPTH = 100
 #: In bytes. A job's arguments are in memory several times: as a row, as a message, in two processes.
 MAX_JSON = 2_000_000
 MAX_SHOWN = 80
+CONTAINERS = (dict, list, tuple)
 
 
 def storable(value: Any) -> bool:
@@ -68,23 +69,20 @@ def json_text(value: Any) -> str:
 def refuse_nesting(value: Any, at_most: int | None = None) -> None:
     """Raise ValueError for more than MAX_DEPTH nested levels or more than `at_most` values in all. A list that
     contains itself exceeds both limits."""
-    level, count = list(_containers([value])), 0
+    level, count = _containers([value]), 0
     for _ in range(MAX_DEPTH):
         if not level:
             return
-        inner: list[Any] = []
-        for one in level:
-            count += len(one)
-            if at_most is not None and count > at_most:
-                raise ValueError(f"more than {at_most:,} values")
-            inner += _containers(one.values() if isinstance(one, dict) else one)
-        level = inner
+        count += sum(map(len, level))
+        if at_most is not None and count > at_most:
+            raise ValueError(f"more than {at_most:,} values")
+        level = [inner for one in level for inner in _containers(one.values() if isinstance(one, dict) else one)]
     if level:
         raise ValueError(f"more than {MAX_DEPTH} levels, one in the other")
 
 
-def _containers(values: Any) -> Iterator[dict[Any, Any] | Sequence[Any]]:
-    return (one for one in values if isinstance(one, dict | list | tuple))
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [one for one in values if isinstance(one, CONTAINERS)]
 
 
 def said_by(exc: BaseException) -> str:

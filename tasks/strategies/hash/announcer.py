@@ -13,6 +13,7 @@ from celery import signals
 
 from executions.errors import NoInstance, QueueUnavailable
 from tasks.conf import refresh_settings
+from tasks.queue.connection import PATIENCE
 from tasks.queue.node import this_node
 from tasks.strategies.hash import announcements
 from tasks.strategies.hash.instance import Instance, this_instance
@@ -122,7 +123,7 @@ def stop(**_: Any) -> None:
         return
     _stop.set()
     if _announcer is not None:
-        _announcer.join(refresh_settings().redis_timeout)
+        _announcer.join(PATIENCE * refresh_settings().redis_timeout + 1)
     try:
         announcements.withdraw(this_instance().number, this_node.name)
     except QueueUnavailable as exc:
