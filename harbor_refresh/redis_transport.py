@@ -11,7 +11,9 @@
    record, the message would be lost. The process keeps it and puts it back over its next connection.
 4. A message whose acknowledgement is refused would count as in progress, and a worker with enough of them would
    never take another. The transport stops counting it; it comes again after the visibility timeout.
-5. Behind Sentinel, kombu's connections know neither 2 nor a limit of the time that a Sentinel may take. The
+5. Kombu makes a Redis client for each command that it sends, which takes as long as the command. The channel
+   keeps one.
+6. Behind Sentinel, kombu's connections know neither 2 nor a limit of the time that a Sentinel may take. The
    transport for `sentinel://` connects as the queue's clients do (tasks/queue/primaries.py).
 """
 
@@ -71,11 +73,20 @@ class Channel(redis.Channel):
     QoS = QoS
     connection_class = wary(is_safe=False)
     connection_class_ssl = wary(is_safe=True)
+    _kept: Any = None
 
     def _connparams(self, asynchronous: bool = False) -> Any:
         if self.connection.client is None:
             raise ConnectionError("the connection to the broker is closed")
         return super()._connparams(asynchronous=asynchronous)  # type: ignore[misc]
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        """Return the client that is kept as long as its connections."""
+        if asynchronous:
+            return super()._create_client(asynchronous=True)  # type: ignore[misc]
+        if self._kept is None or self._kept.connection_pool is not self.pool:
+            self._kept = super()._create_client()  # type: ignore[misc]
+        return self._kept
 
     def put_back(self) -> None:
         """Put the taken messages back. If the server takes no writes, raise, even if there are none."""

@@ -178,6 +178,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = True
+CELERY_WORKER_CONSUMER = "harbor_refresh.consumer:Consumer"
 CELERY_TASK_SEND_SENT_EVENT = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 # Celery closes the database connection around every task unless this says how often it may be used again.

@@ -5,7 +5,7 @@
 | how to connect (`connecting.py`) | `redis_address.py` | `amqp_address.py` |
 | how many messages wait (`lengths.py`) | LLEN | a passive declaration of the queue |
 | whether messages were lost (`mark.py`) | a key | the name of an empty queue |
-| which messages are fetched (`unacknowledged.py`) | a sorted set and a hash | nothing: it sees that a worker is gone |
+| which messages are fetched (`unacknowledged.py`) | a sorted set and a hash | needs none |
 
 `rabbitmq.py` has what is sent to RabbitMQ. Outside of this package four places ask which of the two it is: the
 looks of pages (`tasks/overview/of_broker.py`), the check of the strategy, the doctor, and the masking of passwords

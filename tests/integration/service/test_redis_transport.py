@@ -199,3 +199,14 @@ def test_a_publisher_whose_server_was_demoted_fails_once(
             producer.publish("three", routing_key=QUEUE)
         assert other.llen(QUEUE) == 2
         proxy.close()
+
+
+def test_a_channel_keeps_its_client_as_long_as_its_connections(server: EmbeddedRedis, reader: Reader) -> None:
+    reader.connection.ensure_connection(max_retries=0)
+    channel = reader.connection.default_channel
+    with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
+        assert second is first
+    channel._disconnect_pools()  # as kombu does when a connection breaks
+    with channel.conn_or_acquire() as after:
+        assert after is not first
+        assert after.ping()

@@ -1,0 +1,101 @@
+"""What Flower sees: a worker tells of each task, many in one message, and of the last one before it ends."""
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from harbor_refresh.celery import app
+from tasks.jobs import start
+from tests.faults import jobs as team
+from tests.faults.cluster import Cluster, Member
+from tests.waiting import wait_for
+
+JOBS = 200
+WORDS = ("task-received", "task-started", "task-succeeded")
+
+
+class Watcher:
+    """Counts the events of the jobs, as Flower receives them."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+        self.is_ready = threading.Event()
+        self._is_over = threading.Event()
+
+    def watch(self) -> None:
+        ours: set[str] = set()
+
+        def note(event: dict[str, Any]) -> None:
+            if event.get("name") == team.copy.name:
+                ours.add(event["uuid"])
+            if event.get("uuid") in ours:
+                self.seen[event["type"]] += 1
+
+        with app.connection_for_read() as connection:
+            receiver = app.events.Receiver(connection, handlers={"*": note})
+            with receiver.consumer_context(wakeup=False) as (own, _, _):
+                self.is_ready.set()
+                while not self._is_over.is_set():
+                    with suppress(TimeoutError):
+                        own.drain_events(timeout=0.2)
+
+    def end(self) -> None:
+        self._is_over.set()
+
+    def has_all_of(self, jobs: int) -> bool:
+        return self.seen == Counter(dict.fromkeys(WORDS, jobs))
+
+
+@pytest.fixture
+def watcher(cluster: Cluster) -> Iterator[Watcher]:
+    with watching() as one:
+        yield one
+
+
+@contextmanager
+def watching() -> Iterator[Watcher]:
+    watcher = Watcher()
+    thread = threading.Thread(target=watcher.watch)
+    thread.start()
+    watcher.is_ready.wait(60)
+    try:
+        yield watcher
+    finally:
+        watcher.end()
+        thread.join()
+
+
+def worker_of(cluster: Cluster) -> Member:
+    return cluster.worker(include=["tests.faults.jobs"], JOBS_LOG=str(cluster.directory / "jobs.log"))
+
+
+def published(redis: Redis) -> int:
+    return int(redis.info("commandstats").get("cmdstat_publish", {"calls": 0})["calls"])
+
+
+@pytest.mark.slow
+def test_all_events_arrive_in_fewer_messages_than_there_are_jobs(
+    cluster: Cluster, redis: Redis, watcher: Watcher
+) -> None:
+    worker_of(cluster)
+    before = published(redis)
+    start("SCAN", jobs=[team.copy.s(str(number)) for number in range(JOBS)])
+    wait_for(lambda: watcher.has_all_of(JOBS), f"the events of all jobs among {watcher.seen}")
+    assert published(redis) - before < JOBS
+
+
+@pytest.mark.slow
+def test_a_worker_that_ends_tells_of_the_job_that_it_has_finished(cluster: Cluster, watcher: Watcher) -> None:
+    worker = worker_of(cluster)
+    start("SCAN", jobs=[team.copy.s("one", 2.0)])
+    wait_for(lambda: watcher.seen["task-started"] == 1, "the job to begin", log=worker.log)
+    os.kill(worker.process.pid, signal.SIGTERM)
+    wait_for(worker.died, "the worker to end", log=worker.log)
+    wait_for(lambda: watcher.has_all_of(1), f"the end of the job among {watcher.seen}")
