@@ -44,15 +44,25 @@ def run_file(name: str, database: psycopg.Connection) -> None:
     database.execute((FILES / name).read_bytes())
 
 
+def line_of(file: str) -> str:
+    """The line of an ACL file of Redis, with a password."""
+    return (FILES / file).read_text().replace("CHANGE-THIS", PASSWORD.replace(" ", "-"))
+
+
+def login_of(user: str) -> str:
+    """What stands before the host in an address."""
+    return f"{user}:{PASSWORD.replace(' ', '-')}@"
+
+
 def give_rights(file: str, server: Redis) -> str:
     """Make the user of the file; return the user's name."""
-    _, user, *rules = (FILES / file).read_text().replace("CHANGE-THIS", PASSWORD.replace(" ", "-")).split()
+    _, user, *rules = line_of(file).split()
     server.execute_command("ACL", "SETUSER", user, *rules)
     return user
 
 
 def address(server: EmbeddedRedis, user: str) -> str:
-    return server.url.replace("redis://", f"redis://{user}:{PASSWORD.replace(' ', '-')}@")
+    return server.url.replace("redis://", f"redis://{login_of(user)}")
 
 
 @contextmanager

@@ -1,10 +1,13 @@
 """A PgBouncer in transaction mode before the PostgreSQL of the run."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
+from django.db import connection
 
 from harbor_refresh.local.accounts import server_account
 from harbor_refresh.local.ports import LOOPBACK, choose_port
@@ -18,6 +21,15 @@ if TYPE_CHECKING:
 
 #: The accounts that it lets in, without a password, as PostgreSQL does.
 USERS = ("postgres", "refresher")
+#: What a program needs beside DATABASE_URL.
+POOLED = {"DATABASE_POOLED": "true"}
+
+
+def folder_for(database: str) -> Path:
+    """Make a folder that another account can enter."""
+    directory = servers.directory / f"pooler-of-{database}"
+    directory.mkdir(mode=0o755)
+    return directory
 
 
 class PgBouncer:
@@ -66,3 +78,18 @@ class PgBouncer:
         except psycopg.Error:
             return False
         return True
+
+
+@contextmanager
+def used_here(bouncer: PgBouncer) -> Iterator[None]:
+    """Let this process reach its database through it, as a program with DATABASE_POOLED=true does."""
+    settings = connection.settings_dict
+    before = dict(settings)
+    options = {name: value for name, value in settings["OPTIONS"].items() if name != "options"}
+    connection.close()
+    settings.update(HOST=LOOPBACK, PORT=str(bouncer.port), OPTIONS=options, DISABLE_SERVER_SIDE_CURSORS=True)
+    try:
+        yield
+    finally:
+        connection.close()
+        settings.update(before)

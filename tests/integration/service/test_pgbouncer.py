@@ -6,18 +6,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from redis import Redis
 
+from executions.api.access import Scope
+from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution, StatusChange
 from executions.reports import Report, report
 from harbor_refresh.invariants import violations
 from tests import servers
 from tests.faults.cluster import Cluster
+from tests.integration.admin_client import signed_in
 from tests.integration.command_output import manage
+from tests.integration.executions.api.api_client import token
+from tests.integration.executions.hook_requests import PATH, SECRET, wire
 from tests.integration.sample_executions import drifted, made
-from tests.integration.service.pooler import PgBouncer
+from tests.integration.scrapes import scraped
+from tests.integration.service.pooler import POOLED, PgBouncer, folder_for
+from tests.integration.service.web import serving
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -26,10 +34,9 @@ Pooler = Callable[..., PgBouncer]
 
 
 @pytest.fixture
-def pooler(tmp_path: Path, database: str) -> Iterator[Pooler]:
+def pooler(database: str) -> Iterator[Pooler]:
     started: list[PgBouncer] = []
-    directory = servers.directory / f"pooler-of-{database}"  # another account must be able to enter it
-    directory.mkdir(mode=0o755)
+    directory = folder_for(database)
 
     def start(ignores: str = "") -> PgBouncer:
         started.append(PgBouncer(directory, ignores))
@@ -57,7 +64,7 @@ def reconciled(url: str) -> int:
     answers: list[Any] = []
 
     def is_answered() -> bool:
-        ran = manage("reconcile", "--full", "--json", DATABASE_URL=url, DATABASE_POOLED="true")
+        ran = manage("reconcile", "--full", "--json", DATABASE_URL=url, **POOLED)
         if "another reconcile is running" not in ran.stderr:
             assert ran.returncode == 0, ran.stderr
             answers.append(json.loads(ran.stdout)["drifted"])
@@ -93,15 +100,15 @@ def test_a_pooler_that_swallows_our_options_is_found(pooler: Pooler, database: s
 
 def test_what_the_doctor_says_to_type_is_enough(pooler: Pooler, database: str, role: str, redis: Redis) -> None:
     bouncer = pooler()
-    url, pooled = bouncer.url(database, role), {"DATABASE_POOLED": "true"}
-    first, second = doctor(url, "database", **pooled)["database.timeouts"]
+    url = bouncer.url(database, role)
+    first, second = doctor(url, "database", **POOLED)["database.timeouts"]
     with psycopg.connect(servers.postgres.url_for(database), autocommit=True) as server:
         for statement in re.findall(r"ALTER ROLE [^;]+;", first["todo"]):
             server.execute(statement.encode())
     assert second["todo"] == first["todo"]
     bouncer.administer("RECONNECT")
-    wait_for(lambda: "database.timeouts" not in doctor(url, "database", **pooled), "the new sessions")
-    assert set(doctor(url, "database", "tables", **pooled)) == {"database.durable"}  # fsync, as in every test
+    wait_for(lambda: "database.timeouts" not in doctor(url, "database", **POOLED), "the new sessions")
+    assert set(doctor(url, "database", "tables", **POOLED)) == {"database.durable"}  # fsync, as in every test
 
 
 def test_workers_beat_and_commands_work_behind_it(
@@ -111,7 +118,7 @@ def test_workers_beat_and_commands_work_behind_it(
     session."""
     url = pooler().url(database)
     cluster = Cluster(database, tmp_path)
-    cluster.env |= {"DATABASE_URL": url, "DATABASE_POOLED": "true"}
+    cluster.env |= {"DATABASE_URL": url, **POOLED}
     lost = drifted()
     try:
         cluster.worker(concurrency=2)
@@ -124,7 +131,7 @@ def test_workers_beat_and_commands_work_behind_it(
             "20 executions to be refreshed, and a lost one",
             log=cluster.members[0].log,
         )
-        ran = manage("refresh_queue", "mark", "--all-unfinished", DATABASE_URL=url, DATABASE_POOLED="true")
+        ran = manage("refresh_queue", "mark", "--all-unfinished", DATABASE_URL=url, **POOLED)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert reconciled(url) == 0
         wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)
@@ -132,3 +139,67 @@ def test_workers_beat_and_commands_work_behind_it(
         cluster.end()
     assert StatusChange.objects.filter(execution=lost).count() >= 1
     assert "Traceback" not in cluster.logs()
+
+
+LIST = "/admin/harbor_executions/execution/"
+#: Some of its pages, the dashboard first.
+PAGES = ("/admin/", "/admin/live", LIST, "/admin/harbor_executions/task/", "/admin/harbor_tasks/pause/")
+
+
+def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: Redis, tmp_path: Path) -> None:
+    """Each of its threads keeps a connection to the pooler, and each transaction there gets another session."""
+    env = {"DATABASE_URL": pooler().url(database), **POOLED}
+    cluster = Cluster(database, tmp_path)
+    cluster.env |= env
+    cookies = {"sessionid": signed_in(superuser=True).cookies["sessionid"].value}
+    program = {"Authorization": f"Bearer {token(Scope.REPORT, Scope.READ, Scope.MANAGE)}"}
+    runner = {"Authorization": f"Harbor-Secret {SECRET}"}
+    by_api = [made(2) for _ in range(10)]
+    by_hook = [create(NewExecution("TEST", tasks=[NewTask(f"job {number}")])) for number in range(10)]
+    log = tmp_path / "web.log"
+    try:
+        cluster.worker(concurrency=2)
+        cluster.beat()
+        with (
+            serving(database, log, **env, REFRESH_HARBOR_SECRET=SECRET) as url,
+            httpx.Client(base_url=url, trust_env=False, timeout=120) as client,
+        ):
+            ready = client.get("/readyz")
+            assert (ready.status_code, ready.json()) == (200, {"ready": True, "database": "ok", "redis": "ok"})
+            for number, (_, tasks) in enumerate(by_api):
+                reports = {"reports": [{"task_id": pk, "status": "Success"} for pk in tasks]}
+                answer = client.post("/api/v1/reports", json=reports, headers=program)
+                assert (answer.status_code, answer.json()["applied"]) == (200, 2), answer.text
+                body = wire(f"job {number}", "Error", status_message="broken")
+                assert client.post(f"{PATH}0", json=body, headers=runner).status_code == 200
+            new = {"vendor_type": "TEST", "tasks": [{}]}
+            created = client.post("/api/v1/executions", json=new, headers=program)
+            assert created.status_code == 201, created.text
+            third = created.json()["id"]
+            stopped = client.post(f"/api/v1/executions/{third}/stop", headers=program)
+            assert stopped.status_code == 200, stopped.text
+            expected = {
+                **{execution.pk: "Success" for execution, _ in by_api},
+                **{execution.pk: "Error" for execution in by_hook},
+                third: "Stopped",
+            }
+            wait_for(
+                lambda: dict(Execution.objects.values_list("pk", "status")) == expected,
+                "the reports to come true",
+                log=cluster.members[0].log,
+            )
+            wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)
+            with httpx.Client(base_url=url, trust_env=False, timeout=120, cookies=cookies) as person:
+                pages = {page: person.get(page) for page in (*PAGES, f"{LIST}{third}/change/")}
+            assert {page: answer.status_code for page, answer in pages.items()} == dict.fromkeys(pages, 200)
+            shown = set(map(int, re.findall(rf"{LIST}(\d+)/change/", pages[LIST].text)))
+            assert shown == set(expected)
+            metrics = client.get("/metrics", headers=program)
+            applied = {
+                door: scraped(metrics.text)["harbor_refresh_reports_total", f"door={door},result=applied"]
+                for door in ("api", "hook")
+            }
+            assert applied == {"api": 20, "hook": 10}
+    finally:
+        cluster.end()
+    assert "Traceback" not in cluster.logs() + log.read_text()
