@@ -42,6 +42,7 @@ LEFT_OUT = {
     "attach": "moves a running Harbor to the service",
     "celery.py": "the service's Celery app",
     "compression.py": "a middleware of the service",
+    "consumer.py": "workers of the service",
     "dashboard": "the first page of the service's admin",
     "invariants.py": "tests and the soak",
     "local": "`make up` and its servers",
