@@ -23,6 +23,7 @@ from tests.waiting import wait_for
 PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
 (BLOCK,) = re.findall(r"^## Deployment\n.*?^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 BEFORE, *PROGRAMS = BLOCK.splitlines()
+NAMES = ("web", "worker", "beat", "flower")
 
 
 @pytest.fixture
@@ -44,8 +45,8 @@ def programs(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
     started.end()
 
 
-def typed(programs: Cluster, line: str) -> Member:
-    return programs.start(line.split(maxsplit=1)[0], ["/bin/sh", "-ec", line])
+def typed(programs: Cluster, name: str, line: str) -> Member:
+    return programs.start(name, ["/bin/sh", "-ec", line])
 
 
 def answers(programs: Cluster, port: str, path: str) -> int | None:
@@ -64,18 +65,17 @@ def ends(member: Member) -> int:
 
 @pytest.mark.slow
 def test_the_programs_of_the_page_become_well_work_and_end(programs: Cluster) -> None:
-    before = typed(programs, BEFORE)
+    before = typed(programs, "before", BEFORE)
     wait_for(before.died, "the migrations and the static files", log=before.log)
     assert before.process.returncode == 0, before.text()
-    web, worker, beat, flower = [typed(programs, f"exec {line}") for line in PROGRAMS]
+    started = {name: typed(programs, name, f"exec {line}") for name, line in zip(NAMES, PROGRAMS, strict=True)}
+    web, worker, _, flower = started.values()
     wait_for(lambda: answers(programs, "WEB_PORT", "/readyz") == 200, "the web to be ready", log=web.log)
     wait_for(lambda: " ready." in worker.text(), "the worker to be ready", log=worker.log)
     wait_for(lambda: answers(programs, "FLOWER_PORT", "/") == 302, "Flower to ask for a login", log=flower.log)
-    alive = typed(programs, "python manage.py alive beat")
+    alive = typed(programs, "alive", "python manage.py alive beat")
     wait_for(alive.died, "an answer", log=alive.log)
     assert alive.process.returncode == 0, alive.text()
     succeed(many(20))
     wait_for(lambda: statuses() == {"Success": 20}, "the refresh", log=worker.log)
-    assert {one.log.name: ends(one) for one in (web, worker, beat, flower)} == dict.fromkeys(
-        [one.log.name for one in (web, worker, beat, flower)], 0
-    ), programs.logs()
+    assert {name: ends(one) for name, one in started.items()} == dict.fromkeys(NAMES, 0), programs.logs()

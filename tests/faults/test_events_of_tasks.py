@@ -5,7 +5,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -55,12 +55,6 @@ class Watcher:
 
 @pytest.fixture
 def watcher(cluster: Cluster) -> Iterator[Watcher]:
-    with watching() as one:
-        yield one
-
-
-@contextmanager
-def watching() -> Iterator[Watcher]:
     watcher = Watcher()
     thread = threading.Thread(target=watcher.watch)
     thread.start()

@@ -228,14 +228,14 @@ class Soak:
             known[job] = known.get(job, "no record in Redis") + "; a message of it waits"
         return known
 
-    def _made_good(self, late: list[str], left: list[str]) -> int | None:
-        """Return how many jobs waited for the reaper because their message was lost with a worker; None if
-        anything else was late."""
-        if left or not all(one.endswith("jobs have not ended") for one in late):
-            return None
+    def _made_good(self, late: list[str], left: list[str]) -> int:
+        """Return how many jobs waited for the reaper because their message was lost with a worker; 0 if anything
+        else was late."""
+        if left or not late or not all(one.endswith("jobs have not ended") for one in late):
+            return 0
         kills = [line["at"] for line in self.diary.of("worker killed")]
         cuts = [line["until"] for line in self.diary.of("fault") if line["name"] == "redis_cut"]
-        return lost_with_workers(self._before_reaping, [*kills, *(cuts * len(self.workers.names))])
+        return lost_with_workers(self._before_reaping, [*kills, *(cuts * len(self.workers.names))]) or 0
 
     def _gather(self) -> Evidence:
         changes, jobs = from_database()
@@ -246,7 +246,7 @@ class Soak:
         evidence = self._gather()
         verdict = self.judge(evidence)
         violations = [*verdict.violations]
-        made_good = self._made_good(late, left) if late else 0
+        made_good = self._made_good(late, left)
         if made_good:
             late = []
         if late:  # jobs that the reaper has repaired were late nevertheless
@@ -271,7 +271,7 @@ class Soak:
             f" | traffic {_listed(self.traffic.done)}"
             f" | {len(evidence.jobs)} jobs ({_listed(kinds)}), {len(evidence.runs)} runs,"
             f" {verdict.explained} beside a run that stood still, {verdict.forgotten} forgotten by Redis,"
-            f" {made_good or 0} whose message was lost with a worker or its connection"
+            f" {made_good} whose message was lost with a worker or its connection"
             f" | longest pause of the machine {self.longest_pause:.1f} s"
             f" | slowest call {slowest:.1f} s ({slowest_call})"
             f" | {'held after' if not late else 'did not hold within'} {seconds:.1f} s"

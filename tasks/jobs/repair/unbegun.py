@@ -26,7 +26,6 @@ from tasks.queue import execution_queue
 
 log = logging.getLogger("harbor_refresh")
 
-
 _looked_after: int | None = None  # the death after which this process has looked
 
 
