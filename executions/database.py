@@ -61,7 +61,8 @@ class Statements:
         """Run the statement; return its rows, if it has any."""
         with connection.cursor() as cursor:
             cursor.execute(sql.text(self.package, name), {key: _bound(value) for key, value in values.items()})
-            return cursor.fetchall() if cursor.description else []
+            # its `description` makes an object for each column, which takes as long as the rows
+            return cursor.fetchall() if cursor.pgresult.nfields else []
 
 
 run = Statements(__package__)

@@ -12,7 +12,13 @@ from harbor_refresh.doctor.facts import Facts, Need, run
 
 LABELS = ("harbor_executions", "harbor_tasks")
 #: The functions that statements call.
-FUNCTIONS = ("add_to_execution_counters", "count_execution_refresh", "execution_rollup", "report_task_by_job")
+FUNCTIONS = (
+    "add_to_execution_counters",
+    "count_execution_refresh",
+    "execution_rollup",
+    "execution_task_state",
+    "report_task_by_job",
+)
 #: Autovacuum does not keep up if there are this many times the dead rows at which it begins.
 BEHIND = 5
 #: Fewer dead rows are no problem.

@@ -278,4 +278,5 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunSQL(text("tasks", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
+        migrations.RunSQL(text("tasks", "task_state_function"), "DROP FUNCTION execution_task_state"),
     ]

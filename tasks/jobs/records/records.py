@@ -157,6 +157,10 @@ class JobRecords(Verbs):
         back."""
         return abs(now - record.renewed) <= self._ttl_us
 
+    def is_silent(self, record: JobRecord, now: int) -> bool:
+        """Whether nothing was heard of this job for longer than a lease lasts."""
+        return now - record.checked_in > self._ttl_us
+
 
 def job_records() -> JobRecords:
     return cast("JobRecords", WITHOUT_REDIS) if mode.is_on() else _in_redis()

@@ -8,7 +8,6 @@ from executions.database import absence_translated
 from executions.errors import DatabaseAway
 from executions.status import FINAL_CODE
 from tasks import signals
-from tasks.conf import refresh_settings
 from tasks.jobs.delivery.deliveries import deliver
 from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
@@ -114,19 +113,15 @@ def _released(record: JobRecord, state: TaskState, now: int) -> JobRecord:
     return record.released(now, next_revision(max(record.revision, state.revision), now / 1_000_000))
 
 
-def _silent_for_long(record: JobRecord, now: int) -> bool:
-    return now - record.checked_in > refresh_settings().node_ttl * 1_000_000
-
-
 def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:
     """Return the records whose workers should have reported them by now, or cannot report them."""
-    return [one for one in records if not one.is_delivered and _silent_for_long(one, now)]
+    return [one for one in records if not one.is_delivered and job_records().is_silent(one, now)]
 
 
 def _is_overdue(record: JobRecord, now: int) -> bool:
     """Whether its message should have been sent, and the process that had to send it is gone. Updating
     `checked_in` takes the right to publish it again, so only one pass sends it."""
-    return record.is_waiting and not record.sent and _silent_for_long(record, now)
+    return record.is_waiting and not record.sent and job_records().is_silent(record, now)
 
 
 def _replaced(changes: Sequence[tuple[JobRecord, JobRecord]]) -> list[JobRecord]:

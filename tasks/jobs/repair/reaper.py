@@ -77,7 +77,7 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
 
 
 def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait) -> None:
-    now = memory.now
+    now, silence = memory.now, _silence()
     changes: list[tuple[JobRecord, JobRecord | None]] = []
     ahead: list[JobRecord] = []
     known, unreadable = readable(page)
@@ -93,7 +93,7 @@ def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait) -> Non
         elif record.is_final:
             changes.append((record, None))
             total.forgotten += 1
-        elif record.is_running and now - record.checked_in > _silence():
+        elif record.is_running and now - record.checked_in > silence:
             reason = f"nothing was heard of it for {refresh_settings().job_hours:g} hours"
             failed = replace(record, status=Status.ERROR, message=reason)
             changes.append((record, failed))
@@ -113,7 +113,8 @@ def _without_message(records: Sequence[JobRecord], memory: Memory, may_wait: May
     """Return jobs that wait for a message that was sent before the epoch, or long ago to a queue that is empty."""
     waits = [one for one in records if one.is_delivered and one.is_waiting and one.sent]
     forgotten = [one for one in waits if one.checked_in < memory.epoch]
-    old = {one.task_id: one for one in waits if memory.now - one.checked_in > _patience()}
+    patience = _patience()
+    old = {one.task_id: one for one in waits if memory.now - one.checked_in > patience}
     if not old:
         return forgotten
     still_there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
@@ -130,8 +131,9 @@ def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayW
     still_running = [state for state in task_states(running).values() if state.is_running]
     total.lost += sum(records.add([state.record_on_unknown_node(memory.now) for state in still_running]))
     waiting = [job for job in gone if job.task.status != Status.RUNNING]
-    forgotten = {job.pk for job in waiting if _published_at(job) < at(memory.epoch)}
-    old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < at(memory.now - _patience())]
+    began, long_ago = at(memory.epoch), at(memory.now - _patience())
+    forgotten = {job.pk for job in waiting if _published_at(job) < began}
+    old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < long_ago]
     unsent = forgotten | {job.pk for job in old} - set(may_wait(old) if old else ())
     total.unsent += _ask_for_another_message(unsent)
 

@@ -1,0 +1,31 @@
+-- The function that reads the state of one task and its job, for task_states.sql.
+--
+-- of_task bigint
+-- returns  one row; none if the task is gone or has no job
+--
+-- It is a function because each run of a job asks once: PostgreSQL keeps its plan, and to plan the statement again
+-- costs more than to run it. A plan is made once for a table of any size, so it must not be one that reads the table,
+-- which is right only while the table is small.
+CREATE FUNCTION execution_task_state(
+    of_task bigint,
+    OUT task_id bigint, OUT job_id text, OUT status text, OUT status_revision bigint, OUT run_count int,
+    OUT may_begin int, OUT database uuid
+) RETURNS SETOF record
+LANGUAGE plpgsql STABLE
+SET enable_seqscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        t.id::bigint,
+        t.job_id::text,
+        t.status::text,
+        t.status_revision::bigint,
+        t.run_count::int,
+        (j.runs_before + j.max_attempts)::int,
+        (SELECT database FROM execution_redis_memory)
+    FROM task t
+    JOIN execution_job j ON j.task_id = t.id
+    WHERE t.id = of_task;
+END
+$$
