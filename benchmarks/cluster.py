@@ -1,6 +1,7 @@
 """Celery workers and one beat, each a process as in production."""
 
 import re
+import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,15 +17,19 @@ class Cluster(Processes):
 
     #: The argument of `celery -A`.
     app = "harbor_refresh"
+    #: The names of the workers begin with this.
+    prefix = "worker"
+    has_beat = True
 
     def __init__(
         self, servers: Servers, workers: int, concurrency: int, *, include: Sequence[str] = (), **environ: str
     ) -> None:
         celery = (sys.executable, "-m", "celery", "-A", self.app)
-        commands = {"beat": [*celery, "beat", "--loglevel=INFO", "--pidfile="]} | {
-            f"worker{n}": [
+        beat = {"beat": [*celery, "beat", "--loglevel=INFO", "--pidfile="]} if self.has_beat else {}
+        commands = beat | {
+            f"{self.prefix}{n}": [
                 *celery,
-                *("worker", f"-c{concurrency}", "-n", f"worker{n}@%h", "--loglevel=INFO"),
+                *("worker", f"-c{concurrency}", "-n", f"{self.prefix}{n}@%h", "--loglevel=INFO"),
                 *(f"--include={module}" for module in include),
             ]
             for n in range(1, workers + 1)
@@ -42,6 +47,11 @@ class Cluster(Processes):
     @property
     def workers(self) -> list[str]:
         return [name for name in self._running if name != "beat"]
+
+    @property
+    def celery_names(self) -> list[str]:
+        """The names by which Celery's remote control knows the workers."""
+        return [f"{name}@{socket.gethostname()}" for name in self.workers]
 
     def refreshed(self) -> tuple[int, int]:
         """Count the refreshes that succeeded and failed, from the logs of the workers."""

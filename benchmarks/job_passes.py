@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.empty_jobs import QUEUE, Publish
 from benchmarks.errors import BenchError
@@ -52,14 +53,16 @@ class JobPasses:
     def _consuming(self) -> Iterator[None]:
         """Let the workers consume QUEUE during the block. A worker that has just become ready may not answer to
         remote control yet, so the command is repeated."""
+        names = self.cluster.processes.celery_names
+        to_these: dict[str, Any] = {"destination": names, "reply": True, "limit": len(names)}
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not app.control.add_consumer(QUEUE, reply=True, limit=1, timeout=1):
+        while len(app.control.add_consumer(QUEUE, timeout=1, **to_these) or ()) < len(names):
             if time.monotonic() > deadline:
-                raise BenchError(f"No worker has answered within {PATIENCE_SECONDS} s.")
+                raise BenchError(f"Not every worker has answered within {PATIENCE_SECONDS} s.")
         try:
             yield
         finally:
-            app.control.cancel_consumer(QUEUE, reply=True, limit=1, timeout=PATIENCE_SECONDS)
+            app.control.cancel_consumer(QUEUE, timeout=PATIENCE_SECONDS, **to_these)
 
     def _wait(self, jobs: int, execution: TrackedExecution | None, redis: RedisMeter, show: Show) -> None:
         budget = self.options.budget

@@ -22,6 +22,14 @@ class ScheduledCluster(Cluster):
     app = "benchmarks.scheduled_app"
 
 
+class StockWorkers(Cluster):
+    """Workers with Celery's own consumer and transport, beside a cluster that has a beat."""
+
+    app = "benchmarks.stock_app"
+    prefix = "stock"
+    has_beat = False
+
+
 @dataclass(frozen=True)
 class ReadyCluster:
     processes: Cluster
@@ -42,9 +50,10 @@ def ready_cluster(
     wake_up: bool = True,
     interval: float = DEFAULT_INTERVAL,
     include: Sequence[str] = (),
+    kind: type[Cluster] | None = None,
 ) -> Iterator[ReadyCluster]:
     """Yield workers and a beat that are ready. `interval` is used only without the wake-up."""
-    kind = Cluster if wake_up else ScheduledCluster
+    kind = kind or (Cluster if wake_up else ScheduledCluster)
     every = DEFAULT_INTERVAL if wake_up else interval
     environ = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": f"{every:g}"}
     before = set(execution_queue().stats().nodes)  # nodes of an earlier cluster that do not count as dead yet

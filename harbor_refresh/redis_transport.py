@@ -30,6 +30,8 @@ from kombu.utils.url import url_to_parts
 from tasks.queue.connection import NotServing, follower, sentinels, wary
 from tasks.redis_address import Place
 
+__all__ = ["register_transport"]
+
 #: A list that never exists. A push to it changes nothing, and is refused when writes are refused.
 NO_LIST = "harbor_refresh.none"
 

@@ -1,7 +1,9 @@
 """What it costs to track jobs, and how long the progress of their execution takes to read.
 
-1. Running: tracked jobs that do nothing, and as many plain Celery tasks, in turns by one worker. The overhead is
-   that of the medians; the other figures are those of the median pass.
+1. Running: tracked jobs that do nothing, and as many plain Celery tasks, in turns by two workers: ours, and one
+   with Celery's own consumer and transport, as a project has it. The overheads are those of the medians, over
+   plain tasks on Celery's own worker and over plain tasks on the same worker; the other figures are those of the
+   median pass.
 2. Starting: one call of `start`, until everything is recorded, and until all messages are published; beside it the
    messages of as many plain tasks.
 3. Progress: of that execution when a worker has run all jobs; beside it Celery's answer for a group of as many
@@ -11,7 +13,7 @@
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 from redis import Redis
@@ -23,7 +25,7 @@ from benchmarks.job_passes import JobPasses
 from benchmarks.noop_app import FIRST
 from benchmarks.options import with_defaults
 from benchmarks.percentiles import percentile
-from benchmarks.ready_cluster import ready_cluster
+from benchmarks.ready_cluster import StockWorkers, ready_cluster
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
@@ -32,6 +34,7 @@ from tasks.jobs import TrackedExecution
 COLUMNS: Sequence[Column] = (
     ("what", "what"),
     ("way", "way"),
+    ("worker", "worker"),
     ("jobs", "jobs"),
     ("times", "times"),
     ("seconds", "median s"),
@@ -41,9 +44,11 @@ COLUMNS: Sequence[Column] = (
     ("redis_commands_each", "Redis commands a job"),
     ("sql_each", "SQL a job"),
     ("cpu_ms_each", "CPU ms a job"),
-    ("overhead_percent", "overhead %"),
+    ("over_plain_celery_percent", "over plain Celery %"),
+    ("over_same_worker_percent", "over plain, same worker %"),
 )
-TRACKED, PLAIN, GROUP = "tracked jobs", "plain Celery", "Celery's GroupResult"
+TRACKED, PLAIN, GROUP = "tracked jobs", "plain tasks", "Celery's GroupResult"
+OURS, STOCK = "ours", "Celery's own"
 WARM_UP = 200
 #: The kinds of processes whose processor time counts as that of the jobs.
 MEASURED = ("workers", "redis", "postgresql")
@@ -51,44 +56,68 @@ MEASURED = ("workers", "redis", "postgresql")
 
 def run(servers: Servers, options: Namespace, screen: Screen) -> list[Row]:
     options = with_defaults("jobs", Namespace(**vars(options) | {"workers": 1}))
-    with ready_cluster(servers, options, include=["benchmarks.empty_jobs"]) as cluster:
-        passes = JobPasses(servers, options, cluster)
+    include = ["benchmarks.empty_jobs"]
+    with (
+        ready_cluster(servers, options, include=include) as ours,
+        ready_cluster(servers, options, include=include, kind=StockWorkers) as stock,
+    ):
+        passes = {OURS: JobPasses(servers, options, ours), STOCK: JobPasses(servers, options, stock)}
         rows = _running(passes, options, screen)
         execution, started = _starting(servers, options, screen)
         with screen.stage(f"Running these {options.tasks:,} jobs", options.tasks) as show:
-            passes.run(lambda _: execution, options.tasks, show)
+            passes[OURS].run(lambda _: execution, options.tasks, show)
     return [*rows, *started, *_progress(servers, options, execution, screen)]
 
 
-def _running(passes: JobPasses, options: Namespace, screen: Screen) -> list[Row]:
-    ways: dict[str, Publish] = {TRACKED: start_tracked, PLAIN: publish_plain}
-    found: dict[str, list[Row]] = {way: [] for way in ways}
-    for publish in ways.values():
-        passes.run(publish, min(WARM_UP, options.jobs))
+@dataclass(frozen=True)
+class Way:
+    """What is run, and by which worker."""
+
+    kind: str
+    worker: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}, worker: {self.worker}"
+
+
+WAYS = tuple(Way(kind, worker) for worker in (OURS, STOCK) for kind in (TRACKED, PLAIN))
+PUBLISH: dict[str, Publish] = {TRACKED: start_tracked, PLAIN: publish_plain}
+
+
+def _running(passes: dict[str, JobPasses], options: Namespace, screen: Screen) -> list[Row]:
+    found: dict[Way, list[Row]] = {way: [] for way in WAYS}
+    for way in WAYS:
+        passes[way.worker].run(PUBLISH[way.kind], min(WARM_UP, options.jobs))
     for number in range(1, options.passes + 1):
-        for way, publish in ways.items():
+        for way in WAYS:
             with screen.stage(f"{way}, pass {number}", options.jobs) as show:
-                found[way].append(passes.run(publish, options.jobs, show))
-    rows = [_median_pass(way, options.jobs, measured) for way, measured in found.items()]
-    tracked, plain = (row.seconds or 0.0 for row in rows)
-    rows[0].extra["overhead_percent"] = round((tracked / plain - 1) * 100, 1)
-    for row in rows:
+                found[way].append(passes[way.worker].run(PUBLISH[way.kind], options.jobs, show))
+    rows = {way: _median_pass(way, options.jobs, measured) for way, measured in found.items()}
+    for way, row in rows.items():
+        row.extra["over_plain_celery_percent"] = _over(row, rows[Way(PLAIN, STOCK)])
+        row.extra["over_same_worker_percent"] = _over(row, rows[Way(PLAIN, way.worker)])
         screen.keep(row)
-    return rows
+    return list(rows.values())
 
 
-def _median_pass(way: str, jobs: int, measured: Sequence[Row]) -> Row:
+def _over(row: Row, base: Row) -> float | None:
+    """Return how much longer it took, in percent."""
+    return None if row is base else round(((row.seconds or 0.0) / (base.seconds or 1.0) - 1) * 100, 1)
+
+
+def _median_pass(way: Way, jobs: int, measured: Sequence[Row]) -> Row:
     times = [row.seconds or 0.0 for row in measured]
     counted = next(row for row in measured if row.seconds == percentile(times, 0.5))
     cpu = counted.extra["cpu_seconds"]
     each = {
+        "worker": way.worker,
         "redis_commands_each": round((counted.redis_commands or 0) / jobs, 2),
         "sql_each": round((counted.sql_statements or 0) / jobs, 3),
         "cpu_ms_each": round(1000 * sum(cpu.get(kind, 0.0) for kind in MEASURED) / jobs, 3),
         "passes": times,
     }
-    extra = counted.extra | _row("running", way, jobs, times).extra | each
-    return replace(counted, strategy=way, extra=extra)
+    extra = counted.extra | _row("running", way.kind, jobs, times).extra | each
+    return replace(counted, strategy=str(way), extra=extra)
 
 
 def _starting(servers: Servers, options: Namespace, screen: Screen) -> tuple[TrackedExecution, list[Row]]:

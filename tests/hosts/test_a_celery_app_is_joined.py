@@ -1,5 +1,6 @@
 """`connect(app)` adds to the Celery app of a project, and changes nothing that the project has set."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from tasks.celery_queues import ROUTES
 from tasks.schedule import ROWS
-from tests.hosts.host import Host
+from tests.hosts.host import ROOT, Host
 
 JOINED = """
 from tasks.host import connect
@@ -134,6 +135,24 @@ def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_pa
     for scheme, name in {"amqp": plain, "pyamqp": plain, "amqps": secured}.items():
         assert seen[scheme] == [[f"{kombus}.{name}"] * 4] * 2 + [[f"{mended}.{name}"] * 4]
     assert seen["redis"] == [["kombu.transport.redis.Transport"] * 4] * 3
+
+
+def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "package.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```python\n(from harbor_refresh\.redis_transport.*?)```", page, re.DOTALL)
+    look = """
+        from celery import current_app as app
+        from kombu.utils.imports import symbol_by_name
+
+        found = symbol_by_name(app.conf.worker_consumer), app.connection_for_read("redis://a.shop/0").transport
+        print(json.dumps([found[0].__module__, type(found[1]).__module__]))
+    """
+    without, with_them = (
+        Host(tmp_path / name, "none", celery=celery).ask(look)
+        for name, celery in (("without", JOINED), ("with", JOINED + lines))
+    )
+    assert without == ["celery.worker.consumer.consumer", "kombu.transport.redis"]
+    assert with_them == ["harbor_refresh.consumer", "harbor_refresh.redis_transport"]
 
 
 def test_a_class_of_the_project_for_the_connections_of_its_app_stays(tmp_path: Path) -> None:

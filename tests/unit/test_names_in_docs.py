@@ -27,10 +27,12 @@ PAGES = [ROOT / "README.md", *(one for one in sorted(ROOT.glob("docs/*.md")) if 
 PUBLIC = (
     "harbor_refresh",
     "harbor_refresh.client",
+    "harbor_refresh.redis_transport",
     "harbor_refresh.tasks_backend",
     "harbor_refresh.testing",
 )
 VALUES = {
+    "harbor_refresh.consumer:Consumer",
     "harbor_refresh.executions",
     "harbor_refresh.tasks",
     "harbor_refresh.tasks.beat:PatientScheduler",

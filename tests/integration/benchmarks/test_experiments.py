@@ -1,5 +1,7 @@
 """The experiments of the bench that report: tiny real runs, with real reporters and real workers."""
 
+import subprocess
+import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -33,7 +35,7 @@ from benchmarks.ready_cluster import ready_cluster
 from benchmarks.reporter import Assignment, report_all
 from benchmarks.reporters import reporting
 from benchmarks.screen import Screen
-from benchmarks.servers import Servers, environment
+from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
 from executions.models import Execution, Lease, Task
@@ -167,27 +169,50 @@ def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run:
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
-def test_jobs_are_run_tracked_and_plain_and_the_progress_of_both_is_measured(
+def test_jobs_are_run_tracked_and_plain_by_both_workers_and_their_progress_is_measured(
     run: Run, bench_servers: Servers
 ) -> None:
     rows = run(jobs, tasks=30)
-    assert [(row["what"], row["jobs"], row["times"]) for row in rows] == [
-        *(("running", 20, 2), ("running", 20, 2)),
-        *(("starting", 30, 1), ("starting", 30, 1), ("starting", 30, 1)),
-        *(("progress", 30, 5), ("progress", 30, 5)),
+    assert [(row["what"], row.get("worker"), row["jobs"], row["times"]) for row in rows] == [
+        *(("running", "ours", 20, 2), ("running", "ours", 20, 2)),
+        *(("running", "Celery's own", 20, 2), ("running", "Celery's own", 20, 2)),
+        *(("starting", None, 30, 1), ("starting", None, 30, 1), ("starting", None, 30, 1)),
+        *(("progress", None, 30, 5), ("progress", None, 30, 5)),
     ]
     assert all(0 < row["least"] <= row["seconds"] + 1e-5 <= row["most"] + 2e-5 for row in rows)
-    tracked, plain, recorded, published, *_ = rows
-    assert tracked["overhead_percent"] == pytest.approx(100 * (tracked["seconds"] / plain["seconds"] - 1), abs=0.1)
+    tracked, plain, tracked_there, plain_there, recorded, published, *_ = rows
+    for row, same_worker in (
+        (tracked, plain),
+        (plain, plain),
+        (tracked_there, plain_there),
+        (plain_there, plain_there),
+    ):
+        assert row["over_plain_celery_percent"] == over(row, plain_there)
+        assert row["over_same_worker_percent"] == over(row, same_worker)
     for counted in ("redis_commands_each", "sql_each"):
         assert tracked[counted] > plain[counted], counted
+        assert tracked_there[counted] > plain_there[counted], counted
     # So few jobs may differ by less than a tick of the clock of processes.
-    assert min(tracked["cpu_ms_each"], plain["cpu_ms_each"]) > 0
+    assert min(row["cpu_ms_each"] for row in rows[:4]) > 0
     assert recorded["seconds"] < published["seconds"]
-    assert Task.objects.filter(status="Success").count() == 20 + 2 * 20 + 30, "the first pass warms up"
+    assert Task.objects.filter(status="Success").count() == 2 * (20 + 2 * 20) + 30, "the first passes warm up"
     assert not Execution.objects.exclude(status="Success").exists()
-    (log,) = bench_servers.directory.glob("processes*/worker1.log")
-    assert log.read_text().count("Task bench.plain[") == 2 * (20 + 2 * 20), "received, succeeded"
+    for name in ("worker1", "stock1"):
+        (log,) = bench_servers.directory.glob(f"processes*/{name}.log")
+        assert log.read_text().count("Task bench.plain[") == 2 * (20 + 2 * 20), "received, succeeded"
+
+
+def over(row: dict[str, Any], base: dict[str, Any]) -> Any:
+    return None if row is base else pytest.approx(100 * (row["seconds"] / base["seconds"] - 1), abs=0.1)
+
+
+def test_the_other_worker_of_the_jobs_has_the_consumer_and_the_transport_of_celery() -> None:
+    program = (
+        "from benchmarks.stock_app import app; "
+        "print(app.connection_for_read().get_transport_cls().__module__, app.conf.worker_consumer)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert said.stdout.split() == ["kombu.transport.redis", "celery.worker.consumer:Consumer"]
 
 
 def test_jobs_that_no_worker_takes_are_an_error_when_the_budget_ends(bench_servers: Servers, redis: Redis) -> None:
