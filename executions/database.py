@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from executions import sql
 from executions.attachment import is_attached
-from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused, RightMissing
+from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused, RightMissing, TableLocked
 
 #: The role lacks a right, so every row would fail, and none is at fault.
 RIGHT_MISSING = "42501"
@@ -19,6 +19,8 @@ RIGHT_MISSING = "42501"
 #: that was idle too long. An error without a SQLSTATE is a broken connection. The rest of class 53 is not
 #: in the list, because a single execution can exhaust memory or temporary files.
 AWAY = ("08", "53100", "53300", "57P", "25006", "25P03", RIGHT_MISSING)
+#: A lock was not free within `lock_timeout`.
+LOCK_TIMEOUT = "55P03"
 
 #: A connection that was refused has no SQLSTATE in libpq, only a text. A server that speaks another language than
 #: English counts as away, which is true enough.
@@ -90,14 +92,17 @@ def absence_translated() -> Iterator[None]:
     """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
 
     A server that answers and refuses the connection raises DatabaseRefused, which is also DatabaseAway: a worker
-    waits for either, and a command tells a person which of the two it is.
+    waits for either, and a command tells a person which of the two it is. A table that another transaction holds as
+    a whole, as a migration does, raises TableLocked, which is DatabaseAway as well.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """
     try:
         yield
     except (DatabaseError, InterfaceError) as exc:
-        state = getattr(exc.__cause__, "sqlstate", None)
+        if waited_for_a_table(exc):
+            raise TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}") from exc
+        state = sqlstate(exc)
         broken = state is None and isinstance(exc, OperationalError | InterfaceError)
         lacks_right = state == RIGHT_MISSING or (is_attached() and UNSEEN.match(str(exc)) is not None)
         if not broken and not lacks_right and not (state or "").startswith(AWAY):
@@ -105,6 +110,19 @@ def absence_translated() -> Iterator[None]:
         connection.close()
         kind = RightMissing if lacks_right else _absence(str(exc) if broken else "")
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
+
+
+def sqlstate(exc: Exception) -> str | None:
+    return getattr(exc.__cause__, "sqlstate", None)
+
+
+def waited_for_a_table(exc: Exception) -> bool:
+    """Whether a statement waited for the lock of a table, and not of a row: then PostgreSQL says where the statement
+    names it, because a table is locked while the statement is parsed. A function whose plan is kept has no such
+    place; its error is taken for that of a row."""
+    found = getattr(exc.__cause__, "diag", None)
+    is_placed = found is not None and (found.statement_position or found.internal_position) is not None
+    return sqlstate(exc) == LOCK_TIMEOUT and is_placed
 
 
 def _absence(text: str) -> type[DatabaseAway]:

@@ -154,6 +154,10 @@ class DatabaseAway(RefreshError):
     """PostgreSQL cannot be reached at the moment; the work goes back to the queue and waits."""
 
 
+class TableLocked(DatabaseAway):
+    """Another transaction, such as a migration, holds a table of ours; the work goes back to the queue and waits."""
+
+
 class DatabaseRefused(DatabaseAway):
     """PostgreSQL answers, and refuses this connection: the account, the password or the name is wrong."""
 

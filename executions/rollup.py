@@ -7,7 +7,7 @@ from time import perf_counter
 from django.db import DatabaseError, transaction
 
 from executions import counters, crash_points, links, signals
-from executions.database import absence_translated, first_line, run
+from executions.database import LOCK_TIMEOUT, absence_translated, first_line, run, sqlstate
 from executions.errors import DatabaseAway
 from executions.news import tell_changes_written_after_commit
 from executions.steps import step
@@ -46,10 +46,12 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     2. Under the locks, compare each with the rollup of its tasks and write what differs, with history, and with
        the tasks that stand for these executions in their parents.
     3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
-       isolated and is the only one that fails.
+       isolated and is the only one that fails. With `wait=False`, a row for whose locks the transaction waited too
+       long is `locked`.
 
-    Raises DatabaseAway if the database is away, which is no fault of a row. The same transaction counts what it
-    did; a failure is counted after it, because that transaction is rolled back.
+    Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the fault
+    of a row, and each half would wait as long again. The same transaction counts what it did; a failure is counted
+    after it, because that transaction is rolled back.
     """
     ids = sorted(set(execution_ids))
     if not ids:
@@ -69,6 +71,8 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
             note(changed=changed)
             crash_points.reach("deciding", ids)
     except DatabaseError as exc:
+        if len(ids) == 1 and not wait and sqlstate(exc) == LOCK_TIMEOUT:
+            return Refreshed(locked=set(ids))
         if len(ids) == 1:
             with absence_translated():
                 counters.add({("refreshes", "result=failed"): 1})

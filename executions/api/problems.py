@@ -12,7 +12,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError, Valida
 from pydantic import Field
 
 from executions.counters import add_later
-from executions.database import absence_translated
+from executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
 from executions.errors import (
     ActionEnded,
     AlreadyFinal,
@@ -39,7 +39,7 @@ MAX_ERRORS = 20
 #: Pydantic names all errors of a request or none, and each takes a kilobyte.
 MAX_NAMED = 50_000
 #: A row stayed locked, a deadlock, a statement that was cancelled because it took too long.
-PASSING = ("55P03", "40P01", "57014")
+PASSING = (LOCK_TIMEOUT, "40P01", "57014")
 
 NOT_AS_DESCRIBED = "The request is not as described"
 
@@ -158,7 +158,7 @@ def _of_the_database(exc: DatabaseError) -> Problem:
     except DatabaseAway as away:
         return _ours(503, "The database is away", away)
     except DatabaseError:
-        if getattr(exc.__cause__, "sqlstate", None) not in PASSING:
+        if sqlstate(exc) not in PASSING:
             raise
         return _ours(503, "Try again", exc)
 

@@ -165,9 +165,9 @@ class Faults:
             )
 
     def postgres_hold_table(self, random: Random) -> None:
-        """Lock a whole table, as a migration does."""
+        """Lock a whole table, as a migration does: for less than `lock_timeout`, or for longer."""
         with self.postgres.lock:
-            self.postgres.hold("LOCK TABLE task IN ACCESS EXCLUSIVE MODE", seconds=random.uniform(1, 4))
+            self.postgres.hold("LOCK TABLE task IN ACCESS EXCLUSIVE MODE", seconds=random.uniform(1, 12))
 
     def postgres_restart(self, random: Random) -> None:
         with self.postgres.lock:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from django.db import DatabaseError, transaction
 
-from executions.database import RIGHT_MISSING, absence_translated
+from executions.database import RIGHT_MISSING, absence_translated, sqlstate
 from tasks import signals
 from tasks.database import run
 from tasks.jobs.records.records import job_records
@@ -88,6 +88,6 @@ def _place() -> str:
         with transaction.atomic():
             return str(run("place_of_database")[0][0])
     except DatabaseError as exc:
-        if getattr(exc.__cause__, "sqlstate", None) != RIGHT_MISSING:
+        if sqlstate(exc) != RIGHT_MISSING:
             raise
         return ""

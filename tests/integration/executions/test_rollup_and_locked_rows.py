@@ -3,9 +3,12 @@
 import psycopg
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from executions.creation import NewExecution, NewTask, create
 from executions.deletion import delete
-from executions.models import Quarantine
+from executions.errors import TableLocked
+from executions.models import Quarantine, Task
 from executions.reports import Report, report
 from executions.rollup import Refreshed, refresh
 from executions.sql import text as statement_of
@@ -27,6 +30,55 @@ def test_only_refreshable_executions_count_as_busy(database: str) -> None:
         other.execute("SELECT FROM execution WHERE id = ANY(%s) FOR UPDATE", [[busy.pk, held.pk]])
         assert refresh(ids, wait=False) == Refreshed(succeeded=1, locked={busy.pk})
     assert refresh(ids, wait=False) == Refreshed(succeeded=2)
+
+
+#: A migration that changes a column, and one that makes an index.
+TABLE_LOCKS = [
+    ("task", "ACCESS EXCLUSIVE"),
+    ("execution", "ACCESS EXCLUSIVE"),
+    ("execution", "SHARE"),
+    ("execution_status_change", "ACCESS EXCLUSIVE"),
+]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize(("table", "strength"), TABLE_LOCKS)
+def test_a_table_that_another_transaction_holds_fails_no_execution_and_is_waited_for_once(
+    table: str, strength: str, waits: bool, database: str
+) -> None:
+    executions, ended = zip(*(made(1) for _ in range(4)), strict=True)
+    report([Report(task, "Success") for (task,) in ended])
+    ids = [one.pk for one in executions]
+    refresh(ids[:1], wait=waits)  # PostgreSQL keeps the plans of functions from here on
+    wait_at_most("200ms")
+    with psycopg.connect(servers.postgres.url_for(database)) as other, CaptureQueriesContext(connection) as seen:
+        other.execute(f"LOCK TABLE {table} IN {strength} MODE")
+        with pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"):
+            refresh(ids, wait=waits)
+    assert len([one for one in seen.captured_queries if "FOR NO KEY UPDATE OF e" in one["sql"]]) == 1
+    assert [status_of(one) for one in executions] == ["Success", *["Running"] * 3]
+    assert refresh(ids, wait=waits) == Refreshed(succeeded=4, changed=3)
+
+
+def test_a_row_that_is_locked_in_the_parent_is_found_and_holds_up_no_other_execution(database: str) -> None:
+    """The task that stands for the child in its parent belongs to the refresh of the child."""
+    parent, _ = made(1)
+    child = create(NewExecution("TEST", parent=parent.pk, tasks=[NewTask()]))
+    others = [made(1)[0] for _ in range(3)]
+    ids = [child.pk, *(one.pk for one in others)]
+    report([Report(pk, "Success") for pk in Task.objects.filter(execution__in=ids).values_list("pk", flat=True)])
+    wait_at_most("200ms")
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        link = "SELECT task_id FROM execution_link WHERE child_id = %s"
+        other.execute(f"SELECT FROM task WHERE id = ({link}) FOR UPDATE", [child.pk])
+        assert refresh(ids, wait=False) == Refreshed(succeeded=3, changed=3, locked={child.pk})
+        assert refresh(ids) == Refreshed(succeeded=3, failed={child.pk: "canceling statement due to lock timeout"})
+    assert refresh(ids, wait=False) == Refreshed(succeeded=4, changed=1)
+
+
+def wait_at_most(time: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [time])
 
 
 def test_a_direct_refresh_waits_for_the_lock(database: str) -> None:

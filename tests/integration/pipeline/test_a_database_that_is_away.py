@@ -2,19 +2,24 @@
 
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from pytest_django import Settings
 
 from executions.database import raise_if_away
 from executions.errors import DatabaseAway
+from executions.models import Quarantine
 from executions.reports import Report, report
+from tasks.conf import refresh_settings
+from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.pipeline.dispatcher import dispatch
 from tasks.pipeline.refresher import refresh_claim
 from tasks.queue import execution_queue
+from tests import servers
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis
-from tests.integration.sample_executions import made
+from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -37,6 +42,34 @@ def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claim
     assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
     assert not {"processing", "attempts"} & set(state)
     assert len(execution_queue().claim("me", 10).claim) == 0
+
+
+def test_a_table_that_a_migration_holds_counts_no_attempt_and_ends_no_recovery(
+    database: str, redis: Redis, told: list[Any]
+) -> None:
+    """A claim of one execution is given back as often as it is tried, and the pass of recovery is told, not raised."""
+    execution, tasks = made(1)
+    report([Report(tasks[0], "Success")])
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '200ms'")
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("LOCK TABLE task IN ACCESS EXCLUSIVE MODE")
+        for _ in range(refresh_settings().max_attempts + 1):
+            claim = execution_queue().claim("me", 10).claim
+            assert claim.members == (member(execution),)
+            told.clear()
+            refresh_claim(claim)
+            assert names(told) == ["database_away"]
+            state = whole_redis(redis)
+            assert (state["queue:v2"], state["pause"]) == ({member(execution)}, "1")
+            assert not {"processing", "attempts"} & set(state)
+            redis.delete(execution_queue().keys.pause)
+        told.clear()
+        assert recover_jobs(lambda messages: []) == Recovered()
+        assert names(told) == ["database_away", "jobs_recovered"]
+    refresh_claim(execution_queue().claim("me", 10).claim)
+    assert status_of(execution) == "Success"
+    assert not Quarantine.objects.exists()
 
 
 def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:
