@@ -12,6 +12,7 @@ from executions.callbacks import NewCallback
 from executions.database import run
 from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from executions.models import Addition, Execution, Task, VendorKey
+from executions.models.addition import Added
 from executions.ownership import Deed, harbors
 from executions.status import MAX_VENDOR, is_final
 from executions.text import MAX_JSON, is_text, json_text, shown
@@ -118,9 +119,9 @@ def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") ->
 
 
 @harbors(Deed.CREATE)
-def hold_open(execution_id: int, *, once: str = "") -> Execution | None:
-    """Keep the execution from ending until the caller's transaction ends, which adds tasks. None if an addition
-    with this key was made before, also if the execution has ended since.
+def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -> Execution | None:
+    """Keep the execution from ending until the caller's transaction ends, which adds tasks or a child. None if an
+    addition of this kind and key was made before, also if the execution has ended since.
 
     1. Hold the row, so that it is not deleted.
     2. Note the key. Of two additions with one key at the same moment, the second waits here for the first.
@@ -135,7 +136,7 @@ def hold_open(execution_id: int, *, once: str = "") -> Execution | None:
     rows = run("hold_execution", execution_id=execution_id)
     if not rows:
         raise NoSuchExecution(execution_id)
-    if once and not run("note_addition", execution_id=execution_id, key=once):
+    if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
         return None
     is_open = gate_locks.hold(execution_id)
     if is_open is not None:

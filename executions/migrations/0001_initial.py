@@ -774,6 +774,7 @@ class Migration(migrations.Migration):
             name="Addition",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("kind", models.CharField(choices=[("tasks", "Tasks"), ("child", "Child")], max_length=5)),
                 ("key", models.CharField(max_length=255)),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
@@ -791,7 +792,10 @@ class Migration(migrations.Migration):
                 "db_table": "execution_addition",
                 "default_permissions": (),
                 "constraints": [
-                    models.UniqueConstraint(fields=("execution", "key"), name="addition_once_a_key"),
+                    models.UniqueConstraint(fields=("execution", "kind", "key"), name="addition_once_a_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["tasks", "child"])), name="addition_is_of_a_kind"
+                    ),
                     models.CheckConstraint(
                         condition=models.Q(("key", ""), _negated=True), name="addition_has_its_key"
                     ),

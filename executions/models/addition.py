@@ -6,8 +6,14 @@ from executions.attachment import is_attached
 from executions.models.execution import Execution
 
 
+class Added(models.TextChoices):
+    TASKS = "tasks"
+    CHILD = "child"
+
+
 class Addition(models.Model):
-    """Tasks that were added to an execution under a key, so that the same addition is not made twice."""
+    """Tasks, or a child, that were added to an execution under a key, so that the same addition is not made twice.
+    Tasks and children have keys of their own."""
 
     id = models.BigAutoField(primary_key=True)
     execution = models.ForeignKey(
@@ -17,6 +23,7 @@ class Addition(models.Model):
         db_index=False,
         db_constraint=not is_attached(),
     )
+    kind = models.CharField(max_length=5, choices=Added)
     key = models.CharField(max_length=255)
     at = models.DateTimeField(db_default=Now())
 
@@ -25,7 +32,8 @@ class Addition(models.Model):
         default_permissions = ()
         constraints = (
             # its index also serves the deletion of the execution
-            models.UniqueConstraint(fields=["execution", "key"], name="addition_once_a_key"),
+            models.UniqueConstraint(fields=["execution", "kind", "key"], name="addition_once_a_key"),
+            models.CheckConstraint(name="addition_is_of_a_kind", condition=Q(kind__in=Added.values)),
             models.CheckConstraint(name="addition_has_its_key", condition=~Q(key="")),
         )
 

@@ -23,6 +23,7 @@ from executions.creation import (
 from executions.errors import AlreadyUnderWay, Refused
 from executions.manual_status import finish_as_success
 from executions.models import Execution
+from executions.models.addition import Added
 from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from tasks.database import run
 from tasks.jobs.celery_json import PLAIN, as_json
@@ -140,7 +141,7 @@ def _record(vendor_type: str, sized: Sized, attributes: dict[str, Any]) -> Start
 def _known_child(parent: int | None, key: str) -> Execution | None:
     """Hold the parent open, before anything else is locked. Return its child with this key, if it was started
     before."""
-    if parent is None or hold_open(parent, once=key):
+    if parent is None or hold_open(parent, once=key, adds=Added.CHILD):
         return None
     child = links.child_of_key(parent, key)
     if child is None:

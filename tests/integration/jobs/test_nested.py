@@ -7,7 +7,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from executions.errors import NotCommitted, Refused
-from executions.models import Execution, Link, Task
+from executions.models import Addition, Execution, Link, Task
 from executions.news import executions_touched
 from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
@@ -86,6 +86,25 @@ def test_a_child_with_a_key_is_started_once(outbox: Outbox) -> None:
     assert names(outbox) == ["a", "a", "b", "b", "b"]
     with pytest.raises(Refused, match="once names a child within its parent"):
         start("SCAN", jobs=[scan.s("a")], once="x")
+
+
+@pytest.mark.parametrize("is_child_first", [True, False])
+def test_a_child_and_an_addition_may_have_one_key(is_child_first: bool, outbox: Outbox) -> None:
+    root = child_of(None, "a")
+
+    def start_and_add() -> tuple[TrackedExecution, int]:
+        if is_child_first:
+            return child_of(root, "of the child", once="k"), root.add([scan.s("added")], once="k")
+        added = root.add([scan.s("added")], once="k")
+        return child_of(root, "of the child", once="k"), added
+
+    (child, added), (same_child, none) = start_and_add(), start_and_add()
+    assert (added, none, same_child) == (1, 0, child)
+    assert names(outbox) == ["a", "added", "of the child"]
+    assert set(Addition.objects.values_list("execution_id", "kind", "key")) == {
+        (root.pk, "tasks", "k"),
+        (root.pk, "child", "k"),
+    }
 
 
 def test_an_older_design_takes_no_parent(outbox: Outbox, settings: Settings) -> None:
