@@ -110,9 +110,6 @@ def _link(new: NewExecution, execution: Execution) -> None:
 def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[int]:
     """Add tasks, as Pending, to an execution that has not ended; return their ids in the order given. `once`: the
     key of this addition. If it was made before, nothing is added, and the list is empty."""
-    tasks = list(tasks)
-    for task in tasks:
-        _refuse_unstorable_task(task)
     with transaction.atomic():
         execution = hold_open(execution_id, once=once)
         return add_to_held(execution, tasks) if execution else []
@@ -150,7 +147,11 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
 
 
 def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
-    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given."""
+    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given.
+    Raises Refused, and writes nothing, if one of them cannot be stored."""
+    tasks = list(tasks)
+    for task in tasks:
+        _refuse_unstorable_task(task)
     return _write_tasks((execution, task) for task in tasks)
 
 

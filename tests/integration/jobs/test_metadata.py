@@ -1,15 +1,18 @@
 """Metadata of jobs: they are the attributes of their tasks, and are not sent."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from celery import Celery, chain
 
 from executions.api.access import Scope
 from executions.errors import Refused
-from executions.models import Execution, Task
+from executions.models import Addition, Execution, Task
+from executions.text import MAX_JSON
 from tasks.jobs import Handle, TrackedJob, start
 from tasks.models import Job
+from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import Outbox
 
@@ -51,7 +54,10 @@ def test_the_task_of_a_job_has_its_metadata_and_its_message_has_none(outbox: Out
     [
         ("layer 7", r"copy: meta takes a dict, as in \.set\(meta={'layer': 7}\), and got 'layer 7'"),
         ({"layer": object()}, "takes a dict that is JSON"),
+        ({"layer": UUID(int=7)}, "takes a dict that is JSON"),
+        ({"layer": float("nan")}, "takes a dict that is JSON"),
         ({"layer": "a\x00b"}, "takes a dict that is JSON"),
+        ({"layer": "a" * MAX_JSON}, "takes a dict that is JSON of at most 2,000,000 bytes"),
     ],
 )
 def test_metadata_that_cannot_be_stored_are_refused_and_nothing_is_written(
@@ -60,6 +66,12 @@ def test_metadata_that_cannot_be_stored_are_refused_and_nothing_is_written(
     with pytest.raises(Refused, match=why):
         start("SCAN", jobs=[copy.s(1), with_meta(2, meta)])
     assert not Execution.objects.exists()
+
+    execution = start("SCAN", open=True)
+    before = rows(Task)
+    with pytest.raises(Refused, match=why):
+        execution.add([copy.s(1), with_meta(2, meta)], once="k")
+    assert (rows(Task), rows(Job), rows(Addition), outbox.messages) == (before, {}, {}, [])
 
 
 def test_the_api_finds_tasks_by_their_metadata(outbox: Outbox) -> None:
