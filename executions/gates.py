@@ -1,19 +1,25 @@
 """Gates: what keeps an open execution from ending while tasks may still be added.
 
 The gate of an execution is one more of its tasks. It is Running until the execution is closed, so the rollup needs
-no rule for it: an execution with a gate that has not ended is Running. A gate that has ended is not opened again.
+no rule for it: an execution with a gate that has not ended is Running. Nothing is added after its end.
 
 | what ends it                  | its task                                                                   |
 | ----------------------------- | -------------------------------------------------------------------------- |
 | `close`                       | Success                                                                    |
 | its time limit                | Error: nobody said that all tasks were added                               |
-| a stop of the execution       | Stopped; `pass_stopped` makes it Success if the stopped tasks run again    |
+| a stop of the execution       | Stopped, until the stop is lifted                                          |
+
+A stop is lifted by a retry or a resumption that runs a job again in the execution or in a descendant of it, and by
+a resumption of the execution or of an ancestor, also if no job was stopped: in the same transaction the gate becomes
+a Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped
+keeps it Stopped until that job runs again. The end by the time limit stands.
 
 Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from executions import crash_points, gate_locks, signals
@@ -28,7 +34,7 @@ from executions.status import CODES, Status
 #: Gates that one pass ends in one transaction.
 PAGE = 1_000
 CLOSED = "closed"
-PASSED = "the stopped tasks run again"
+PASSED = "its stop was lifted"
 OVERDUE = "it was not closed within its time limit, so tasks may be missing"
 
 
@@ -91,10 +97,17 @@ def close_overdue() -> int:
         count += ended.applied
 
 
-def pass_stopped(execution_id: int) -> None:
-    """Make a gate that was stopped a Success, in a new revision, for a caller that runs stopped tasks again and
-    holds the execution's lock. The execution stays closed, and may now end as its tasks do."""
-    gates = Gate.objects.filter(pk=execution_id).values("task_id")
-    stopped = Task.objects.select_for_update(no_key=True).filter(pk__in=gates, status=Status.STOPPED)
-    for pk, revision in stopped.values_list("pk", "status_revision"):
-        report([Report(pk, Status.SUCCESS, revision + 1, PASSED)])
+def stopped(execution_ids: Iterable[int]) -> list[int]:
+    """Return those of these executions whose gate a stop has ended."""
+    return [task.execution_id for task in _stopped(execution_ids)]
+
+
+def pass_stopped(execution_ids: Iterable[int]) -> None:
+    """Make the gates of these executions that were stopped a Success, each in a new revision. The caller has
+    locked the executions, so no stop comes between."""
+    report(Report(task.pk, Status.SUCCESS, task.status_revision + 1, PASSED) for task in _stopped(execution_ids))
+
+
+def _stopped(execution_ids: Iterable[int]) -> QuerySet[Task]:
+    gates = Gate.objects.filter(pk__in=list(execution_ids)).values("task_id")
+    return Task.objects.filter(pk__in=gates, status=Status.STOPPED)

@@ -8,14 +8,15 @@ rolled up from its tasks like any execution, and nothing asks for its descendant
 | up   | a status: the transaction that changes it writes the link task, and marks the parent after its       |
 |      | commit (`carry_up`). A batch of leaves costs an ancestor a refresh at most, and only if its child    |
 |      | has changed                                                                                          |
-| down | a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`)            |
+| down | a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry   |
+|      | and a resumption lock the ancestors before (`lock_ancestors`), whose stopped gates they open         |
 
 What if the process dies between the commit and the mark: the link task has changed lately, so reconcile finds its
 execution, as after any report.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
@@ -65,6 +66,24 @@ def family(execution_ids: Iterable[int]) -> dict[int, int]:
     return dict(run("family", ids=list(execution_ids)))
 
 
+def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
+    """Return the level of each ancestor of these executions, as they are at this moment: all are below 0."""
+    return dict(run("ancestors", ids=list(execution_ids)))
+
+
+def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
+    """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
+    well does that next: the ids of ancestors are lower, so both together are in id order.
+
+    What if an ancestor is deleted meanwhile: it and those above it are left out, for they are ancestors no more.
+    """
+    if not (pks := ancestors(execution_ids)):
+        return []
+    locked = _lock(pks)
+    levels = ancestors(execution_ids)
+    return [replace(one, level=levels[one.id]) for one in locked if one.id in levels]
+
+
 def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
     """Lock these executions and all their descendants, each with its gate, in id order; return those that exist.
 
@@ -76,12 +95,16 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
     while True:
         levels = family(execution_ids)
         new = [pk for pk in levels if pk not in locked]
-        rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=new).order_by("pk") if new else []
-        found = [Relative(row.pk, row.vendor_type, row.status) for row in rows]
+        found = _lock(new) if new else []
         if not found:
             return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
         locked |= {one.id: one for one in found}
         gate_locks.lock([one.id for one in found])
+
+
+def _lock(execution_ids: Collection[int]) -> list[Relative]:
+    rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
+    return [Relative(row.pk, row.vendor_type, row.status) for row in rows]
 
 
 def by_level(relatives: Iterable[Relative]) -> list[list[int]]:

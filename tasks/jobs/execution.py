@@ -114,7 +114,8 @@ class TrackedExecution(Execution):
 
     def resume_stopped(self) -> int:
         """Run stopped jobs once more, in a new revision. It is Running when this returns. Returns how many jobs; 0
-        if none was stopped, and then the execution is unchanged."""
+        if none was stopped, and then the execution is unchanged, unless it was stopped while it was open: it ends
+        as its jobs have."""
         again = retries.resume_stopped(self.pk)
         self.refresh_from_db()
         return again

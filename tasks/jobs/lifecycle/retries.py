@@ -33,15 +33,20 @@ def retry_failed(execution_id: int) -> int:
     """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
     chain, which were stopped with them, wait for their turn again. Each job may begin as often as a new one. A
     unique job is left out, with the jobs after it, while another job with its key is queued or running. The
-    execution is Running when this returns.
+    execution is Running when this returns. A stop of an open execution is lifted if one of these jobs is in it or
+    below it (executions/gates.py).
 
-    1. Lock the execution, so that the second of two retries sees what the first has left.
+    1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
+       the first has left, and a stop of any of them comes before this or after it.
     2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
     3. Write the tasks and the jobs, and refresh the execution. Release it from quarantine before, because a
        quarantined execution is not refreshed. If the refresh fails, it is marked after the commit, as after any
        report.
 
     Rows are locked in the usual order: executions before tasks, tasks before jobs.
+
+    What if a stop comes meanwhile: it waits for 1, and stops these jobs once more. What if it came first: this
+    waits for it, and lifts it.
 
     What if the process dies before the commit: nothing happened. After it: recovery publishes.
     """
@@ -54,6 +59,7 @@ def resume_stopped(execution_id: int) -> int:
     """Run the stopped jobs of the execution once more, and return how many. It does so as `retry_failed` does.
     Jobs of a chain wait for their turn again; jobs that were stopped because a job before them failed are left to
     `retry_failed`. Tasks without a job are left to their runners. An open execution that was stopped stays closed.
+    Its stop and those of its descendants are lifted, also if no job was stopped: then it ends as its tasks have.
 
     What if a job that was asked to stop has not noticed it yet: its new run may begin meanwhile, on another
     process. The old run is still asked to stop, and its reports are ignored, because they have an older
@@ -77,14 +83,31 @@ def run_job_again(task_id: int) -> int:
 
 
 def _run_again(execution_id: int, status: Status, first: int | None = None) -> int:
+    links.lock_ancestors([execution_id])
     family = links.lock_family([execution_id])
     if not family:
         raise NoSuchExecution(execution_id)
-    again = _locked_for_another_run([one.id for one in family], status, first)
-    if not again:
+    ids = [one.id for one in family]
+    again = _locked_for_another_run(ids, status, first)
+    going_on = {job.task.execution_id for job in again}
+    if status == Status.STOPPED and first is None:
+        going_on.update(gates.stopped(ids))
+    if not going_on:
         return 0
+    _write(again, MESSAGES[status])
+    gates.pass_stopped(going_on | links.ancestors(going_on).keys())
+    release(ids)
+    for level in links.by_level(family):
+        refresh(level)
+    if again:
+        for pk in {execution_id, *(job.task.execution_id for job in again)}:
+            transaction.on_commit(partial(publication.publish_after_commit, execution_id=pk))
+    return len(again)
+
+
+def _write(again: Sequence[Job], message: str) -> None:
+    """Write these jobs and their tasks, which this transaction has locked: each waits for its next run."""
     now = time.time()
-    message = MESSAGES[status]
     reports = (
         Report(job.task_id, Status.PENDING, next_revision(job.task.status_revision, now), message) for job in again
     )
@@ -93,21 +116,6 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
     )
-    _bring_up_to_date(family, passes_gates=status == Status.STOPPED)
-    for pk in {execution_id, *(job.task.execution_id for job in again)}:
-        transaction.on_commit(partial(publication.publish_after_commit, execution_id=pk))
-    return len(again)
-
-
-def _bring_up_to_date(family: Sequence[links.Relative], *, passes_gates: bool) -> None:
-    """Refresh the family, children before their parents. An execution without a job that runs again stays as it
-    is."""
-    if passes_gates:
-        for one in family:
-            gates.pass_stopped(one.id)
-    release([one.id for one in family])
-    for ids in links.by_level(family):
-        refresh(ids)
 
 
 def _locked_for_another_run(execution_ids: list[int], status: Status, first: int | None) -> list[Job]:

@@ -190,7 +190,7 @@ def test_a_stop_ends_the_gate_and_a_resumption_opens_it_no_more() -> None:
     assert close_overdue() == 0
     for _ in range(2):
         with transaction.atomic():
-            pass_stopped(execution.pk)
+            pass_stopped([execution.pk])
         assert (gate_of(execution).status, gate_of(execution).status_revision) == ("Success", 1)
     with pytest.raises(ExecutionClosed):
         add_tasks(execution.pk, [NewTask()])

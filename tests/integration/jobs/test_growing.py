@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from executions.errors import AlreadyFinal, ExecutionClosed, NotCommitted, Refused
+from executions.gates import close_overdue
 from executions.models import Addition, Execution, Gate, Task
 from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
@@ -192,6 +193,57 @@ def test_a_stopped_execution_is_closed_and_may_succeed_after_it_was_resumed(outb
     with pytest.raises(ExecutionClosed):
         execution.add([scan.s("b")])
     assert ends(execution) == "Success"
+
+
+def test_a_failed_execution_that_was_stopped_may_succeed_after_a_retry(outbox: Outbox) -> None:
+    """While it was open. Its status is Error as before, so a retry is what its operator finds to do."""
+    execution = opened("a")
+    assert ends(execution, "Error") == "Running"
+    execution.stop()
+    assert execution.status == "Error"
+    assert execution.retry_failed() == 1
+    with pytest.raises(ExecutionClosed):
+        execution.add([scan.s("b")])
+    assert ends(execution) == "Success"
+
+
+def test_a_retry_of_what_failed_leaves_what_was_stopped(outbox: Outbox) -> None:
+    execution = opened("a", "b")
+    execution.tasks.filter(job__args=["a"]).update(status="Error", status_code=3, end_time=timezone.now())
+    execution.stop()
+    assert execution.retry_failed() == 1
+    execution.tasks.filter(job__args=["a"]).update(status="Success", status_code=3, end_time=timezone.now())
+    refresh([execution.pk])
+    execution.refresh_from_db()
+    assert (execution.status, execution.progress().counts) == ("Stopped", {"Success": 1, "Stopped": 1})
+    assert execution.resume_stopped() == 1
+    assert ends(execution) == "Success"
+
+
+def test_an_execution_that_was_stopped_with_no_job_left_is_resumed_without_one(outbox: Outbox) -> None:
+    execution = opened("a")
+    assert ends(execution) == "Running"
+    execution.stop()
+    assert execution.status == "Stopped"
+    assert execution.retry_failed() == 0
+    assert execution.status == "Stopped"
+    assert execution.resume_stopped() == 0
+    assert execution.status == "Success"
+
+
+@pytest.mark.parametrize(("stops_first", "status"), [(True, "Success"), (False, "Error")])
+def test_of_a_stop_and_the_time_limit_the_first_says_whether_a_retry_opens_the_gate(
+    stops_first: bool, status: str, outbox: Outbox
+) -> None:
+    """After the limit jobs may be missing, which no retry brings."""
+    execution = opened("a")
+    ends(execution, "Error")
+    overdue()
+    for end in (execution.stop, close_overdue) if stops_first else (close_overdue, execution.stop):
+        end()
+    assert execution.retry_failed() == 1
+    assert close_overdue() == 0
+    assert ends(execution) == status
 
 
 def test_a_transaction_that_adds_or_closes_does_not_wait_for_the_end(outbox: Outbox) -> None:

@@ -1,5 +1,7 @@
 """start(parent=…): a job starts a child of its execution; stops and retries go down."""
 
+from collections.abc import Callable
+
 import pytest
 from celery import Celery
 from django.db import transaction
@@ -7,12 +9,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from executions.errors import NotCommitted, Refused
-from executions.models import Addition, Execution, Link, Task
+from executions.models import Addition, Execution, Gate, Link, Task
 from executions.news import executions_touched
 from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
-from tasks.jobs.lifecycle.job_stops import stop_job_of
-from tests.integration.concurrency import at_once
+from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
+from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
+from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox
 
 app = Celery("a nesting team", set_as_current=False)
@@ -144,6 +147,98 @@ def test_a_stop_goes_down_and_a_resumption_after_it(outbox: Outbox) -> None:
     for one in (leaf, child, root):
         ends(one)
     assert statuses(root, child, leaf) == ["Success"] * 3
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_child_that_runs_again_alone_opens_the_stopped_gates_above_it(failed: bool, outbox: Outbox) -> None:
+    root = start("SCAN", open=True)
+    mid = start("SCAN", open=True, parent=root)
+    leaf = child_of(mid, "a")
+    if failed:
+        ends(leaf, "Error")
+    root.stop()
+    assert statuses(root, mid, leaf) == ["Error" if failed else "Stopped"] * 3
+    assert (leaf.retry_failed() if failed else leaf.resume_stopped()) == 1
+    ends(leaf)
+    assert statuses(root, mid, leaf) == ["Success"] * 3
+
+
+def test_a_retry_opens_no_gate_beside_it_and_a_resumption_all_below_it(outbox: Outbox) -> None:
+    root = child_of(None, "a")
+    stopped, failed = start("SCAN", open=True, parent=root), child_of(root, "b")
+    stopped.stop()
+    ends(root)
+    ends(failed, "Error")
+    assert statuses(root, stopped, failed) == ["Error", "Stopped", "Error"]
+    assert root.retry_failed() == 1
+    ends(failed)
+    assert statuses(root, stopped, failed) == ["Stopped", "Stopped", "Success"]
+    assert root.resume_stopped() == 0
+    assert statuses(root, stopped, failed) == ["Success"] * 3
+
+
+def gate_of(execution: Execution) -> str:
+    return Task.objects.get(pk=Gate.objects.get(pk=execution.pk).task_id).status
+
+
+def test_a_stop_that_comes_while_a_child_runs_again_stops_it_once_more(outbox: Outbox) -> None:
+    """The gate is open already, so what was stopped is its job."""
+    root = start("SCAN", open=True)
+    child = child_of(root, "a")
+    root.stop()
+    with (
+        transaction_held_open(child.resume_stopped) as commit,
+        in_background(lambda: stop_jobs(root.pk)) as stopped,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the stop waits for the resumption")
+        assert commit() == 1
+        stopped()
+    assert (statuses(root, child), gate_of(root)) == (["Stopped", "Stopped"], "Success")
+    assert root.resume_stopped() == 1
+    ends(child)
+    assert statuses(root, child) == ["Success", "Success"]
+
+
+def test_a_child_runs_again_after_a_stop_that_came_first(outbox: Outbox) -> None:
+    root = start("SCAN", open=True)
+    child = child_of(root, "a")
+    with (
+        transaction_held_open(lambda: stop_jobs(root.pk)) as commit,
+        in_background(child.resume_stopped) as resumed,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the resumption waits for the stop")
+        commit()
+        assert resumed() == 1
+    assert gate_of(root) == "Success"
+    ends(child)
+    assert statuses(root, child) == ["Success", "Success"]
+
+
+def test_stops_of_a_family_and_other_runs_of_its_children_at_once_never_deadlock(outbox: Outbox) -> None:
+    root = start("SCAN", open=True)
+    mid = start("SCAN", open=True, parent=root)
+    leaves = [child_of(mid, name) for name in "abc"]
+    before = deadlocks_so_far()
+
+    def again_and_again(*verbs: Callable[[], object]) -> Callable[[], None]:
+        def do() -> None:
+            for _ in range(6):
+                for verb in verbs:
+                    verb()
+
+        return do
+
+    at_once(
+        again_and_again(root.stop),
+        again_and_again(mid.stop, mid.resume_stopped),
+        *(again_and_again(leaf.resume_stopped, leaf.stop) for leaf in leaves),
+        again_and_again(root.resume_stopped, lambda: refresh([root.pk, mid.pk, leaves[0].pk])),
+    )
+    assert deadlocks_so_far() == before
+    root.resume_stopped()
+    for leaf in leaves:
+        ends(leaf)
+    assert statuses(root, mid, *leaves) == ["Success"] * 5
 
 
 def test_a_retry_goes_down_to_what_failed_and_up_again(outbox: Outbox) -> None:
