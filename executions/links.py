@@ -9,7 +9,8 @@ rolled up from its tasks like any execution, and nothing asks for its descendant
 |      | commit (`carry_up`). A batch of leaves costs an ancestor a refresh at most, and only if its child    |
 |      | has changed                                                                                          |
 | down | a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry   |
-|      | and a resumption lock the ancestors before (`lock_ancestors`), whose stopped gates they open         |
+|      | and a resumption lock the ancestors before (`lock_ancestors`), lift their stops and refresh those    |
+|      | that are not Running, so that none of them seems to have ended after the commit                      |
 
 What if the process dies between the commit and the mark: the link task has changed lately, so reconcile finds its
 execution, as after any report.

@@ -33,15 +33,15 @@ def retry_failed(execution_id: int) -> int:
     """Retry the failed jobs of the execution and of its descendants, and return how many. Jobs after them in a
     chain, which were stopped with them, wait for their turn again. Each job may begin as often as a new one. A
     unique job is left out, with the jobs after it, while another job with its key is queued or running. The
-    execution is Running when this returns. A stop of an open execution is lifted if one of these jobs is in it or
-    below it (executions/gates.py).
+    execution and its ancestors are Running when this returns. A stop of an open execution is lifted if one of
+    these jobs is in it or below it (executions/gates.py).
 
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
        the first has left, and a stop of any of them comes before this or after it.
     2. Lock the tasks, and those of the jobs that hold the wanted keys, in id order. Decide under these locks.
-    3. Write the tasks and the jobs, and refresh the execution. Release it from quarantine before, because a
-       quarantined execution is not refreshed. If the refresh fails, it is marked after the commit, as after any
-       report.
+    3. Write the tasks and the jobs, and refresh the execution, its descendants and its ancestors. Release them
+       from quarantine before, because a quarantined execution is not refreshed. If a refresh fails, it is marked
+       after the commit, as after any report.
 
     Rows are locked in the usual order: executions before tasks, tasks before jobs.
 
@@ -83,7 +83,7 @@ def run_job_again(task_id: int) -> int:
 
 
 def _run_again(execution_id: int, status: Status, first: int | None = None) -> int:
-    links.lock_ancestors([execution_id])
+    above = links.lock_ancestors([execution_id])
     family = links.lock_family([execution_id])
     if not family:
         raise NoSuchExecution(execution_id)
@@ -96,9 +96,7 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
         return 0
     _write(again, MESSAGES[status])
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())
-    release(ids)
-    for level in links.by_level(family):
-        refresh(level)
+    _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
     if again:
         for pk in {execution_id, *(job.task.execution_id for job in again)}:
             transaction.on_commit(partial(publication.publish_after_commit, execution_id=pk))
@@ -116,6 +114,14 @@ def _write(again: Sequence[Job], message: str) -> None:
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
         published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
     )
+
+
+def _bring_up_to_date(relatives: Sequence[links.Relative]) -> None:
+    """Refresh these executions, children before their parents. An ancestor that is Running is none of them: it stays
+    so, and its rollup reads all its children."""
+    release([one.id for one in relatives])
+    for ids in links.by_level(relatives):
+        refresh(ids)
 
 
 def _locked_for_another_run(execution_ids: list[int], status: Status, first: int | None) -> list[Job]:

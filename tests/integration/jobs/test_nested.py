@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import pytest
 from celery import Celery
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from executions.errors import NotCommitted, Refused
-from executions.models import Addition, Execution, Gate, Link, Task
+from executions.errors import NotCommitted, Refused, StillRunning
+from executions.models import Addition, Execution, Gate, Link, Quarantine, Task
 from executions.news import executions_touched
+from executions.quarantines import quarantine
 from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
@@ -255,6 +257,48 @@ def test_a_retry_goes_down_to_what_failed_and_up_again(outbox: Outbox) -> None:
     ends(leaf)
     assert statuses(root, good, bad, leaf) == ["Success"] * 4
     assert root.retry_failed() == 0
+
+
+@pytest.mark.parametrize("status", ["Error", "Stopped"])
+def test_the_ancestors_of_a_child_that_runs_again_alone_are_running_when_that_returns(
+    status: str, outbox: Outbox
+) -> None:
+    root = child_of(None, "a")
+    mid = child_of(root, "b")
+    leaf = child_of(mid, "c")
+    for one in (root, mid):
+        ends(one)
+    if status == "Error":
+        ends(leaf, "Error")
+    else:
+        root.stop()
+    assert statuses(root, mid, leaf) == [status] * 3
+    quarantine([root.pk], 5)
+    assert (leaf.retry_failed() if status == "Error" else leaf.resume_stopped()) == 1
+    assert statuses(root, mid, leaf) == ["Running"] * 3
+    assert not Quarantine.objects.exists()
+    with pytest.raises(StillRunning):
+        root.wait(timeout=0)
+    ends(leaf)
+    assert statuses(root, mid, leaf) == ["Success"] * 3
+
+
+def test_a_child_that_runs_again_costs_an_ancestor_that_runs_no_refresh(outbox: Outbox) -> None:
+    """The rollup of a root reads all its children. So of many children that run again one by one, the first alone
+    refreshes it."""
+    root = child_of(None, "a")
+    leaves = [child_of(root, name) for name in "bcd"]
+    ends(root)
+    for leaf in leaves:
+        ends(leaf, "Error")
+
+    def refreshes(leaf: TrackedExecution) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert leaf.retry_failed() == 1
+        return sum("execution_rollup(" in one["sql"] for one in captured)
+
+    assert [refreshes(leaf) for leaf in leaves] == [2, 1, 1]
+    assert statuses(root, *leaves) == ["Running"] * 4
 
 
 def test_a_retry_in_a_transaction_is_not_waited_for(outbox: Outbox) -> None:
