@@ -11,8 +11,8 @@ no rule for it: an execution with a gate that has not ended is Running. Nothing 
 
 A stop is lifted by a retry or a resumption that runs a job again in the execution or in a descendant of it, and by
 a resumption of the execution or of an ancestor, also if no job was stopped: in that transaction the gate becomes a
-Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped keeps
-it Stopped until that job runs again. The end by the time limit stands.
+Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped
+keeps it Stopped until that job runs again. The end by the time limit stands.
 
 Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
 

@@ -57,8 +57,9 @@ class TrackedExecution(Execution):
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
         It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
-        at once in the transaction that has started its jobs, tries them again or has closed it. In eager mode
-        nothing else can end it, so StillRunning is raised at once.
+        at once in the transaction that has started or added its jobs, tries them again or has closed it, or has
+        done so to a descendant or stopped one. In eager mode nothing else can end it, so StillRunning is raised at
+        once.
         """
         pauses = self._pauses(timeout)
         while not self._has_ended():

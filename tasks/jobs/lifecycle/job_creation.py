@@ -28,6 +28,7 @@ from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from tasks.database import run
 from tasks.jobs.celery_json import PLAIN, as_json
 from tasks.jobs.lifecycle import publication
+from tasks.jobs.lifecycle.uncommitted import note
 from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
 from tasks.jobs.revisions import first_revision
 from tasks.models.job import Job
@@ -141,7 +142,10 @@ def _record(vendor_type: str, sized: Sized, attributes: dict[str, Any]) -> Start
 def _known_child(parent: int | None, key: str) -> Execution | None:
     """Hold the parent open, before anything else is locked. Return its child with this key, if it was started
     before."""
-    if parent is None or hold_open(parent, once=key, adds=Added.CHILD):
+    if parent is None:
+        return None
+    if hold_open(parent, once=key, adds=Added.CHILD):
+        note(parent)
         return None
     child = links.child_of_key(parent, key)
     if child is None:
@@ -152,8 +156,11 @@ def _known_child(parent: int | None, key: str) -> Execution | None:
 def _add(execution_id: int, sized: Sized, once: str) -> int:
     chains, sizes = sized
     execution = hold_open(execution_id, once=once)
-    fresh, _ = _without_held(chains) if execution else ([], [])
-    if not execution or not fresh:
+    if not execution:
+        return 0
+    note(execution_id)
+    fresh, _ = _without_held(chains)
+    if not fresh:
         return 0
     ids = add_to_held(execution, _tasks_of(fresh))
     _write(fresh, ids, sizes)

@@ -12,6 +12,7 @@ from executions.models import Task
 from executions.status import FINAL_CODE, Status
 from executions.stops import Stopped, stop, stop_many, stop_task
 from tasks import signals
+from tasks.jobs.lifecycle.uncommitted import note
 from tasks.jobs.records.records import job_records
 from tasks.without_redis import mode
 from tasks.without_redis.agenda import at_once
@@ -33,7 +34,9 @@ def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> i
     asked: list[int] = []
     with transaction.atomic():
         jobs = _unfinished_jobs(links.family([execution_id]))
-        stop(execution_id)
+        if stop(execution_id):
+            for ancestor in links.ancestors([execution_id]):
+                note(ancestor)
         also()
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
     return asked[0] if asked and not mode.is_on() else sum(status == Status.RUNNING for status in jobs.values())

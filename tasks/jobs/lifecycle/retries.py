@@ -97,9 +97,8 @@ def _run_again(execution_id: int, status: Status, first: int | None = None) -> i
     _write(again, MESSAGES[status])
     gates.pass_stopped(going_on | links.ancestors(going_on).keys())
     _bring_up_to_date([*family, *(one for one in above if one.status != Status.RUNNING)])
-    if again:
-        for pk in {execution_id, *(job.task.execution_id for job in again)}:
-            transaction.on_commit(partial(publication.publish_after_commit, execution_id=pk))
+    for pk in {job.task.execution_id for job in again}:
+        transaction.on_commit(partial(publication.publish_after_commit, execution_id=pk))
     return len(again)
 
 
@@ -117,8 +116,8 @@ def _write(again: Sequence[Job], message: str) -> None:
 
 
 def _bring_up_to_date(relatives: Sequence[links.Relative]) -> None:
-    """Refresh these executions, children before their parents. An ancestor that is Running is none of them: it stays
-    so, and its rollup reads all its children."""
+    """Refresh these executions, children before their parents. Ancestors that are Running are left out: they stay
+    so, and their rollup reads all their children."""
     release([one.id for one in relatives])
     for ids in links.by_level(relatives):
         refresh(ids)
