@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from executions.errors import Refused
 from executions.models import Execution
+from executions.text import shown
 from tasks.jobs.asynchronous import asynchronous
 from tasks.jobs.end_callbacks import callbacks_of
 from tasks.jobs.execution import TrackedExecution
@@ -46,9 +47,9 @@ def start(
 
     `vendor_id`: the object that it is for, by its key: a number, a UUID or text. Others find it by that.
 
-    `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. `once`:
-    any text that names this child within its parent; if there is such a child already, it is returned, and nothing
-    is started.
+    `parent`: an execution that has not ended, such as `job.execution`. This one counts as one task of it. None: it
+    has no parent. `once`: any text that names this child within its parent; if there is such a child already, it
+    is returned, and nothing is started.
 
     `on_success`, `on_error` and `on_complete` (Success, Error, any end): plain Celery tasks that are called at
     least once when it has ended so (end_callbacks.py).
@@ -61,6 +62,8 @@ def start(
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
     if once and parent is None:
         raise Refused("once names a child within its parent: write parent=... as well")
+    if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):
+        raise Refused(f"parent takes an execution that is in the database, and got {shown(parent)}")
     if parent is not None and older_strategy():
         raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
@@ -73,7 +76,7 @@ def start(
         extra_attrs={} if extra_attrs is None else extra_attrs,
         open_seconds=limit if open else None,
         callbacks=callbacks,
-        parent=parent and parent.pk,
+        parent=None if parent is None else parent.pk,
         key_in_parent=once,
     )
     return TrackedExecution.objects.get(pk=started.execution.pk)

@@ -1,6 +1,7 @@
 """start(parent=…): a job starts a child of its execution; stops and retries go down."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from celery import Celery
@@ -17,7 +18,7 @@ from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
-from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
+from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox
 
 app = Celery("a nesting team", set_as_current=False)
@@ -110,6 +111,15 @@ def test_a_child_and_an_addition_may_have_one_key(is_child_first: bool, outbox: 
         (root.pk, "tasks", "k"),
         (root.pk, "child", "k"),
     }
+
+
+@pytest.mark.parametrize("parent", [5, "5", object(), Execution(vendor_type="SCAN")])
+def test_a_parent_that_is_no_execution_in_the_database_is_refused(parent: Any, outbox: Outbox) -> None:
+    child_of(None, "a")
+    before = rows(Execution)
+    with pytest.raises(Refused, match="parent takes an execution that is in the database, and got "):
+        child_of(parent, "b")
+    assert rows(Execution) == before
 
 
 def test_an_older_design_takes_no_parent(outbox: Outbox, settings: Settings) -> None:
