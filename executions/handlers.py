@@ -6,8 +6,9 @@
     def alert(change: Change) -> None: ...
 
 A handler is called by a Celery worker, after the commit, at least once for each change, and in order for each
-execution. If it raises, it is called again later; after three days its delivery is a dead letter, which is logged.
-Import the modules with handlers when Django starts (AppConfig.ready), in every worker.
+execution. If it raises or takes too long, it is called again later; after three days or 30 attempts its delivery
+is a dead letter, which is logged. Import the modules with handlers when Django starts (AppConfig.ready), in every
+worker.
 
 The signal `execution_changed` of executions/news.py is one more handler, which is registered if it has receivers.
 """

@@ -16,7 +16,8 @@ from executions.database import absence_translated, run
 CIRCUIT_OPENS = 5
 #: The longest pause of an open circuit, in seconds.
 MAX_CIRCUIT_PAUSE = 600.0
-#: A delivery is tried at most so often, which is more than the backoff reaches within its age.
+#: A delivery is tried at most so often, which is more than the backoff reaches within its age. It bounds the
+#: attempts that leave no result.
 MAX_ATTEMPTS = 30
 #: Deliveries that one statement makes dead because of their age, for each subscription.
 EXPIRED_AT_ONCE = 1_000
@@ -51,6 +52,7 @@ class Outcome(StrEnum):
     DEAD = "dead"
     AGAIN = "again"
     UNSENT = "unsent"
+    LOST = "lost"
 
 
 @dataclass(frozen=True)
@@ -90,20 +92,33 @@ def claim_for_handler(subscription_id: int, room: int, lease: float) -> list[Cla
 
 
 def _claim(only: int | None, room: int, rooms: Mapping[int, int], lease: float) -> list[Claimed]:
-    with absence_translated():
-        rows = run(
-            "claim_deliveries",
-            only=only,
-            room=room,
-            busy=list(rooms),
-            rooms=list(rooms.values()),
-            opens=CIRCUIT_OPENS,
-            lease=lease,
-        )
-    claimed = sorted((Claimed(*row) for row in rows), key=lambda one: one.id)
-    if claimed:
-        crash_points.reach("leased", [one.execution_id for one in claimed])
-    return claimed
+    """Claim, and give up what was tried as often as it may be: the last attempt has no result, because its process
+    ended or hung in it. The deliveries behind those are claimed in their place.
+
+    What if the process dies before it has given them up: the next claim does. What if the last attempt ends after
+    all: its claim was overtaken, so it records nothing.
+    """
+    while True:
+        with absence_translated():
+            rows = run(
+                "claim_deliveries",
+                only=only,
+                room=room,
+                busy=list(rooms),
+                rooms=list(rooms.values()),
+                opens=CIRCUIT_OPENS,
+                lease=lease,
+            )
+        claimed = sorted((Claimed(*row) for row in rows), key=lambda one: one.id)
+        if claimed:
+            crash_points.reach("leased", [one.execution_id for one in claimed])
+        lost = [one for one in claimed if one.attempt > MAX_ATTEMPTS]
+        if not lost:
+            return claimed
+        why = f"given up after {MAX_ATTEMPTS} attempts: its process ended or hung in the last one"
+        record([Result(one, Outcome.LOST, why) for one in lost])
+        if len(lost) < len(claimed):
+            return [one for one in claimed if one.attempt <= MAX_ATTEMPTS]
 
 
 def next_due() -> float | None:

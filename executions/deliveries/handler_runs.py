@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 
 from django.db.models.functions import Now
@@ -16,17 +17,19 @@ from executions.models import Subscription
 from executions.models.subscription import Kind
 from executions.text import made_storable, said_by
 
-#: A handler that takes longer than this is called a second time meanwhile.
+#: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.
 LEASE_SECONDS = 60.0
 #: So long a handler that another worker was asked to run is left to that worker.
 ASKED_SECONDS = 10.0
-#: A run ends after so long and asks for another one, so that others have their turn.
+#: A run begins no call after so long and asks for another one, so that others have their turn.
 RUN_SECONDS = 10.0
 MOST_AT_ONCE = 100
 #: How long until a handler is tried again if a worker does not have its code.
 WITHOUT_CODE_SECONDS = 60.0
 
 Function = Callable[[Change], object]
+#: What each call is made within.
+Around = Callable[[], AbstractContextManager[None]]
 
 
 def due_handlers() -> list[int]:
@@ -35,14 +38,15 @@ def due_handlers() -> list[int]:
     return [pk for (pk,) in run("ask_handlers", lease=ASKED_SECONDS)]
 
 
-def run_handler(subscription_id: int) -> bool:
-    """Call a handler for what is due. Return whether it may have more to do.
+def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
+    """Call a handler for what is due, each time within `around`. Return whether it may have more to do.
 
     One execution is claimed at first, and more at a time while the handler is quick. If a call raises, its
     delivery is tried again later, and the other ones go on.
 
-    What if the process dies: what it claimed is due again when its lease ends. If two run a handler at once, they
-    have different executions.
+    What if the process dies: what it claimed is due again when its lease ends, and has had an attempt. A call that
+    ends each process is soon the first of its claim, and so the only one: other calls are no part of its attempts.
+    If two run a handler at once, they have different executions.
     """
     subscriptions = Subscription.objects.filter(pk=subscription_id)
     subscription = subscriptions.first()
@@ -56,7 +60,7 @@ def run_handler(subscription_id: int) -> bool:
         if not claimed:
             break
         began = time.monotonic()
-        record(_results(subscription.handler, function, claimed, began + RUN_SECONDS))
+        record(_results(subscription.handler, function, claimed, until, around))
         room = min(MOST_AT_ONCE, 2 * room) if time.monotonic() < began + 1 else 1
     subscriptions.update(retry_at=None)
     return bool(claimed)
@@ -71,22 +75,25 @@ def _function_of(subscription: Subscription) -> Function | None:
     return registered.function if registered else None
 
 
-def _results(name: str, function: Function | None, claimed: list[Claimed], until: float) -> list[Result]:
+def _results(
+    name: str, function: Function | None, claimed: list[Claimed], until: float, around: Around
+) -> list[Result]:
     if function is None:
         error = "a worker was asked that does not have the code of this handler"
         return [Result(one, Outcome.AGAIN, error, WITHOUT_CODE_SECONDS) for one in claimed]
     changes = read_changes(claimed)
     return [
-        _call(name, function, one, changes[one.id])
+        _call(name, function, one, changes[one.id], around)
         if number == 0 or time.monotonic() < until
         else Result(one, Outcome.UNSENT)
         for number, one in enumerate(claimed)
     ]
 
 
-def _call(name: str, function: Function, claimed: Claimed, change: Change) -> Result:
+def _call(name: str, function: Function, claimed: Claimed, change: Change, around: Around) -> Result:
     try:
-        function(change)
+        with around():
+            function(change)
     except Exception as exc:
         error = made_storable(said_by(exc))[:MAX_ERROR]
         signals.handler_failed.send(sender=run_handler, handler=name, change=change, error=error)

@@ -2,7 +2,8 @@
 --
 -- :subscriptions bigint[]  those of the deliveries
 -- :ids bigint[]  :attempts int[]  the claim that the result belongs to: an older claim records nothing
--- :outcomes text[]  delivered, dead, again (after `delays`), or unsent (due at once, and the attempt does not count)
+-- :outcomes text[]  delivered, dead, again (after `delays`), unsent (due at once, and the attempt does not count), or
+--          lost (dead, because an earlier attempt was the last one, and this one does not count)
 -- :rotations int[]  those of the subscription when the delivery was claimed. If its secret was rotated since, a
 --          receiver may have refused the request because it was signed with older ones alone: it is tried again
 -- :delays float[]  :errors text[]
@@ -47,6 +48,7 @@ judged AS MATERIALIZED (
         CASE
             WHEN g.outcome = 'delivered' OR (g.outcome = 'dead' AND s.rotations = g.rotations) THEN g.outcome
             WHEN g.outcome = 'unsent' THEN 'pending'
+            WHEN g.outcome = 'lost' THEN 'dead'
             WHEN
                 d.attempts >= %(max_attempts)s
                 OR now() + make_interval(secs => g.delay)
@@ -63,7 +65,7 @@ recorded AS (
     UPDATE execution_delivery d
     SET
         state = j.state,
-        attempts = d.attempts - CASE WHEN j.outcome = 'unsent' THEN 1 ELSE 0 END,
+        attempts = d.attempts - CASE WHEN j.outcome IN ('unsent', 'lost') THEN 1 ELSE 0 END,
         next_at = CASE WHEN j.state = 'pending' THEN statement_timestamp() + make_interval(secs => j.delay) END,
         ended_at = CASE WHEN j.state <> 'pending' THEN now() END,
         last_error = CASE WHEN j.outcome = 'unsent' THEN d.last_error ELSE j.error END

@@ -111,7 +111,7 @@ class Cluster:
                 "--without-mingle",
                 "-E",
             ]
-            + [f"--include={module}" for module in include]
+            + [f"--include={','.join(include)}"] * bool(include)
             + [f"--queues={','.join(queues)}"] * bool(queues)
             + list(options),
             app,

@@ -7,8 +7,11 @@ file that JOBS_LOG names. This is its side effect, which tests count.
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from django.db import connection
 
 from harbor_refresh.celery import app
 from tasks.jobs import EndedExecution, Handle, TrackedJob, start
@@ -45,6 +48,28 @@ def note_end(ended: EndedExecution, word: str) -> None:
     now = ended.execution
     then = (now.status, now.revision) if now else ("deleted", 0)
     note("ended", word, ended.execution_id, ended.status, ended.revision, *then)
+
+
+@app.task(name="tests.ends_its_process")
+def ends_its_process(ended: EndedExecution) -> None:
+    """A callback that ends its process for each end that is no success."""
+    note("ended", "deadly", ended.execution_id, ended.status, ended.revision)
+    if ended.status == "Error":
+        os._exit(1)
+
+
+@app.task(name="tests.hangs")
+def hangs(ended: EndedExecution, how: str) -> None:
+    note("ended", how, ended.execution_id, ended.status, ended.revision)
+    match how:
+        case "sleeps":
+            time.sleep(600)
+        case "queries":
+            connection.cursor().execute("SELECT pg_sleep(600)")
+        case "ignores":
+            while True:
+                with suppress(Exception):
+                    time.sleep(600)
 
 
 @app.task(base=TrackedJob, name="tests.flaky", max_attempts=3, autoretry_for=(OSError,), default_retry_delay=0)

@@ -2,7 +2,7 @@
 and none for an execution that has not ended."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 from celery import chain
 from django.db import connection, transaction
 
-from executions.models import Execution
+from executions.models import Delivery, Execution
 from executions.reports import Report, report
 from tasks.jobs import TrackedExecution, start
 from tests import servers
@@ -39,9 +39,10 @@ def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
     """The reaper looks often: a message is lost if its worker is killed between taking and noting it."""
     cluster.env["REFRESH_REAP_INTERVAL_SECONDS"] = "10"
 
-    def begin(name: str = "worker", **options: object) -> Member:
+    def begin(name: str = "worker", include: Sequence[str] = (), **options: object) -> Member:
         env = {"JOBS_LOG": str(log), "REFRESH_DELIVER_INTERVAL_SECONDS": "1"}
-        return cluster.worker(name, include=["tests.faults.jobs"], **env, **options)  # type: ignore[arg-type]
+        modules = ["tests.faults.jobs", *include]
+        return cluster.worker(name, include=modules, **env, **options)  # type: ignore[arg-type]
 
     return begin
 
@@ -177,6 +178,66 @@ def test_an_end_that_was_opened_again_is_not_told_and_the_next_end_is(
         log=first.log,
     )
     assert {one[:4] for one in calls(log)} == {("c", str(execution.pk), "Success", "3")}
+
+
+def called_again(log: Path, times: int) -> None:
+    """Let the lease of each call end, until it was called so often."""
+    for number in range(1, times + 1):
+        wait_for(lambda: len(calls(log)) >= number, f"call {number}")  # noqa: B023 - waits here
+        move_clock(seconds=70)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("well")
+def test_a_callback_that_ends_its_process_each_time_is_given_up_and_the_next_end_is_told(
+    cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """Its worker has one process, which does all else as well, and gives deliveries up after three attempts."""
+    member = worker(include=["tests.faults.impatient"], concurrency=1)
+    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    bad = start("SCAN", jobs=[team.fails_once.s("x")], on_complete=team.ends_its_process.s())
+    called_again(log, 3)
+    wait_for(lambda: states() == {"dead": 1}, "it to be given up", log=member.log)
+    good = start("SCAN", jobs=[team.copy.s("y")], on_complete=team.ends_its_process.s())
+    assert bad.retry_failed() == 1
+    wait_for(lambda: states() == {"dead": 1, "delivered": 2}, "all else to be told", log=member.log)
+    first, *others = [one[1:] for one in calls(log)[2:]]
+    assert calls(log)[:2] == [("deadly", *first)] * 2
+    assert first == (str(bad.pk), "Error", "1")
+    assert sorted(others) == [(str(bad.pk), "Success", "3"), (str(good.pk), "Success", "1")]
+    dead = Delivery.objects.get(state="dead")
+    assert (dead.attempts, dead.last_error) == (
+        3,
+        "given up after 3 attempts: its process ended or hung in the last one",
+    )
+    assert not member.died()
+
+
+LIMITED = {
+    "sleeps": "TimeoutError: the call took longer than 40 s",
+    "queries": "TimeoutError: the call took longer than 40 s",
+    "ignores": "given up after 3 attempts: its process ended or hung in the last one",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("well")
+@pytest.mark.parametrize("how", LIMITED)
+def test_a_callback_that_hangs_holds_a_process_until_its_limit_and_is_given_up(
+    how: str, cluster: Cluster, worker: Callable[..., Member], log: Path
+) -> None:
+    """The only process of its worker runs the next job and calls the next callback after each of its attempts."""
+    member = worker(include=["tests.faults.impatient"], concurrency=1)
+    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    start("SCAN", jobs=[team.copy.s("x")], on_complete=team.hangs.s(how))
+    wait_for(lambda: len(calls(log)) == 1, "the first call", log=member.log)
+    start("SCAN", jobs=[team.copy.s("y")], on_complete=team.note_end.s("next"))
+    wait_for(lambda: "next" in log.read_text(), "the next callback to be called", log=member.log)
+    wait_for(lambda: states().get("dead") or passes_time(), "it to be given up", log=member.log)
+    wait_for(lambda: states() == {"dead": 1, "delivered": 1}, "the other one to be recorded", log=member.log)
+    dead = Delivery.objects.get(state="dead")
+    assert (dead.attempts, dead.last_error) == (3, LIMITED[how])
+    assert [one[0] for one in calls(log)].count(how) == 3
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 from executions import handlers as registry
 from executions.checks import check_handlers
 from executions.creation import NewExecution, create
+from executions.deliveries.claims import MAX_ATTEMPTS, claim_for_handler
 from executions.deliveries.handler_runs import due_handlers, run_handler
 from executions.deliveries.handler_subscriptions import keep_rows
 from executions.deliveries.outbox import write_deliveries
@@ -151,6 +152,34 @@ def test_a_handler_that_fails_for_ever_is_a_dead_letter_and_told(caplog: pytest.
     move_clock(days=4)
     tell()
     assert states() == {"dead": 1}
+    assert "Gave up 1 deliveries to handler" in caplog.text
+
+
+def test_a_change_whose_calls_end_their_processes_is_given_up_and_the_next_one_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A process that dies in a call records nothing of its claim."""
+    told: list[int] = []
+
+    @on_execution()
+    def deadly(change: Change) -> None:
+        told.append(change.revision)
+
+    keep_rows()
+    rerun(ended(1), 2)
+    write_deliveries()
+    (subscription_id,) = due_handlers()
+    for _ in range(MAX_ATTEMPTS):
+        assert [one.revision for one in claim_for_handler(subscription_id, 5, 60)] == [1]
+        move_clock(minutes=2)
+    tell()
+    assert told == [3]
+    assert list(
+        Delivery.objects.order_by("revision").values_list("revision", "state", "attempts", "last_error")
+    ) == [
+        (1, "dead", 30, "given up after 30 attempts: its process ended or hung in the last one"),
+        (3, "delivered", 1, ""),
+    ]
     assert "Gave up 1 deliveries to handler" in caplog.text
 
 

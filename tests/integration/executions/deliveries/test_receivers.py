@@ -342,6 +342,28 @@ def test_the_attempts_of_a_delivery_are_bounded(
     assert (one().state, one().attempts, len(good.received)) == ("dead", 3, 3)
 
 
+def test_a_delivery_whose_processes_die_each_time_is_given_up_and_the_next_one_is_sent(
+    good: Receiver, subscribed: Subscribe, deliver: Deliver
+) -> None:
+    subscription = subscribed(good)
+    (execution,) = ended(1)
+    rerun([execution], 2)
+    write_deliveries()
+    for _ in range(claims.MAX_ATTEMPTS):
+        assert [claim.revision for claim in claims.claim_for_webhooks(5, {}, 60)] == [1]
+        move_clock(minutes=2)
+    deliver()
+    assert good.ids() == [id_of(subscription, execution, 3)]
+    assert list(
+        Delivery.objects.order_by("revision").values_list("revision", "state", "attempts", "last_error")
+    ) == [
+        (1, "dead", 30, "given up after 30 attempts: its process ended or hung in the last one"),
+        (3, "delivered", 1, ""),
+    ]
+    subscription.refresh_from_db()
+    assert (subscription.failures, subscription.retry_at) == (0, None), "nothing is known of the receiver"
+
+
 def test_the_backoff_grows_to_a_day_and_is_spread() -> None:
     """No retry comes at once, and what failed together does not return together."""
     for attempt, longest in ((1, 5), (2, 10), (10, 2_560), (15, 81_920), (40, 86_400)):
