@@ -35,6 +35,7 @@ from tasks.jobs.records.run import Begun, Run, Verdict
 from tasks.jobs.runtime import current_runs, eager
 from tasks.queue.node import this_node
 from tasks.without_redis import agenda, mode
+from tasks.without_redis.savepoint import with_savepoint
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
@@ -99,7 +100,7 @@ class TrackedJob(JobTask):
     def _run_code(self, job: Handle, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not mode.is_eager():
             return checked_result(self.run(job, *args, **kwargs))
-        with eager.with_savepoint():
+        with with_savepoint():
             return checked_result(self.run(job, *args, **kwargs))
 
     def _begin(self, header: dict[str, Any]) -> Begun:

@@ -32,6 +32,7 @@ from executions.deliveries.outbox import write_deliveries
 from executions.handlers import handlers
 from executions.rollup import refresh_at_once
 from tasks.without_redis import mode
+from tasks.without_redis.savepoint import with_savepoint
 
 #: The modules whose calls after the commit are done before it, if it is not to come.
 OURS = (signals.__name__.removesuffix("signals"), mode.__name__.removesuffix("without_redis.mode") + "jobs.")
@@ -167,7 +168,7 @@ def _call_handlers() -> None:
     try:
         while due := due_handlers():
             for subscription_id in due:
-                while run_handler(subscription_id):
+                while run_handler(subscription_id, with_savepoint):
                     pass
     finally:
         signals.handler_failed.disconnect(dispatch_uid=__name__)

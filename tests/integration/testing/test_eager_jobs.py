@@ -13,7 +13,7 @@ from redis import Redis
 from executions import handlers
 from executions.errors import ExecutionClosed, StillRunning
 from executions.handlers import Change, on_execution
-from executions.models import Execution, StatusChange, Task
+from executions.models import Delivery, Execution, StatusChange, Task
 from executions.news import execution_changed
 from harbor_refresh.testing import eager, fail_job
 from tasks.jobs import EndedExecution, Handle, TrackedJob, start
@@ -61,6 +61,15 @@ def careful(job: Handle, word: str) -> None:
 
 @shared_task(base=TrackedJob, name="eager.writes")
 def writes(job: Handle, way: str) -> None:
+    write_and_fail(way)
+
+
+@shared_task(name="eager.writes_at_the_end")
+def writes_at_the_end(ended: EndedExecution, way: str) -> None:
+    write_and_fail(way)
+
+
+def write_and_fail(way: str) -> None:
     """Write a row, then fail: in Python, or by a statement that PostgreSQL refuses."""
     Execution.objects.create(vendor_type="ITS_ROW")
     if way == "python":
@@ -199,6 +208,18 @@ def test_a_statement_that_postgresql_refuses_fails_its_job_alone(way: str) -> No
     """What the job had written before stays, as behind a worker, unless the transaction is the caller's."""
     execution = start("SCAN", jobs=[writes.s(way), say.s(2)])
     assert [status for status, *_ in tasks_of(execution)] == ["Error", "Success"]
+    is_kept = way != "in no atomic" or not connection.in_atomic_block
+    assert Execution.objects.filter(vendor_type="ITS_ROW").count() == is_kept
+
+
+@pytest.mark.parametrize("way", ["python", "in atomic", "in no atomic"])
+def test_a_statement_that_postgresql_refuses_fails_its_callback_alone(way: str) -> None:
+    execution = start("SCAN", jobs=[say.s(1)], on_complete=[writes_at_the_end.s(way), told.s("told")])
+    assert said == [(1, "Running"), ("told", "Success", {"Success": 1})]
+    assert execution.status == "Success"
+    assert start("SCAN", jobs=[say.s(2)]).status == "Success"
+    states = Delivery.objects.order_by("subscription__name").values_list("subscription__handler", "state")
+    assert list(states) == [("eager.told", "delivered"), ("eager.writes_at_the_end", "pending")]
     is_kept = way != "in no atomic" or not connection.in_atomic_block
     assert Execution.objects.filter(vendor_type="ITS_ROW").count() == is_kept
 
