@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from executions.database import run
 from executions.handlers import Change
 from executions.models import Callback, Execution, Subscription
 from executions.models.subscription import Kind
@@ -56,18 +57,21 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     """Record the callbacks of a new execution, in the transaction that makes it and before its status can change.
     So each of its ends finds the callbacks and their subscriptions.
 
-    Two transactions that use a function for the first time: the second waits for the first, and finds its row.
+    Two transactions that use a function for the first time: the second waits for the first, and finds its row. A
+    subscription that is being deleted: this waits for that, and makes another one. A deletion that comes later
+    waits for this transaction, and is refused.
     """
     handlers = {one.handler for one in callbacks}
-    known = Subscription.objects.filter(kind=Kind.CALLBACK, handler__in=handlers)
-    missing = handlers - set(known.values_list("handler", flat=True))
-    Subscription.objects.bulk_create(
-        (
-            Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
-            for handler in sorted(missing)
-        ),
-        ignore_conflicts=True,
-    )
+    while missing := handlers - {
+        handler for (handler,) in run("hold_callback_subscriptions", handlers=[*handlers])
+    }:
+        Subscription.objects.bulk_create(
+            (
+                Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
+                for handler in sorted(missing)
+            ),
+            ignore_conflicts=True,
+        )
     Callback.objects.bulk_create(
         Callback(
             execution_id=execution_id,

@@ -212,9 +212,13 @@ class SubscriptionAdmin(ReadOnlyAdmin):
     )
     def delete_chosen(self, request: HttpRequest, queryset: QuerySet[Subscription]) -> None:
         for row in queryset:
-            with noted(request, audit.Word.DELETE, audit.Kind.SUBSCRIPTION, row) as entry:
-                subscriptions.delete(row.pk)
-                entry.detail = row.name
+            try:
+                with noted(request, audit.Word.DELETE, audit.Kind.SUBSCRIPTION, row) as entry:
+                    subscriptions.delete(row.pk)
+                    entry.detail = row.name
+            except Refused as exc:
+                messages.error(request, f"{row.name} is not deleted: {exc}.")
+                continue
             messages.success(request, f"{row.name} is deleted.")
 
     @display(description="Receiver")

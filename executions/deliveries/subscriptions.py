@@ -14,7 +14,7 @@ from executions.database import run, violates
 from executions.deliveries import addresses, http
 from executions.deliveries.answers import Answer
 from executions.errors import ExtraMissing, NoSuchSubscription, Refused
-from executions.models import Delivery, OldSecret, Subscription
+from executions.models import Callback, Delivery, OldSecret, Subscription
 from executions.models.subscription import Kind, Payload, final_statuses
 from executions.status import MAX_VENDOR, Status
 from executions.text import is_text, shown
@@ -80,14 +80,18 @@ def change(subscription_id: int, **fields: Any) -> Subscription:
 
 
 def delete(subscription_id: int) -> None:
-    """Delete a subscription, its old secrets and its deliveries. What is being sent still arrives.
+    """Delete a subscription, its old secrets and its deliveries. What is being sent still arrives. Raises Refused
+    for that of a callback which executions have: their ends would be told to nothing.
 
     The subscription is locked before its deliveries. Results that are recorded at this moment are recorded before,
     or find no delivery any more: their transaction begins with the key of the subscription, too.
     """
     with transaction.atomic():
-        if not Subscription.objects.select_for_update().filter(pk=subscription_id).exists():
+        row = Subscription.objects.select_for_update().filter(pk=subscription_id).first()
+        if row is None:
             raise NoSuchSubscription(subscription_id)
+        if row.kind == Kind.CALLBACK and Callback.objects.filter(handler=row.handler).exists():
+            raise Refused(f"executions have callbacks of {row.handler}, which would be lost")
         run("lock_deliveries", subscription=subscription_id)
         OldSecret.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")
         Delivery.objects.filter(subscription_id=subscription_id)._raw_delete(using="default")

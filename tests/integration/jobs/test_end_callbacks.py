@@ -8,6 +8,7 @@ from celery import Task, chain, group, shared_task
 from django.db import transaction
 
 from executions.deletion import delete, delete_final
+from executions.deliveries import subscriptions
 from executions.deliveries.handler_runs import due_handlers, run_handler
 from executions.deliveries.outbox import write_deliveries
 from executions.errors import Refused
@@ -17,7 +18,8 @@ from executions.models import Callback, Delivery, Execution, StatusChange, Subsc
 from executions.reports import Report, report
 from executions.rollup import refresh
 from tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
-from tests.integration.concurrency import at_once
+from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.executions.deliveries.changed_executions import move_clock, states
 
 pytestmark = pytest.mark.usefixtures("database", "clock", "outbox")
@@ -246,6 +248,52 @@ def test_many_starts_at_once_use_one_row_of_the_function() -> None:
     }
     assert Callback.objects.count() == 16
     assert "callbacks.note" not in handlers()
+
+
+def test_the_subscription_of_a_callback_stays_while_an_execution_has_the_callback() -> None:
+    execution = started(on_complete=note.s())
+    subscription = Subscription.objects.get()
+    with pytest.raises(Refused, match=r"^executions have callbacks of callbacks\.note, which would be lost$"):
+        subscriptions.delete(subscription.pk)
+    end(execution)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+    delete([execution.pk])
+    subscriptions.delete(subscription.pk)
+    assert not Subscription.objects.exists()
+    again = started(on_complete=note.s())
+    end(again)
+    assert tell() == [("note", again.pk, "Success", 1)]
+
+
+def test_a_subscription_that_is_deleted_while_an_execution_is_started_stays() -> None:
+    """The start is not committed when the deletion begins."""
+    delete([started(on_complete=note.s()).pk])
+    subscription = Subscription.objects.get()
+    with (
+        transaction_held_open(lambda: started(on_complete=note.s())) as commit,
+        in_background(lambda: subscriptions.delete(subscription.pk)) as deleted,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the deletion waits for the start")
+        execution = commit()
+        with pytest.raises(Refused):
+            deleted()
+    end(execution)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+
+
+def test_an_execution_that_is_started_while_the_subscription_is_deleted_makes_another_one() -> None:
+    delete([started(on_complete=note.s()).pk])
+    subscription = Subscription.objects.get()
+    with (
+        transaction_held_open(lambda: subscriptions.delete(subscription.pk)) as commit,
+        in_background(lambda: started(on_complete=note.s())) as begun,
+    ):
+        wait_until(lambda: waiting_for_locks() == 1, "the start waits for the deletion")
+        commit()
+        execution = begun()
+    end(execution)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+    assert Subscription.objects.get().pk != subscription.pk
 
 
 REFUSED: dict[str, tuple[Any, str]] = {

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
+from executions.callbacks import NewCallback, record
 from executions.deliveries import subscriptions
 from executions.deliveries.deliverer import Deliverer
 from executions.deliveries.rotation import rotate
@@ -103,6 +104,17 @@ def test_a_webhook_is_tested_and_deleted(admin: Client) -> None:
     assert told(act(admin, SUBSCRIPTIONS, "delete_chosen", [row.pk]))[-1] == "success: pager is deleted."
     assert not Subscription.objects.exists()
     assert not Delivery.objects.exists()
+
+
+def test_the_subscription_of_a_callback_that_executions_have_is_not_deleted(admin: Client) -> None:
+    (execution,) = ended(1)
+    record(execution.pk, [NewCallback("x.y", ["Success"])])
+    row = Subscription.objects.get()
+    assert told(act(admin, SUBSCRIPTIONS, "delete_chosen", [row.pk])) == [
+        "error: callback x.y is not deleted: executions have callbacks of x.y, which would be lost."
+    ]
+    assert Subscription.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_dead_letters_are_shown_and_sent_again(admin: Client) -> None:
