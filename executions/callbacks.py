@@ -62,9 +62,7 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     waits for this transaction, and is refused.
     """
     handlers = {one.handler for one in callbacks}
-    while missing := handlers - {
-        handler for (handler,) in run("hold_callback_subscriptions", handlers=[*handlers])
-    }:
+    while missing := handlers - _held(handlers):
         Subscription.objects.bulk_create(
             (
                 Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
@@ -83,6 +81,10 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
         )
         for one in callbacks
     )
+
+
+def _held(handlers: set[str]) -> set[str]:
+    return {handler for (handler,) in run("hold_callback_subscriptions", handlers=sorted(handlers))}
 
 
 def function_of(handler: str) -> Callable[[Change], None] | None:

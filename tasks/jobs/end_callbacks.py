@@ -19,6 +19,7 @@ from executions.handlers import Change
 from executions.models import Callback
 from executions.status import FINAL, Status
 from executions.text import MAX_JSON, json_text, shown
+from tasks.jobs.celery_json import as_json, native
 from tasks.jobs.declarations import refuse_unplain
 from tasks.jobs.execution import TrackedExecution
 from tasks.jobs.job_task import JobTask
@@ -90,6 +91,7 @@ def _callback(name: str, signature: Any) -> NewCallback:
     except TypeError as exc:
         raise Refused(f"{name}: {task.name} takes the execution before its own arguments: {exc}") from exc
     try:
+        args, kwargs = as_json([args, kwargs])
         json_text([args, kwargs])
     except (TypeError, ValueError) as exc:
         takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
@@ -121,6 +123,7 @@ def find(name: str) -> Call | None:
 
     def call(change: Change, callback: Callback) -> None:
         first = [EndedExecution(change)] if callback.takes_change else []
-        task(*first, *callback.args, **callback.kwargs)
+        args, kwargs = native([callback.args, callback.kwargs])
+        task(*first, *args, **kwargs)
 
     return call

@@ -1,7 +1,10 @@
 """Callbacks of an execution: called at least once for each end that stands, in order, with their own arguments."""
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from celery import Task, chain, group, shared_task
@@ -195,6 +198,21 @@ def test_a_callback_gets_the_execution_and_an_immutable_one_its_own_arguments_al
     assert ended.execution is None
 
 
+def test_a_callback_gets_arguments_of_the_types_that_a_job_gets() -> None:
+    values = [
+        UUID(int=7),
+        datetime(2026, 1, 2, 3, tzinfo=UTC),
+        date(2026, 1, 2),
+        Decimal("1.10"),
+        b"x",
+        [None, 1.5],
+    ]
+    execution = started(on_complete=note.s(*values, key={"of": UUID(int=8)}))
+    end(execution)
+    assert tell() == [("note", execution.pk, "Success", 1)]
+    assert calls[0][4:] == (tuple(values), {"key": {"of": UUID(int=8)}})
+
+
 def test_the_code_of_a_callback_that_is_not_here_is_waited_for() -> None:
     execution = started(on_complete=note.s())
     Callback.objects.update(handler="callbacks.elsewhere")
@@ -296,6 +314,8 @@ def test_an_execution_that_is_started_while_the_subscription_is_deleted_makes_an
     assert Subscription.objects.get().pk != subscription.pk
 
 
+itself: list[Any] = []
+itself.append(itself)
 REFUSED: dict[str, tuple[Any, str]] = {
     "a function": (lambda ended: None, "on_error takes the signature of a plain Celery task"),
     "a task": (note, "on_error takes the signature of a plain Celery task"),
@@ -307,6 +327,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "too many arguments": (alone.s("word"), "takes the execution before its own arguments: too many positional"),
     "a missing argument": (alone.si(), "missing a required argument: 'word'"),
     "no JSON": (note.s(object()), "takes arguments that are JSON"),
+    "no number": (note.s(float("nan")), "takes arguments that are JSON"),
+    "itself": (note.s(itself), "takes arguments that are JSON"),
+    "a keyword that is no name": (note.s(**{"\0": 1}), "takes arguments that are JSON"),
 }
 
 
