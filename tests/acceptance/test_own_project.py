@@ -5,12 +5,10 @@ has after it. What it has in its environment means its own servers, and none is 
 """
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,10 +16,10 @@ import psycopg
 import pytest
 from redis import Redis
 
-from tests import servers
+from tests import pages, servers
 from tests.distribution.environments import CHECKOUT, Environment
 from tests.distribution.fixtures import Make
-from tests.faults.cluster import ROOT, Cluster
+from tests.faults.cluster import Cluster
 from tests.hosts.host import ITS_VARIABLES, LOOK
 from tests.rabbitmq import RabbitMQ
 from tests.waiting import wait_for
@@ -135,11 +133,8 @@ OF_A_CHECKOUT = {"harbor_refresh.executions": "executions", "harbor_refresh.task
 
 def blocks(title: str, language: str, place: Environment) -> list[str]:
     """The code of a section of the page, for that place."""
-    page = (ROOT / "docs/jobs.md").read_text(encoding="utf-8")
-    section = page.split(f"\n## {title}\n")[1].split("\n## ")[0]
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
     read = as_in_a_checkout if place is CHECKOUT else str
-    return [read(dedent(code)) for _, code in found]
+    return [read(one) for one in pages.codes(pages.section(pages.read("docs/jobs.md"), title), language)]
 
 
 def as_in_a_checkout(code: str) -> str:

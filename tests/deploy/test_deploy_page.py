@@ -1,7 +1,6 @@
 """docs/deploy.md: its tables say what the files say, and its commands run as far as they can without an engine and
 a cluster."""
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -9,16 +8,14 @@ from pathlib import Path
 
 import yaml
 
+from tests import pages
 from tests.deploy.compose import COMPOSE, VARIABLE
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import built, kubectl
 from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS
 
-PAGE = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^ *```sh\n(.*?)^ *```", PAGE, re.MULTILINE | re.DOTALL)
-COMMANDS = [
-    words for block in BLOCKS for line in block.splitlines() if (words := shlex.split(line, comments=True))
-]
+PAGE = pages.read("docs/deploy.md")
+COMMANDS = [words for line in pages.lines(PAGE) if (words := shlex.split(line, comments=True))]
 #: They need an engine or a cluster, which the machines of the tests have not.
 NEED_AN_ENGINE = [["docker", "build"], ["docker", "run"], ["docker", "compose"]]
 NEED_A_CLUSTER = [["kubectl", "apply"], ["kubectl", "create", "namespace"]]

@@ -1,7 +1,6 @@
 """docs/operations.md: the programs that its section Deployment starts by hand become well, work and end."""
 
 import os
-import re
 import secrets
 import signal
 import sys
@@ -14,15 +13,13 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.local.ports import choose_port
+from tests import pages
 from tests.deploy.conftest import copy_sources
-from tests.deploy.dockerfile import ROOT
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for
 
-PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-(BLOCK,) = re.findall(r"^## Deployment\n.*?^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-BEFORE, *PROGRAMS = BLOCK.splitlines()
+BEFORE, *PROGRAMS = pages.lines(pages.section(pages.read("docs/operations.md"), "Deployment"))
 NAMES = ("web", "worker", "beat", "flower")
 
 

@@ -1,15 +1,13 @@
 """docs/django_tasks.md, word for word: in Django 5.2 with the package django-tasks, and in the newest Django."""
 
-import re
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests import servers
+from tests import pages, servers
 from tests.distribution import hosts
 from tests.distribution.fixtures import Make
-from tests.distribution.metadata import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -106,15 +104,15 @@ PACKAGES = {"pinned": ("django-tasks==0.12.0",), "newest": ()}
 def test_the_page_is_followed_word_for_word(
     environment: Make, template: str, tmp_path: Path, versions: str
 ) -> None:
-    page = (ROOT / "docs/django_tasks.md").read_text(encoding="utf-8")
+    page = pages.read("docs/django_tasks.md")
     made = environment("", versions, PACKAGES[versions])
     folder = tmp_path / "project"
     folder.mkdir()
     made.run("-m", "django", "startproject", "shop", folder, cwd=folder)
-    (given,) = re.findall(r"^```python\n# settings\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    given = pages.code(page, "python", "# settings\n")
     with (folder / "shop/settings.py").open("a", encoding="utf-8") as settings:
         settings.write(SETTINGS.format(database=hosts.connection_to("django_tasks_page")) + given)
-    files = dict(re.findall(r"^```python\n# (shop/\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE))
+    files = pages.files(page)
     files |= {
         "shop/celery.py": hosts.CELERY,
         "shop/__init__.py": "from shop.celery import app as celery_app\n",

@@ -1,16 +1,15 @@
 """docs/testing.md, followed word for word in a project that knows nothing of ours, without Redis: with the
 checkout on its path, and with the wheel in an environment that was empty."""
 
-import re
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests import servers
+from tests import pages, servers
 from tests.distribution.environments import CHECKOUT, Environment
 from tests.distribution.hosts import connection_to
-from tests.distribution.metadata import ROOT, pinned
+from tests.distribution.metadata import pinned
 
 SETTINGS = """
 DATABASES = {{"default": {{"ENGINE": "django.db.backends.postgresql", **{database!r}}}}}
@@ -49,10 +48,10 @@ def installed(form: str, request: pytest.FixtureRequest) -> Environment:
 
 def followed(folder: Path) -> list[str]:
     """Write the files of the page; return its commands."""
-    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
-    for name, code in re.findall(r"^```python\n# (\S+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+    page = pages.read("docs/testing.md")
+    for name, code in pages.files(page).items():
         (folder / name).write_text(code, encoding="utf-8")
-    return re.findall(r"^```sh\n(.*?)\n```$", page, re.MULTILINE)
+    return pages.lines(page)
 
 
 @pytest.mark.slow

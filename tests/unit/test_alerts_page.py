@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import pages
+
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+PAGE = pages.read("docs/alerts.md")
 (GROUP,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8"))["groups"]
 RULES = {rule["alert"]: rule for rule in GROUP["rules"]}
 SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -27,7 +29,7 @@ def test_a_section_says_how_bad_it_is_what_it_means_where_to_look_what_to_do_and
     places = [section.find(part) for part in PARTS]
     assert -1 not in places
     assert places == sorted(places)
-    assert "```sh\n" in section[places[1] : places[2]]
+    assert pages.codes(section[places[1] : places[2]], "sh")
 
 
 @pytest.mark.parametrize("alert", RULES)

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ import harbor_refresh
 from distribution import contents
 from distribution.modules import modules
 from executions import errors
+from tests import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Pages of the service alone, and which names of its inside they have.
@@ -96,24 +96,17 @@ def named_in(code: str) -> Iterator[str]:
 
 
 def named_inline(page: str) -> Iterator[str]:
-    outside = re.sub(r"^ *```.*?^ *```$", "", page, flags=re.DOTALL | re.MULTILINE)
-    for text in re.findall(r"`([^`]+)`", outside):
+    for text in pages.spans(page):
         if re.match(r"from [\w.]+ import \w", text):
-            yield from named_in(" ".join(text.split()))
+            yield from named_in(text)
         elif (found := DOTTED.match(text)) and is_module(found[0]):
             yield found[0]
-
-
-def blocks(page: str) -> list[str]:
-    return [
-        textwrap.dedent(one) for one in re.findall(r"^ *```python\n(.*?)^ *```$", page, re.DOTALL | re.MULTILINE)
-    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_public_names_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    named = [*named_inline(text), *(name for code in blocks(text) for name in named_in(code))]
+    named = [*named_inline(text), *(name for code in pages.codes(text, "python") for name in named_in(code))]
     assert [name for name in named if not is_public(name)] == []
 
 
@@ -127,7 +120,7 @@ def test_an_error_that_a_page_names_is_public(page: Path) -> None:
 def test_the_pages_have_names_to_look_at() -> None:
     """Else a change of how they are found would let every name pass."""
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
-    in_blocks = {name for text in texts for code in blocks(text) for name in named_in(code)}
+    in_blocks = {name for text in texts for code in pages.codes(text, "python") for name in named_in(code)}
     assert {f"harbor_refresh.{one}" for one in ("start", "on_check_in", "connect", "client.Client")} < in_blocks
     assert "harbor_refresh.testing.worker" in {name for text in texts for name in named_inline(text)}
     assert {one.split(".")[0] for one in OF_THE_SERVICE} <= {one.stem for one in ROOT.glob("docs/*.md")}

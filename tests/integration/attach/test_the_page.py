@@ -14,7 +14,7 @@ from redis import Redis
 
 from harbor_refresh.local.binaries import find_postgres
 from harbor_refresh.local.redis import EmbeddedRedis
-from tests import servers
+from tests import pages, servers
 from tests.faults.cluster import ROOT, Cluster
 from tests.harbor.databases import make_harbors_database
 from tests.harbor.dump import dump_of_public
@@ -22,11 +22,7 @@ from tests.programs import needs
 from tests.waiting import wait_for
 
 NAME = "harbor_of_the_page"
-PAGE = (ROOT / "docs" / "attach.md").read_text(encoding="utf-8")
-
-
-def blocks(text: str) -> list[str]:
-    return re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+PAGE = pages.read("docs/attach.md")
 
 
 def steps() -> dict[str, tuple[list[str], list[str]]]:
@@ -35,7 +31,7 @@ def steps() -> dict[str, tuple[list[str], list[str]]]:
     for title, text in re.findall(r"^### (\d\..*?)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL):
         forward, way_back, back = text.partition("*Way back:*")
         assert way_back, f"{title} has no way back"
-        found[title] = blocks(forward), blocks(back)
+        found[title] = pages.codes(forward, "sh"), pages.codes(back, "sh")
     return found
 
 

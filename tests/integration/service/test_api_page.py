@@ -12,16 +12,12 @@ import pytest
 from executions.models import Execution
 from harbor_refresh.api import api
 from harbor_refresh.api_page import PARTS, renewed
-from tests.integration.command_output import ROOT, failing, said
+from tests import pages
+from tests.integration.command_output import failing, said
 from tests.integration.service.web import Web
 
-PAGE = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-
-
-def example(language: str) -> str:
-    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert found, language
-    return found[1]
+PAGE = pages.read("docs/api.md")
+EXAMPLES = {language: pages.code(PAGE, language, start) for language, start in (("sh", "call()"), ("python", ""))}
 
 
 def test_the_page_is_what_the_description_says() -> None:
@@ -51,7 +47,7 @@ def test_an_example_runs(web: Web, tmp_path: Path, language: str, program: list[
     assert shutil.which("curl"), "the example of the page needs curl"
     environ = {**os.environ, "HARBOR_REFRESH_URL": web.url, "HARBOR_REFRESH_TOKEN": web.token}
     done = subprocess.run(
-        [*program, example(language)],
+        [*program, EXAMPLES[language]],
         env=environ,
         cwd=tmp_path,
         capture_output=True,

@@ -1,7 +1,6 @@
 """docs/hook.md: its examples run against the service, as a runner copies them."""
 
 import base64
-import re
 import runpy
 import secrets
 import shlex
@@ -17,20 +16,14 @@ from pytest_django import Settings
 from executions.creation import NewExecution, NewTask, create
 from executions.hook import check_ins
 from executions.models import Task
-from tests.integration.command_output import ROOT
+from tests import pages
 from tests.integration.executions.hook_requests import BEGUN, SECRET, post, wire
 from tests.integration.redis_state import Redis
 from tests.integration.service.web_server import web_server
 
-PAGE = (ROOT / "docs/hook.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = pages.read("docs/hook.md")
 #: How the page makes a secret that signs.
-(MAKING,) = re.findall(r"`(python -c [^`]+)`", PAGE)
-
-
-def block(beginning: str) -> str:
-    (found,) = (text for _, text in BLOCKS if text.startswith(beginning))
-    return found
+(MAKING,) = (one for one in pages.spans(PAGE) if one.startswith("python -c "))
 
 
 @pytest.fixture
@@ -56,7 +49,7 @@ def run(*argv: str, **environment: str) -> str:
 
 
 def test_every_block_of_the_page_is_run_here() -> None:
-    assert [(language, text.split()[0:2]) for language, text in BLOCKS] == [
+    assert [(one.language, one.code.split()[0:2]) for one in pages.blocks(PAGE)] == [
         ("sh", ["curl", "-i"]),
         ("python", ["import", "json"]),
         ("python", ["from", "harbor_refresh"]),
@@ -66,7 +59,7 @@ def test_every_block_of_the_page_is_run_here() -> None:
 def test_the_report_by_curl_is_taken(service: str) -> None:
     assert shutil.which("curl"), "the example of the page needs curl"
     one = task()
-    text = pointed_at(service, one, block("curl"))
+    text = pointed_at(service, one, pages.code(PAGE, "sh"))
     assert run("sh", "-eu", "-c", text, SECRET=SECRET, no_proxy="*").startswith("HTTP/1.1 200 OK")
     one.refresh_from_db()
     assert (one.status, one.status_revision) == ("Running", 1_731_492_000)
@@ -79,7 +72,7 @@ def test_the_secret_that_the_page_makes_signs_the_report_that_it_shows(service: 
     assert len(base64.b64decode(made.removeprefix("whsec_"))) == 32
     settings.REFRESH_SIGNING_SECRETS = f"{made},whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
     one = task()
-    text = pointed_at(service, one, block("import json")).replace("87bb…", one.job_id)
+    text = pointed_at(service, one, pages.code(PAGE, "python", "import json")).replace("87bb…", one.job_id)
     run(sys.executable, "-W", "error", "-c", f"SECRET = {made!r}\n{text}", no_proxy="*")
     one.refresh_from_db()
     assert (one.status, one.status_revision) == ("Success", 1_731_492_000)
@@ -91,7 +84,7 @@ def test_the_function_for_check_ins_gets_them(
 ) -> None:
     one = task()
     monkeypatch.setattr(check_ins, "_processors", {})
-    (tmp_path / "example.py").write_text(block("from harbor_refresh"), encoding="utf-8")
+    (tmp_path / "example.py").write_text(pages.code(PAGE, "python", "from harbor_refresh"), encoding="utf-8")
     runpy.run_path(str(tmp_path / "example.py"))
     assert post(wire(one.job_id, revision=BEGUN, check_in="half of it")).status_code == 200
     assert capsys.readouterr().out == f"{one.pk} half of it\n"

@@ -1,21 +1,20 @@
 """docs/migration.md: its commands, in their order, lead from Harbor's keys to the queue and back."""
 
-import re
 import shlex
-from pathlib import Path
 
 import pytest
 
 from executions.models import Execution
 from tasks.queue import execution_queue
+from tests import pages
 from tests.integration.command_output import said
 from tests.integration.old_release import key_of
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs/migration.md").read_text(encoding="utf-8")
-LINES = [line for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S) for line in block.splitlines()]
-INLINE = re.findall(r"`(python manage\.py [^`]+)`", PAGE)
+PAGE = pages.read("docs/migration.md")
+LINES = pages.lines(PAGE)
+INLINE = [one for one in pages.spans(PAGE) if one.startswith("python manage.py ")]
 
 
 def words(line: str) -> list[str]:

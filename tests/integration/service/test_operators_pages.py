@@ -17,13 +17,12 @@ from executions.management.output import Failed
 from executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
 from tasks.management.commands import refresh_queue
-from tests import servers
-from tests.integration.command_output import ROOT, said
+from tests import pages, servers
+from tests.integration.command_output import said
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, made, status_of
 
-OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
-ALERTS = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+OPERATIONS, ALERTS = pages.read("docs/operations.md"), pages.read("docs/alerts.md")
 #: Their answer depends on a program that no test starts here: a person, a proxy, the kernel.
 NOT_RUN = ("curl", "journalctl", "export")
 #: These end with 1 here, because no worker, beat or other account is there.
@@ -31,19 +30,11 @@ MAY_FAIL = ("doctor", "alive", "check")
 
 
 def section(title: str) -> str:
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", OPERATIONS, re.MULTILINE | re.DOTALL)
-    assert found, title
-    return found[1]
-
-
-def shell(text: str) -> list[str]:
-    """The lines of the blocks, also of those in a numbered list."""
-    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
-    return [line.strip() for block in blocks for line in block.splitlines()]
+    return pages.section(OPERATIONS, title)
 
 
 def within_sentences(text: str) -> list[str]:
-    return re.findall(r"`(python manage\.py [^`]+)`", " ".join(text.split()))
+    return [one for one in pages.spans(text) if one.startswith("python manage.py ")]
 
 
 def url() -> str:
@@ -107,7 +98,7 @@ def all_at_once(lines: list[str]) -> str:
 @pytest.mark.usefixtures("database")
 def test_each_command_of_the_alerts_works(redis: Redis) -> None:
     execution, _ = made(1)
-    lines = list(dict.fromkeys([*shell(ALERTS), *within_sentences(ALERTS)]))
+    lines = list(dict.fromkeys([*pages.lines(ALERTS), *within_sentences(ALERTS)]))
     examined = [line for line in lines if line.startswith("python manage.py doctor")]
     assert len(examined) >= 8
     for line in (*(one for one in lines if one not in examined), all_at_once(examined)):
@@ -122,7 +113,7 @@ def test_the_commands_of_install_and_upgrade_and_rollback_work(
     which the test of the alerts runs; and the way back to the first migration, which no row would survive."""
     settings.STATIC_ROOT = tmp_path
     texts = [section(title) for title in ("Install", "Upgrade", "Roll back")]
-    lines = [line for text in texts for line in (*shell(text), *within_sentences(text))]
+    lines = [line for text in texts for line in (*pages.lines(text), *within_sentences(text))]
     assert len(lines) > 15
     for line in dict.fromkeys(lines):
         if any(one in line for one in ("createsuperuser", "harbor_executions 0001", "--deploy", "doctor")):
@@ -134,7 +125,7 @@ def test_the_commands_of_install_and_upgrade_and_rollback_work(
 def test_the_statements_of_install_make_a_role_that_can_migrate() -> None:
     """The role and its database have other names here, so that several tests may run at once."""
     name = f"refresh_of_install_{os.getpid()}"
-    (statements,) = re.findall(r"```sql\n(.*?)```", section("Install"), re.DOTALL)
+    statements = pages.code(section("Install"), "sql")
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
         try:
             for one in statements.replace("refresh", name).split(";")[:-1]:
@@ -152,7 +143,9 @@ def test_the_statements_of_install_make_a_role_that_can_migrate() -> None:
 @pytest.mark.usefixtures("database")
 def test_a_backup_is_restored_as_the_page_says(redis: Redis, tmp_path: Path) -> None:
     """What was created after the backup is gone, its ids are given to no other row, and every status is right."""
-    backup, *restore = [line for line in shell(section("Back up and restore")) if not line.startswith("python")]
+    backup, *restore = [
+        line for line in pages.lines(section("Back up and restore")) if not line.startswith("python")
+    ]
     kept, wrong = made(2)[0], drifted()
     run_shell(backup, tmp_path)
     lost, lost_tasks = made(3)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harbor_refresh.testing import eager
-from tests.distribution.metadata import ROOT
+from tests import pages
 
-PAGE = (ROOT / "docs/groups_and_chords.md").read_text(encoding="utf-8")
+PAGE = pages.read("docs/groups_and_chords.md")
 
 
 @pytest.fixture(autouse=True)
@@ -35,11 +35,7 @@ def run(code: str, names: dict[str, Any]) -> list[tuple[str, Any, Any]]:
 
 def test_every_block_runs_and_every_value_is_right() -> None:
     names: dict[str, Any] = {"__name__": "shop_of_the_page"}
-    compared = [
-        one
-        for code in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-        for one in run(code, names)
-    ]
+    compared = [one for code in pages.codes(PAGE, "python") for one in run(code, names)]
     assert [(text, value) for text, value, _ in compared] == [(text, said) for text, _, said in compared]
     assert len(compared) == 22
 

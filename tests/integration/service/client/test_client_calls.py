@@ -19,11 +19,12 @@ from executions.models import Execution
 from harbor_refresh import client as module
 from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
 from harbor_refresh.local.ports import choose_port
+from tests import pages
 from tests.integration.sample_executions import made
 from tests.integration.service.client.web import Web
 from tests.integration.service.web import ROOT
 
-PAGE = (ROOT / "docs/client.md").read_text(encoding="utf-8")
+PAGE = pages.read("docs/client.md")
 
 
 @pytest.fixture
@@ -245,20 +246,15 @@ def run(*words: str | Path, cwd: Path, env: dict[str, str]) -> str:
     return done.stdout
 
 
-def example(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return str(found)
-
-
 def test_the_runner_of_the_page_runs(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
-    out = run(sys.executable, "-c", example("python"), cwd=tmp_path, env=env)
+    out = run(sys.executable, "-c", pages.code(PAGE, "python"), cwd=tmp_path, env=env)
     assert out.splitlines() == ["copying layer 1", "copying layer 2", "copying layer 3", "Success"]
 
 
 def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
     env = environment(web, PYTHONPATH=str(ROOT))
-    lines = run("bash", "-e", "-c", example("sh"), cwd=tmp_path, env=env).splitlines()
+    lines = run("bash", "-e", "-c", pages.code(PAGE, "sh"), cwd=tmp_path, env=env).splitlines()
     reports, (waited, shown, listed) = lines[:3], lines[3:6]
     assert (reports, waited) == (["1 applied, 0 unchanged, 0 refused"] * 3, "Success")
     assert json.loads(shown)["counts"] == {"Success": 2}
