@@ -1,0 +1,125 @@
+"""docs/monitoring.md: its probes, its variables of traces and the commands of its sentences, run as they are."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from redis import Redis
+
+from executions.api.access import Scope
+from harbor_refresh.local.binaries import find_postgres
+from tests import pages, servers
+from tests.faults.cluster import Cluster
+from tests.faults.conftest import cluster  # noqa: F401  # a fixture
+from tests.integration.executions.api.api_client import token
+from tests.integration.sample_executions import made
+from tests.integration.service.web import serving
+from tests.integration.service.web_server import web_server
+from tests.integration.tracing.collector import Collector
+from tests.integration.tracing.conftest import collector  # noqa: F401  # a fixture
+from tests.programs import needs
+from tests.waiting import wait_for
+
+PAGE = pages.read("docs/monitoring.md")
+SPANS = pages.spans(PAGE)
+#: Each probe is one line.
+PROBES: list[tuple[str, dict[str, Any]]] = [
+    next(iter(yaml.safe_load(line).items()))
+    for line in pages.lines(pages.section(PAGE, "Health"), "yaml")
+    if not line.startswith("#")
+]
+OVER_HTTP = {name: probe["httpGet"] for name, probe in PROBES if "httpGet" in probe}
+(ALIVE,) = (probe["exec"]["command"] for _, probe in PROBES if "exec" in probe)
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+OTHER_TRACE = "1bf7651916cd43dd8448eb211c80319c"
+
+
+def starting(program: str) -> list[str]:
+    """The commands within sentences that begin so."""
+    return [one for one in SPANS if one.startswith(program)]
+
+
+def typed(line: str, **environment: str) -> str:
+    """Run a line in a shell; return what it printed."""
+    path = f"{Path(sys.executable).parent}:{find_postgres()}:/usr/local/bin:/usr/bin:/bin"
+    done = subprocess.run(
+        ["/bin/sh", "-ec", line],
+        cwd=pages.ROOT,
+        env={"PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, (line, done.stdout, done.stderr)
+    return done.stdout
+
+
+def test_a_sound_service_passes_each_probe_over_http(database: str, redis: Redis) -> None:
+    assert OVER_HTTP.keys() == {"livenessProbe", "readinessProbe"}
+    assert {probe["port"] for probe in OVER_HTTP.values()} == {8000}, "the port of the image"
+    with web_server() as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+        for probe in OVER_HTTP.values():
+            assert client.get(probe["path"], headers={"Host": "10.1.2.3"}).status_code == 200, probe
+
+
+@pytest.mark.slow
+def test_the_probes_fail_until_the_programs_of_the_alerts_run(cluster: Cluster) -> None:  # noqa: F811
+    """The table of alerts says how to start them. The command of a probe runs in the folder with manage.py."""
+    commands = {"worker": ALIVE, "beat": [*ALIVE[:-1], "beat"]}
+    assert ALIVE[-1] == "worker"
+    assert {f"manage.py {' '.join(one[2:])}" for one in commands.values()} <= set(SPANS)
+    cluster.env["PATH"] = f"{Path(sys.executable).parent}:{cluster.env['PATH']}"
+
+    def code(name: str) -> int:
+        done = subprocess.run(commands[name], cwd=pages.ROOT, env=cluster.env, capture_output=True, check=False)
+        return done.returncode
+
+    assert (code("worker"), code("beat")) == (1, 1)
+    lines = {line.split()[3]: line for line in starting("celery ")}
+    assert set(lines) == set(commands)
+    for name, line in lines.items():
+        member = cluster.start(name, ["/bin/sh", "-ec", f"exec {line}"])
+        wait_for(lambda name=name: code(name) == 0, f"{line} to be alive", log=member.log)  # type: ignore[misc]
+
+
+def test_the_variables_of_the_page_send_the_traces_of_callers_who_ask_for_them(
+    database: str,
+    redis: Redis,
+    collector: Collector,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """pip has no index here, so it succeeds only if the versions of the page's file are those of the tests. With
+    the sampler of the page, a caller decides for its own report."""
+    (block,) = pages.codes(pages.section(PAGE, "Traces"), "sh")
+    variables = tmp_path / "variables"
+    said = typed(f"{block}\nenv > {shlex.quote(str(variables))}", PIP_NO_INDEX="1", HOME=str(tmp_path))
+    assert "Requirement already satisfied: opentelemetry-sdk==" in said
+    exported = dict(re.findall(r"^((?:OTEL|REFRESH)_\w+)=(.*)$", variables.read_text(), re.MULTILINE))
+    assert len(exported) == 4
+    assert exported["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
+    exported |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+    _, tasks = made(2)
+    with serving(database, tmp_path / "web.log", **exported) as url:
+        headers = {"Authorization": f"Bearer {token(Scope.REPORT)}"}
+        with httpx.Client(base_url=f"{url}/api/v1", trust_env=False, headers=headers, timeout=60) as client:
+            for task, trace, flags in zip(tasks, (OTHER_TRACE, TRACE), ("00", "01"), strict=True):
+                parent = {"traceparent": f"00-{trace}-b7ad6b7169203331-{flags}"}
+                answer = client.post(f"/tasks/{task}/report", json={"status": "Success"}, headers=parent)
+                assert answer.status_code == 200, answer.text
+        wait_for(lambda: "report" in collector.names(TRACE), "the span of the report", log=tmp_path / "web.log")
+    assert collector.names(OTHER_TRACE) == []
+    assert {one.service for one in collector.spans()} == {"harbor-refresh"}
+
+
+def test_the_servers_answer_the_commands_of_the_alerts(database: str, redis: Redis) -> None:
+    needs("redis-cli")
+    (ready,), (ping,) = starting("pg_isready"), starting("redis-cli")
+    assert "accepting connections" in typed(ready, DATABASE_URL=servers.postgres.url_for(database))
+    assert typed(ping, REDIS_URL=servers.redis.url) == "PONG\n"
