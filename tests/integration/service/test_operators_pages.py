@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -13,18 +14,20 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
+from executions.api.access import Scope
 from executions.management.output import Failed
 from executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
 from tasks.management.commands import refresh_queue
+from tasks.queue.queue import ExecutionQueue
 from tests import pages, servers
 from tests.integration.command_output import said
+from tests.integration.executions.api.api_client import token
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, made, status_of
+from tests.integration.service.web_server import web_server
 
 OPERATIONS, ALERTS = pages.read("docs/operations.md"), pages.read("docs/alerts.md")
-#: Their answer depends on a program that no test starts here: a person, a proxy, the kernel.
-NOT_RUN = ("curl", "journalctl", "export")
 #: These end with 1 here, because no worker, beat or other account is there.
 MAY_FAIL = ("doctor", "alive", "check")
 
@@ -46,12 +49,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "DATABASE_URL": url()}
 
 
-def run_shell(line: str, folder: Path) -> str:
+def run_shell(line: str, folder: Path, **more: str) -> str:
     """Run it as an operator does, with the programs of the test's PostgreSQL."""
     done = subprocess.run(
         ["/bin/sh", "-c", line],
         cwd=folder,
-        env=environment(),
+        env=environment() | more,
         capture_output=True,
         text=True,
         timeout=120,
@@ -64,8 +67,6 @@ def run_shell(line: str, folder: Path) -> str:
 def run(line: str, redis: Redis) -> None:
     """Run a line of a page in this process. A command that is misused, or does not exist, fails the test."""
     words = shlex.split(line, comments=True)
-    if words[0] in NOT_RUN:
-        return
     if words[0] == "psql":
         assert words[1:3] == ["$DATABASE_URL", "-c"], line
         with connection.cursor() as cursor:
@@ -89,9 +90,8 @@ def with_examples(line: str) -> str:
 
 def all_at_once(lines: list[str]) -> str:
     """One line with the checks of all, because each examination waits for workers that are not there."""
-    checks = [
-        word for line in lines for word in line.split() if word not in ("python", "manage.py", "doctor", "--only")
-    ]
+    known = ("python", "manage.py", "doctor", "--only")
+    checks = [word for line in lines for word in line.split() if word not in known]
     return " ".join(["python manage.py doctor", *(f"--only {one}" for one in dict.fromkeys(checks))])
 
 
@@ -101,43 +101,91 @@ def test_each_command_of_the_alerts_works(redis: Redis) -> None:
     lines = list(dict.fromkeys([*pages.lines(ALERTS), *within_sentences(ALERTS)]))
     examined = [line for line in lines if line.startswith("python manage.py doctor")]
     assert len(examined) >= 8
-    for line in (*(one for one in lines if one not in examined), all_at_once(examined)):
+    elsewhere = [line for line in lines if line.startswith(("curl", "journalctl"))]  # the two tests below
+    for line in (*(one for one in lines if one not in (*examined, *elsewhere)), all_at_once(examined)):
         run(with_examples(line).replace("why 1", f"why {execution.pk}"), redis)
+
+
+@pytest.mark.usefixtures("redis")
+def test_the_web_process_answers_as_the_alerts_ask_it(database: str, tmp_path: Path) -> None:
+    assert shutil.which("curl"), "the page asks with curl"
+    asked = [line for line in pages.lines(ALERTS) if line.startswith("curl")]
+    assert len(asked) == 2
+    with web_server() as url:
+        given = {"TOKEN": token(Scope.READ), "HARBOR_REFRESH_URL": url, "no_proxy": "*"}
+        for line in asked:
+            done = run_shell(line, tmp_path, **given)
+            assert done.startswith("HTTP/1.1 200 OK"), done
+
+
+@pytest.mark.skipif(not shutil.which("journalctl"), reason="the log of the kernel is read on Linux with systemd")
+def test_the_line_of_the_alerts_that_reads_the_log_of_the_kernel_is_understood(tmp_path: Path) -> None:
+    """What it finds is of this machine, and grep ends with 1 if that is nothing. The page says where it works."""
+    (line,) = (one for one in pages.lines(ALERTS) if one.startswith("journalctl"))
+    done = subprocess.run(
+        ["/bin/bash", "-o", "pipefail", "-c", line],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert not re.search("invalid|unrecognized|unknown|usage", done.stderr, re.IGNORECASE), done.stderr
+
+
+@pytest.mark.usefixtures("database")
+def test_the_statement_of_the_alerts_ends_a_transaction_that_is_open() -> None:
+    (statement,) = (one for one in pages.spans(ALERTS) if one.startswith("SELECT "))
+    with psycopg.connect(url()) as left_open, psycopg.connect(url(), autocommit=True) as operator:
+        left_open.execute("SELECT count(*) FROM execution")
+        operator.execute(statement.replace("(pid)", f"({left_open.info.backend_pid})").encode())
+        with pytest.raises(psycopg.OperationalError):
+            left_open.execute("SELECT 1")
 
 
 @pytest.mark.usefixtures("database")
 def test_the_commands_of_install_and_upgrade_and_rollback_work(
     redis: Redis, tmp_path: Path, settings: Any
 ) -> None:
-    """Not run here: `createsuperuser`, which asks a person; `check --deploy`, which `make lint` runs; `doctor`,
-    which the test of the alerts runs; and the way back to the first migration, which no row would survive."""
+    """All but those that need the settings of production or a person: test_installing.py types them."""
     settings.STATIC_ROOT = tmp_path
     texts = [section(title) for title in ("Install", "Upgrade", "Roll back")]
     lines = [line for text in texts for line in (*pages.lines(text), *within_sentences(text))]
     assert len(lines) > 15
     for line in dict.fromkeys(lines):
-        if any(one in line for one in ("createsuperuser", "harbor_executions 0001", "--deploy", "doctor")):
-            continue
-        run(with_examples(line), redis)
+        if not any(one in line for one in ("export", "createsuperuser", "--deploy", "doctor")):
+            run(with_examples(line), redis)
+        if "migrate harbor_executions" in line:
+            said("migrate")  # the way back from the way back
     assert (tmp_path / "admin").is_dir()
 
 
-def test_the_statements_of_install_make_a_role_that_can_migrate() -> None:
-    """The role and its database have other names here, so that several tests may run at once."""
-    name = f"refresh_of_install_{os.getpid()}"
-    statements = pages.code(section("Install"), "sql")
-    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
-        try:
-            for one in statements.replace("refresh", name).split(";")[:-1]:
-                server.execute(one.encode())
-            address = servers.postgres.url_for(name).replace("postgres@", f"{name}:x@")
-            with psycopg.connect(address) as mine:
-                row = mine.execute("SELECT current_user, pg_has_role('pg_read_all_stats', 'member')").fetchone()
-                assert row == (name, True)
-                mine.execute("CREATE TABLE made (id int)")
-        finally:
-            server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
-            server.execute(f"DROP ROLE IF EXISTS {name}".encode())
+@pytest.mark.usefixtures("database")
+def test_the_advice_for_autovacuum_is_a_statement_that_both_tables_take() -> None:
+    (advice,) = (one for one in pages.spans(section("Tuning")) if one.startswith("ALTER TABLE"))
+    with connection.cursor() as cursor:
+        for table in ("task", "execution"):
+            cursor.execute(advice.replace(" task ", f" {table} "))
+        cursor.execute("SELECT relname FROM pg_class WHERE array_to_string(reloptions, ' ') LIKE '%=0.02%'")
+        assert {name for (name,) in cursor.fetchall()} == {"task", "execution"}
+
+
+def test_the_commands_that_are_stable_answer_what_the_page_says(queue: ExecutionQueue, redis: Redis) -> None:
+    queue.mark(["1:SCAN_ALL", "2:SCAN_ALL", "3:SCAN_ALL"])
+    queue.claim("node-1", 1)
+    said_of = {}
+    for line in pages.lines(section("Redis"), "redis"):
+        command, meaning = re.split(r" {2,}", line)
+        said_of[meaning] = redis.execute_command(*command.split())
+    waits, in_flight, (token_of_claim,) = said_of.values()
+    assert (waits, in_flight) == (2, 1)
+    assert re.fullmatch(rb"\d:SCAN_ALL:(waiting@)?node-1:\d{16}", token_of_claim)
+    assert list(said_of) == [
+        "the backlog",
+        "the work in flight",
+        "which node processes what: ID:VENDOR:NODE:TIMESTAMP",
+    ]
 
 
 @pytest.mark.usefixtures("database")
