@@ -1,13 +1,12 @@
 """docs/operations.md: a person who types what stands there installs the service."""
 
 import os
-import pty
 import re
 import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -16,6 +15,7 @@ import pytest
 from tests import pages, servers
 from tests.deploy.conftest import copy_sources
 from tests.integration.redis_state import Redis
+from tests.terminal import answered
 
 PAGE = pages.read("docs/operations.md")
 INSTALL = pages.section(PAGE, "Install")
@@ -53,24 +53,6 @@ def test_the_statements_of_install_make_a_role_that_can_migrate() -> None:
         row = mine.execute("SELECT current_user, pg_has_role('pg_read_all_stats', 'member')").fetchone()
         assert row == (name, True)
         mine.execute("CREATE TABLE made (id int)")
-
-
-def answered(argv: list[str], answers: list[str], folder: Path, env: dict[str, str]) -> str:
-    """Run a program on a terminal, where a person answers its questions; return what is on the screen."""
-    terminal, of_program = pty.openpty()
-    process = subprocess.Popen(
-        argv, cwd=folder, env=env, stdin=of_program, stdout=of_program, stderr=of_program, start_new_session=True
-    )
-    os.close(of_program)
-    screen, waiting = "", list(answers)
-    with suppress(OSError):  # the end of the program ends the terminal
-        while text := os.read(terminal, 4096).decode():
-            screen += text
-            if waiting and text.rstrip().endswith(":"):
-                os.write(terminal, f"{waiting.pop(0)}\n".encode())
-    os.close(terminal)
-    assert process.wait(60) == 0, screen
-    return screen
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from executions.api.access import Scope
 from executions.management.output import Failed
 from executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
-from tasks.management.commands import refresh_queue
 from tasks.queue.queue import ExecutionQueue
 from tests import pages, servers
 from tests.integration.command_output import said
@@ -222,8 +221,3 @@ def test_a_backup_is_restored_as_the_page_says(redis: Redis, tmp_path: Path) -> 
             connection.close()
             connections["default"].settings_dict["NAME"] = before
             server.execute(f"DROP DATABASE {emptied} WITH (FORCE)".encode())
-
-
-def test_each_verb_that_the_pages_name_exists() -> None:
-    named = set(re.findall(r"manage\.py refresh_queue (\S+?)[`\s]", OPERATIONS + ALERTS))
-    assert named <= set(refresh_queue.VERBS)

@@ -1,0 +1,167 @@
+"""What the pages say of make: each line starts what it says, and `make up` is everything on this machine."""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from harbor_refresh.local.process import kill_tree, spawn
+from tests import pages
+from tests.faults.cluster import Member
+from tests.terminal import answered
+from tests.waiting import wait_for
+
+README = pages.read("README.md")
+UP, TEST = pages.lines(README.partition("## Two commands")[2].partition("\n## ")[0])
+#: With it, make finds the packages up to date, and installs none.
+INSTALLED = ".installed"
+#: What is made here and not kept in the repository.
+MADE = (".venv", ".git", ".local", ".*_cache", ".hypothesis", "dist", "build", "__pycache__", "*.egg-info")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the checkout, with the packages of the tests."""
+    copy = tmp_path / "checkout"
+    shutil.copytree(pages.ROOT, copy, ignore=shutil.ignore_patterns(*MADE))
+    (copy / ".venv").mkdir()
+    for one in Path(sys.prefix).iterdir():
+        if one.name != INSTALLED:
+            (copy / ".venv" / one.name).symlink_to(one)
+    (copy / ".venv" / INSTALLED).touch()
+    return copy
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """That of a person, who has no server."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    return {**kept, "HOME": str(folder), "no_proxy": "*"}
+
+
+def typed(line: str, checkout: Path) -> str:
+    done = subprocess.run(
+        ["/bin/sh", "-ec", line],
+        cwd=checkout,
+        env=environment(checkout),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, (line, done.stdout, done.stderr)
+    return done.stdout
+
+
+@pytest.fixture
+def up(checkout: Path, tmp_path: Path) -> Iterator[Member]:
+    """The first command of the README, in a process group of its own, as on a terminal."""
+    log = tmp_path / "up.log"
+    argv = ["/bin/sh", "-ec", f"exec {UP}"]
+    started = spawn(argv, log=log, death_signal=signal.SIGKILL, cwd=checkout, env=environment(checkout))
+    yield Member(started, log)
+    kill_tree(started)
+    if (checkout / ".local").exists():  # the test has failed, and root's PostgreSQL has its data elsewhere
+        words = [sys.executable, "-m", "harbor_refresh.local", "forget"]
+        subprocess.run(words, cwd=checkout, env=environment(checkout), check=False)
+
+
+@pytest.mark.slow
+def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout: Path, up: Member) -> None:
+    wait_for(lambda: up.died() or "Ctrl-C ends everything" in up.text(), "the addresses", log=up.log)
+    assert not up.died(), up.text()
+    assert re.search(r"user admin, password \S{16} ", up.text()), up.text()
+    (address,) = set(re.findall(r"http://\S+(?=/admin/)", up.text()))
+
+    def answers() -> bool:
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"{address}/readyz", trust_env=False, timeout=60).status_code == 200
+        return False
+
+    assert answers()
+    beside = ".venv/bin/python manage.py"  # which finds the servers by itself
+    wait_for(lambda: "Success" in typed(f"{beside} executions list", checkout), "the demo to end one", log=up.log)
+    screen = answered(["make", "password"], [secrets.token_urlsafe(12)] * 2, checkout, environment(checkout))
+    assert "Password changed successfully" in screen
+    up.signal(signal.SIGINT)
+    wait_for(up.died, "the end", log=up.log)
+    assert up.text().endswith("Everything has ended. `make up` finds its data again.\n")
+    assert not answers()
+    typed("make clean", checkout)
+    assert not (checkout / ".local").exists()
+    assert not (checkout / ".venv").exists()
+
+
+#: What each line starts, in the environment of the checkout. The tests that run the programs themselves:
+#: `up` and `clean` above; `test`, `slow`, `lint` and `test-matrix` are what CI runs (`.ci/run` and the workflow);
+#: tests/distribution builds the wheel; tests/soak, tests/browser/test_pictures.py and
+#: tests/integration/benchmarks say how to run the others small.
+STARTS = {
+    "make up": ["-m harbor_refresh.local up"],
+    "make password": ["-m harbor_refresh.local password"],
+    "make test": ["-m pytest -n auto --dist loadfile --no-loadscope-reorder"],
+    'make test ARGS="-k reports"': ["-m pytest -n auto --dist loadfile --no-loadscope-reorder -k reports"],
+    "make slow": ["-m pytest -m slow -n auto --dist loadfile"],
+    "make test-matrix": ["-m tests.matrix"],
+    "make lint": [
+        "-m ruff check .",
+        "-m ruff format --check .",
+        "-m mypy harbor_refresh settings executions tasks benchmarks examples distribution manage.py",
+        "-m pytest -q tests/unit/test_imports.py",
+        "-c import secrets; print(secrets.token_urlsafe(64))",
+        "manage.py check --deploy --fail-level WARNING",
+        "-W ignore::RuntimeWarning manage.py makemigrations --check --dry-run",
+    ],
+    'make soak SEEDS="1 2"': ["-m tests.soak 1 2 --minutes 1"],
+    "make soak": ["-m tests.soak 1 2 3 --minutes 1"],
+    "make fuzz EXAMPLES=300": ["-m pytest -n auto tests/integration/service/test_api_description.py"],
+    "make fuzz": ["-m pytest -n auto tests/integration/service/test_api_description.py"],
+    "make package": ["-m pip wheel -q --no-deps --wheel-dir dist ."],
+    "make bench": [
+        "manage.py bench --executions 10000 --budget 25",
+        "manage.py bench intake --executions 20000 --rounds 20",
+        "manage.py bench hooks --executions 500 --tasks-per-execution 1",
+    ],
+    "make pictures": ["-m pytest -q -n 0 -m pictures tests/browser/test_pictures.py"],
+    "make clean": [],  # `up` has not run there
+}
+PYTHON = '#!/bin/sh\necho "$*" >> "$HOME/started"\n'
+
+
+def named() -> set[str]:
+    """Every line of make in a block or a sentence of a page."""
+    found: set[str] = set()
+    for page in (*pages.ROOT.glob("*.md"), *pages.ROOT.glob("docs/**/*.md")):
+        text = page.read_text(encoding="utf-8")
+        written = [line.partition("#")[0].strip() for line in pages.lines(text)]
+        found |= {one for one in (*written, *pages.spans(text)) if one.startswith("make ")}
+    return found
+
+
+def test_each_line_of_make_that_a_page_has_starts_what_it_says(tmp_path: Path) -> None:
+    """The Python of this environment only writes down what it is to run."""
+    for name in ("Makefile", *(one.name for one in pages.ROOT.glob("requirements*.txt"))):
+        shutil.copy(pages.ROOT / name, tmp_path)
+    program = tmp_path / ".venv/bin/python"
+    started = tmp_path / "started"
+    found = {}
+    for line in sorted(named()):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(PYTHON, encoding="utf-8")
+        program.chmod(0o755)
+        (tmp_path / ".venv" / INSTALLED).touch()
+        (tmp_path / "dist").mkdir(exist_ok=True)
+        (tmp_path / "dist/harbor_refresh-0.whl").touch()
+        started.write_text("", encoding="utf-8")
+        typed(line, tmp_path)
+        found[line] = started.read_text(encoding="utf-8").splitlines()
+    assert found == {line: STARTS.get(line) for line in found}
+    assert {"make up", 'make soak SEEDS="1 2"', "make clean"} < found.keys()
