@@ -24,6 +24,7 @@ PACKAGES = {
     "openssl": "openssl",
     "rabbitmq-server": "rabbitmq-server",
     "chromium": "chromium fonts-dejavu-core",
+    "go": "golang-go",
 }
 LOCK = Path(tempfile.gettempdir()) / "harbor-refresh-test-programs.lock"
 INSTALL_SECONDS = 300

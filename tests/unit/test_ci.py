@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JOBS: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
 SERVERS = (ROOT / ".ci/servers").read_text(encoding="utf-8")
 #: GitHub's image of Ubuntu has these.
-OF_THE_IMAGE = {"openssl", "chromium"}
+OF_THE_IMAGE = {"openssl", "chromium", "go"}
 
 
 def test_the_script_installs_every_package_and_leaves_no_service_running() -> None:
