@@ -1,0 +1,128 @@
+"""docs/notifications.md: its examples run, and a request has the form of the one that it shows."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+from standardwebhooks import Webhook
+
+from executions import handlers as registry
+from executions.api.access import Scope
+from executions.deliveries.handler_runs import due_handlers, run_handler
+from executions.deliveries.handler_subscriptions import keep_rows
+from executions.deliveries.outbox import write_deliveries
+from executions.models import Subscription
+from executions.news import execution_changed
+from tests import pages
+from tests.integration.executions.api.api_client import token
+from tests.integration.executions.deliveries.changed_executions import end, ended
+from tests.integration.executions.deliveries.receiver import Receiver
+from tests.integration.service.web_server import web_server
+
+pytestmark = pytest.mark.usefixtures("database")
+
+PAGE = pages.read("docs/notifications.md")
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but what the page registers."""
+    monkeypatch.setattr(registry, "_registered", [])
+    monkeypatch.setattr(execution_changed, "receivers", [])
+
+
+def run_handlers() -> None:
+    write_deliveries()
+    for subscription_id in due_handlers():
+        while run_handler(subscription_id):
+            pass
+
+
+def test_the_handler_and_the_receiver_of_the_page_are_told_of_a_failure() -> None:
+    """The page has a pager and a function of its reader."""
+    told: list[str] = []
+    heard: list[tuple[int, str]] = []
+
+    def listen(sender: Any, change: Any, **kwargs: Any) -> None:
+        heard.append((change.execution_id, change.to_status))
+
+    of_handlers, of_signals = (
+        one for one in pages.codes(PAGE, "python") if one.startswith("from harbor_refresh import")
+    )
+    exec(of_handlers, {"__name__": "shop.alerts", "page": told.append})  # noqa: S102
+    exec(of_signals, {"__name__": "shop.signals", "listen": listen})  # noqa: S102
+    keep_rows()
+    executions = ended(vendor_id=7)
+    end(executions, "Error", 2, "disk full")
+    run_handlers()
+    assert told == ["1 tasks of replication 7 failed: disk full"]
+    assert heard == [(executions[0].pk, "Success"), (executions[0].pk, "Error")]
+
+
+def shape(value: Any) -> Any:
+    """The names in it, and of a list the shape of its first."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items()}
+    return [shape(value[0])] if isinstance(value, list) else None
+
+
+def test_a_request_has_the_form_that_the_page_shows_and_is_verified_as_it_says(
+    good: Receiver,
+    subscribed: Callable[..., Subscription],
+    deliver: Callable[[], None],
+    settings: Settings,
+) -> None:
+    settings.REFRESH_PUBLIC_URL = "https://refresh.example.com/"
+    subscription = subscribed(good)
+    executions = ended(extra_attrs={"repository": "library/hello"})
+    end(executions, "Error", 2, "no space left on device")
+    deliver()
+    head, _, shown = pages.code(PAGE, "http").partition("\n\n")
+    got = good.received[1]
+    assert head.splitlines()[0] == f"POST {got.path} HTTP/1.1"
+    headers = {line.partition(":")[0].lower() for line in head.splitlines()[1:]}
+    assert {name for name in got.headers if name.startswith(("content-type", "webhook-"))} == headers
+    body = json.loads(got.body)
+    expected = shape(json.loads(shown))
+    expected["data"]["counts"] = {"Error": None}  # there is one task here, which failed
+    assert shape(body) == expected
+
+    names = {"body": got.body, "headers": got.headers}
+    exec(pages.code(PAGE, "python", "from standardwebhooks").replace("whsec_…", subscription.secret), names)  # noqa: S102
+    assert names["event"] == body
+
+
+def test_the_command_of_the_page_rotates_a_secret_for_a_day(
+    good: Receiver, subscribed: Callable[..., Subscription], tmp_path: Path
+) -> None:
+    subscription = subscribed(good)
+    command = pages.code(PAGE, "sh")
+    with web_server() as url:
+        for place, here in (
+            ("https://refresh.example.com", url),
+            ("subscriptions/7/", f"subscriptions/{subscription.pk}/"),
+        ):
+            assert place in command
+            command = command.replace(place, here)
+        done = subprocess.run(
+            ["/bin/sh", "-ec", command],
+            env={"PATH": os.environ["PATH"], "TOKEN": token(Scope.MANAGE), "no_proxy": "*"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert Webhook(answer["secret"])
+    assert answer["secret"] != subscription.secret
+    lasts = datetime.fromisoformat(answer["old_secret_until"]) - timezone.now()
+    assert timedelta(hours=23) < lasts <= timedelta(hours=24)
