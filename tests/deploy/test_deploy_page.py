@@ -1,6 +1,7 @@
 """docs/deploy.md: its tables say what the files say, and its commands run as far as they can without an engine and
 a cluster."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,10 +17,15 @@ from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS
 
 PAGE = pages.read("docs/deploy.md")
 COMMANDS = [words for line in pages.lines(PAGE) if (words := shlex.split(line, comments=True))]
-#: They need an engine or a cluster, which the machines of the tests have not.
-NEED_AN_ENGINE = [["docker", "build"], ["docker", "run"], ["docker", "compose"]]
-NEED_A_CLUSTER = [["kubectl", "apply"], ["kubectl", "create", "namespace"]]
-NEED_A_CLUSTER += [["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete")]
+IN_SENTENCES = [
+    shlex.split(one) for one in pages.spans(PAGE) if re.match(r"(\w+=\S+ )?(docker|kubectl) \S+ ", one)
+]
+#: They need an engine or a cluster, which the machines of the tests have not. The page says so.
+NEED_AN_ENGINE = [["docker", "build"], ["docker", "compose"]]
+NEED_A_CLUSTER = [["kubectl", "apply"]]
+NEED_A_CLUSTER += [
+    ["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete", "rollout", "port-forward")
+]
 #: The steps of the image: test_image.py runs them as the Dockerfile has them, and in its programs.
 STEPS = [["deploy/image/install.sh"], ["PATH=/opt/venv/bin:$PATH"]]
 
@@ -68,16 +74,29 @@ def test_every_command_runs_or_needs_what_is_not_here(tmp_path: Path) -> None:
         "deploy/compose/secrets.sh",
         "kubectl",
         "kubectl",
+        "kubectl",
     ]
-    secrets, again, secret, build = run
+    secrets, again, namespace, secret, build = run
     home = tmp_path / "copy"
     assert subprocess.run(secrets, cwd=home, check=False, capture_output=True).returncode == 0
     shutil.rmtree(home / ".secrets")
     assert subprocess.run(again, cwd=home, check=False, capture_output=True).returncode == 0
-    made = yaml.safe_load(kubectl(*secret[1:], "--dry-run=client", "--output=yaml", folder=home))
+    dry = ("--dry-run=client", "--output=yaml")
+    made = yaml.safe_load(kubectl(*namespace[1:], *dry, folder=home))
+    assert (made["kind"], made["metadata"]["name"]) == ("Namespace", "harbor-refresh")
+    made = yaml.safe_load(kubectl(*secret[1:], *dry, folder=home))
     assert set(made["data"]) == {"database_url", "redis_url", "secret_key", "redis_password"}
     assert (made["metadata"]["name"], made["metadata"]["namespace"]) == ("harbor-refresh", "harbor-refresh")
     assert list(yaml.safe_load_all(kubectl(*build[1:], folder=home))) == built("base")
+
+
+def test_the_page_says_of_each_command_that_no_test_runs_that_it_was_not_run() -> None:
+    (said,) = (one for one in PAGE.split("\n\n") if one.startswith("Not run, because"))
+    named = set(pages.spans(said.partition("The other commands")[0]))
+    engine = {" ".join(prefix) for prefix in NEED_AN_ENGINE}
+    assert named == engine | {"kubectl", *(prefix[-1] for prefix in NEED_A_CLUSTER)}
+    in_sentences = [words[1:] if "=" in words[0] else words for words in IN_SENTENCES]
+    assert [words for words in in_sentences if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER])] == []
 
 
 def test_the_steps_of_the_image_on_the_page_are_those_of_the_dockerfile() -> None:

@@ -87,6 +87,13 @@ def test_the_probes_fail_until_the_programs_of_the_alerts_run(cluster: Cluster) 
     for name, line in lines.items():
         member = cluster.start(name, ["/bin/sh", "-ec", f"exec {line}"])
         wait_for(lambda name=name: code(name) == 0, f"{line} to be alive", log=member.log)  # type: ignore[misc]
+    of_alerts = {one for one in pages.spans(pages.read("docs/alerts.md")) if one.startswith("celery ")}
+    (of_one_queue,) = of_alerts - set(lines.values())
+    assert of_one_queue.endswith(" -Q NAME")
+    line = of_one_queue.replace("NAME", "harbor_refresh.jobs")
+    member = cluster.start("jobs", ["/bin/sh", "-ec", f"exec {line} -n another@%h"])
+    wait_for(lambda: " ready." in member.text(), f"{line} to be ready", log=member.log)
+    assert ".> harbor_refresh.jobs " in member.text()
 
 
 def test_the_variables_of_the_page_send_the_traces_of_callers_who_ask_for_them(

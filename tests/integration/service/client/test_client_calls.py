@@ -261,6 +261,18 @@ def test_the_shell_commands_of_the_page_run(web: Web, tmp_path: Path) -> None:
     assert listed.split("\t")[0] == str(json.loads(shown)["id"])
 
 
+def test_the_commands_of_the_readme_run(web: Web, tmp_path: Path) -> None:
+    """The number in it is that of a task."""
+    create, report = pages.lines(pages.section(pages.read("README.md"), "Runners in any language"))
+    env = environment(web, PYTHONPATH=str(ROOT))
+    execution, first, *others = run("sh", "-ec", create, cwd=tmp_path, env=env).split()
+    assert len(others) == 2
+    assert " 17 " in report
+    out = run("sh", "-ec", report.replace(" 17 ", f" {first} "), cwd=tmp_path, env=env)
+    assert out == "1 applied, 0 unchanged, 0 refused\n"
+    assert Execution.objects.get(pk=execution).tasks.get(pk=first).status == "Success"
+
+
 def test_the_file_works_alone(web: Web, tmp_path: Path) -> None:
     """It is copied to runners, which have neither Django nor this repository."""
     copy = tmp_path / "refresh_client.py"
