@@ -18,8 +18,10 @@ from benchmarks.scaling.fleet import Fleet, one_machine
 from benchmarks.scaling.limits import limits
 from benchmarks.scaling.measured import POINTS, Point
 from benchmarks.scaling.stations import Clock, Cores, Line, Thread
+from tests import pages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/scaling.md"
+PROGRAM = "python -m benchmarks.scaling"
 BENCHMARKS = PAGE.with_name("benchmarks.md").read_text(encoding="utf-8")
 LARGEST_QUICK = 10_000_000
 
@@ -188,13 +190,17 @@ def test_the_page_has_the_tables_of_the_largest_simulations_too() -> None:
 def test_the_program_writes_the_page_and_the_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With one small simulation; the tables are compared above."""
+    """As the page says to, with one small simulation; the tables are compared above."""
     small = [(1, drain(Fleet(workers=1), 10_000)), (10, drain(Fleet(workers=10), 10_000))]
     monkeypatch.setattr(page, "tables", lambda seed: {"grid": f"of seed {seed}\n"})
     monkeypatch.setattr(page, "grid", lambda seed: small)
     target = tmp_path / "page.md"
     target.write_text("before\n<!-- grid -->\nold\n<!-- end of grid -->\n", encoding="utf-8")
-    assert program.main(["--seed", "7", "--write", str(target), "--into", str(tmp_path)]) == 0
+    (command,) = (one for one in pages.spans(PAGE.read_text("utf-8")) if one.startswith(f"{PROGRAM} --"))
+    places = {"docs/scaling.md": str(target), "docs/images": str(tmp_path)}
+    words = [places.pop(word, word) for word in command.removeprefix(PROGRAM).split()]
+    assert not places
+    assert program.main(["--seed", "7", *words]) == 0
     assert target.read_text(encoding="utf-8") == "before\n<!-- grid -->\n\nof seed 7\n\n<!-- end of grid -->\n"
     assert (tmp_path / "scaling.svg").is_file()
     assert program.main([]) == 0

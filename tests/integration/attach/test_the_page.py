@@ -115,4 +115,7 @@ def test_each_step_and_each_way_back_can_be_typed(harbor: dict[str, str], tmp_pa
 
 
 def test_each_step_has_its_way_back() -> None:
-    assert list(map(int, (title[0] for title in steps()))) == [1, 2, 3, 4, 5, 6, 7]
+    found = steps()
+    assert list(map(int, (title[0] for title in found))) == [1, 2, 3, 4, 5, 6, 7]
+    in_steps = [block for both in found.values() for blocks in both for block in blocks]
+    assert in_steps == pages.codes(PAGE, "sh"), "a block outside of the steps is run by no test"

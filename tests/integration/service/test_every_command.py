@@ -55,8 +55,8 @@ FAILS = {
     "doctor": r"\d+ problems?",
     "refresh_queue check": r"\d+ errors",
 }
-#: These are run by tests of their own, because they need workers.
-ELSEWHERE = {"simulate": "acceptance/test_simulate.py", "simulate --demo": "acceptance/test_make.py"}
+#: These are run by a file of their own, because they need workers.
+ELSEWHERE = {"simulate": "acceptance/test_simulate.py", "simulate --demo": "acceptance/test_simulate.py"}
 
 
 def named() -> Iterator[str]:
