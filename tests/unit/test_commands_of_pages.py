@@ -106,7 +106,7 @@ BLOCKS = {
         "job.check_in": f"{JOBS}::test_each_form_of_a_check_in_is_taken",
         "@app.task(base=TrackedJob, keep_result": f"{JOBS}::test_the_results_of_the_page_are_printed",
         'start("REPLICATION", jobs=': f"{JOBS}::test_the_metadata_of_the_page_are_those_of_the_tasks",
-        "# shop/urls.py": f"{JOBS}::test_the_addresses_of_the_page_let_in_whom_they_say",
+        "# shop/urls.py": f"{JOBS}::test_the_addresses_of_the_page_let_in_users_with_the_permission",
         "{% load harbor_refresh %}": f"{JOBS}::test_the_template_of_the_page_shows_the_progress",
         'execution = start("REPLICATION", vendor_id=7, open=': (
             f"{JOBS}::test_the_open_execution_of_the_page_gets_every_page_and_is_closed"

@@ -98,7 +98,7 @@ def test_the_asynchronous_view_answers_with_the_end(copied: list[str]) -> None:
     assert len(copied) == 4
 
 
-def test_the_addresses_of_the_page_let_in_whom_they_say(copied: list[str], settings: Settings) -> None:
+def test_the_addresses_of_the_page_let_in_users_with_the_permission(copied: list[str], settings: Settings) -> None:
     """The permission is one that there is. The page for 404 is the project's."""
     urls = ModuleType("shop.urls")
     vars(urls).update(urlpatterns=[], handler404=lambda request, exception: HttpResponse(status=404))
@@ -107,10 +107,10 @@ def test_the_addresses_of_the_page_let_in_whom_they_say(copied: list[str], setti
     settings.ROOT_URLCONF = urls
     settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if one.startswith("django.")]
     execution = start("REPLICATION", jobs=[SHOP["replicate"].s("a")])
-    anyone, somebody = User.objects.create(username="anyone"), User.objects.create(username="viewer")
-    somebody.user_permissions.add(Permission.objects.get(codename="view_task"))
+    stranger, viewer = (User.objects.create(username=name) for name in ("stranger", "viewer"))
+    viewer.user_permissions.add(Permission.objects.get(codename="view_task"))
     codes = []
-    for user in (anyone, somebody):
+    for user in (stranger, viewer):
         client = Client()
         client.force_login(user)
         codes.append(client.get(f"/mirrors/{execution.pk}/").status_code)
