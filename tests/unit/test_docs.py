@@ -136,6 +136,24 @@ def test_every_variable_is_documented_and_every_documented_one_is_read() -> None
     assert names == set(variables())
 
 
+#: `make up` gives these to its own programs; make, a shell and Django know the others.
+OF_OTHERS = {"NEW_ADMIN_PASSWORD", "MAKELEVEL", "PATH", "PYTHONUNBUFFERED"}
+
+
+def test_every_variable_that_the_code_reads_beside_the_settings_is_on_a_page() -> None:
+    """The table above is of the settings. These belong to one program: the client, Flower, traces or `make up`."""
+    code = [
+        path.read_text(encoding="utf-8")
+        for package in ("executions", "tasks", "harbor_refresh")
+        for path in (ROOT / package).rglob("*.py")
+    ]
+    found = {name for text in code for name in re.findall(r"""environ(?:\.get\(|\[)\s*"([A-Z_]+)\"""", text)}
+    found |= {name for text in code for name in re.findall(r'"([A-Z_]+)" in (?:os\.)?environ', text)}
+    assert {"HARBOR_REFRESH_TOKEN", "FLOWER_READ_ONLY", "MAKELEVEL"} < found
+    named = set(re.findall(r"\b[A-Z][A-Z_]{3,}\b", "".join(page.read_text(encoding="utf-8") for page in PAGES)))
+    assert found - OF_OTHERS - named == set()
+
+
 @pytest.mark.parametrize("name", sorted(variables()))
 def test_a_variable_is_documented_with_its_default_and_range(name: str) -> None:
     read = variables()[name]
