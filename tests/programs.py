@@ -22,6 +22,7 @@ PACKAGES = {
     "redis-server": "redis-server",
     "redis-cli": "redis-tools",
     "openssl": "openssl",
+    "createdb": "postgresql-client",
     "rabbitmq-server": "rabbitmq-server",
     "chromium": "chromium fonts-dejavu-core",
     "go": "golang-go",

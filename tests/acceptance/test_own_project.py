@@ -1,26 +1,29 @@
 """docs/jobs.md, followed word for word in projects that know nothing of ours.
 
-The blocks of code come from the page; what stands here is what such a project has before it reads the page, and
-has after it. What it has in its environment means its own servers, and none is a variable of ours.
+The blocks of code come from the page, with every setting, and so do the commands; addresses alone are replaced.
+What stands here is what such a project has before it reads the page, and has after it: a new project has nothing.
+What it has in its environment means its own servers, and none is a variable of ours.
 """
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from redis import Redis
 
-from tests import pages, servers
+from tests import servers
 from tests.distribution.environments import CHECKOUT, Environment
 from tests.distribution.fixtures import Make
-from tests.faults.cluster import Cluster
+from tests.distribution.jobs_page import FIVE_MINUTES, READY, REDIS, blocks, lines, postgres_of_the_test
+from tests.faults.cluster import Cluster, Member
 from tests.hosts.host import ITS_VARIABLES, LOOK
+from tests.programs import needs
 from tests.rabbitmq import RabbitMQ
 from tests.waiting import wait_for
 
@@ -47,46 +50,34 @@ class PersonAdmin(UserAdmin):
     pass
 """
 IMAGES = {"images/__init__.py": "", "images/models.py": IMAGES_MODELS, "images/admin.py": IMAGES_ADMIN}
-TASKS = """
-import time
-
-from shop.celery import app
-
-copy = time.sleep
-
-
-def layers_of(artifact):
-    return [0.05, 0.05]
-"""
 PROGRAM = """
 import django
 
 django.setup()
 
-from django.contrib import admin
 from django.contrib.admin.sites import all_sites
 from django.contrib.auth import get_user_model
 from django.test import Client
-from django.urls import reverse
-from shop.images.models import Device
-from shop.images.tasks import replicate, start
 
-artifacts = ["a", "b", "c"]
 BLOCKS
 print(execution, execution.status, execution.progress().counts)
 client = Client(headers={"host": "localhost"})
 client.force_login(get_user_model().objects.create_superuser("admin"))
 below = "/SITE/"
 pages = ["harbor_executions/execution/", f"harbor_executions/execution/{execution.pk}/change/"]
-pages += ["harbor_executions/task/", "harbor_tasks/job/", "harbor_tasks/pause/", "images/person/"]
+pages += ["harbor_executions/task/", "harbor_tasks/job/", "harbor_tasks/pause/", "USERS/"]
 print({client.get(below + page).status_code for page in pages})
-device = Device.objects.create()
-start("UPGRADE", vendor_id=device.pk, jobs=[])
-if "SITE" == "admin":  # the docs register the page of a device on the default site
-    page = client.get(f"/admin/images/device/{device.pk}/change/").content
-    assert b"All in the list of executions" in page, page
 (site,) = [one for one in all_sites if one.name == "SITE"]
 print(type(site).__name__, type(site._registry[get_user_model()]).__module__)
+"""
+#: The docs register the page of a device on the default site.
+OF_A_DEVICE = """
+from shop.images.models import Device
+
+device = Device.objects.create()
+start("UPGRADE", vendor_id=device.pk, jobs=[])
+page = client.get(f"/admin/images/device/{device.pk}/change/").content
+assert b"All in the list of executions" in page, page
 """
 #: A Celery app as Celery's manual has it, with tasks and routes of its own.
 CELERY = """
@@ -126,29 +117,18 @@ from django.db.backends.postgresql import base
 class DatabaseWrapper(base.DatabaseWrapper):
     pass
 """
-FIVE_MINUTES, READY = "Five minutes from an existing Celery project", "In a project of your own"
-#: The page names the apps as the wheel does, and says how a checkout has them.
-OF_A_CHECKOUT = {"harbor_refresh.executions": "executions", "harbor_refresh.tasks": "tasks"}
-
-
-def blocks(title: str, language: str, place: Environment) -> list[str]:
-    """The code of a section of the page, for that place."""
-    read = as_in_a_checkout if place is CHECKOUT else str
-    return [read(one) for one in pages.codes(pages.section(pages.read("docs/jobs.md"), title), language)]
-
-
-def as_in_a_checkout(code: str) -> str:
-    for in_the_wheel, here in OF_A_CHECKOUT.items():
-        code = code.replace(f'"{in_the_wheel}', f'"{here}')
-    return code
+#: What the page calls `$USER`: a role that may make databases, and nothing else.
+DEVELOPER = "shop_developer"
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a project has besides what `django-admin startproject` makes. `celery` is its Celery app, if it has
-    one; `refreshes` is what the hint of a check adds to the second worker."""
+    """What a project has besides what `django-admin startproject` makes: a Celery app, with its database and its
+    broker; and models of its own, with their screens. `refreshes` is what the hint of a check adds to the second
+    worker."""
 
-    celery: str = ""
+    has_celery: bool = True
+    has_models: bool = True
     settings: str = ""
     files: dict[str, str] = field(default_factory=dict)
     site: str = "admin"
@@ -156,11 +136,17 @@ class Project:
     on_rabbitmq: bool = False
     refreshes: str = ""
 
+    @property
+    def admin_of_users(self) -> str:
+        if not self.has_models:
+            return "AdminSite django.contrib.auth.admin"
+        return "ShopSite django.contrib.auth.admin" if self.site == "desk" else "AdminSite shop.images.admin"
+
 
 PROJECTS = {
-    "a new project": Project(),
+    "a new project": Project(has_celery=False, has_models=False),
+    "with models": Project(has_celery=False),
     "with Celery and django-celery-beat": Project(
-        celery=CELERY,
         settings='INSTALLED_APPS = ["django_celery_beat", *INSTALLED_APPS]\n'
         'CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"\n',
     ),
@@ -177,44 +163,74 @@ PROJECTS = {
 
 
 class Shop:
-    """A project as Django begins one. `follow` makes it ready as the page says."""
+    """A project as Django begins one, on servers as they are after their installation, but for their addresses.
+    `follow` makes it ready as the page says."""
 
-    def __init__(self, project: Project, place: Environment, cluster: Cluster, database: str, broker: str) -> None:
+    def __init__(self, project: Project, place: Environment, cluster: Cluster, broker: str) -> None:
         self.project = project
         self.place = place
         self.cluster = cluster
         # `cluster.env` is that of the tests, with addresses that are ours
         kept = {name: cluster.env[name] for name in ("PATH", "HOME", "LANG") if name in cluster.env}
-        its = ITS_VARIABLES | {"CELERY_BROKER_URL": broker}
+        its = {name: value for name, value in ITS_VARIABLES.items() if name != "CELERY_BROKER_URL"}  # Celery's own
         path = place.variables(cluster.root)["PYTHONPATH"]
+        superuser = postgres_of_the_test()
+        its |= superuser | {"PGUSER": DEVELOPER}
         cluster.env = kept | its | {"PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "shop.settings"}
-        self.run("-m", "django", "startproject", "shop", str(cluster.root), DJANGO_SETTINGS_MODULE="")
-        url = urlsplit(database)
-        server = {"NAME": url.path[1:], "USER": url.username, "HOST": url.hostname, "PORT": url.port}
-        self._add("settings.py", f"DATABASES['default'] = { ({'ENGINE': project.engine} | server)!r}\n")
-        self._add("settings.py", project.settings)
-        self._add("settings.py", "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n")
-        for name, text in (IMAGES | project.files).items():
-            self._add(name, text)
-        if project.celery:
-            self._add("celery.py", project.celery)
+        _, self.role, self.database, self.install, self.begin, *self.commands = lines(READY)
+        self.shell(self.role.removeprefix("sudo -u postgres "), USER=DEVELOPER, **superuser)
+        self.shell(self.database)
+        self.run("-m", *self.begin.replace("django-admin", "django").split(), DJANGO_SETTINGS_MODULE="")
+        if project.has_celery:
+            connection = {"ENGINE": project.engine, "NAME": "shop"}
+            its_own = f"DATABASES['default'] = {connection!r}\nCELERY_BROKER_URL = {broker!r}\n"
+            self._add("settings.py", its_own + "INSTALLED_APPS += ['shop']\n")
+            self._add("celery.py", CELERY)
             self._add("__init__.py", "from shop.celery import app as celery_app\n")
+        if project.has_models:
+            self._add("settings.py", "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n")
+        self._add("settings.py", project.settings)
+        for name, text in ((IMAGES if project.has_models else {}) | project.files).items():
+            self._add(name, text)
 
     def follow(self) -> list[str]:
         """Write what the page says; return the commands that it says to run."""
-        installed, celery, package, own, of_celery, register, inline = blocks(READY, "python", self.place)
-        own = own.replace("redis://localhost:6379/1", servers.redis.url)
-        self._add("settings.py", "\n".join(["", installed, own, of_celery]))
-        if self.project.celery:  # it takes one line of that file
+        redis = servers.redis.url_for(0).removesuffix("/0")
+        found = (one.replace(REDIS, redis) for one in blocks(READY, "python", self.place))
+        apps, new, on_rabbitmq, celery, package, more, register, inline = found
+        self._add("settings.py", "\n" + apps)
+        if self.project.has_celery:  # it takes one line of that file
+            self._add("settings.py", on_rabbitmq if self.project.on_rabbitmq else more)
             self._add("celery.py", "import harbor_refresh\n" + celery.splitlines()[-1] + "\n")
         else:
+            self._add("settings.py", new)
             self._add("celery.py", celery)
             self._add("__init__.py", package)
-        self._add("images/admin.py", inline)
-        self._add("images/tasks.py", TASKS + blocks(FIVE_MINUTES, "python", self.place)[0])
+        if self.project.has_models:
+            self._add("images/admin.py", inline)
+        self._add("tasks.py", blocks(FIVE_MINUTES, "python", self.place)[0])
         if self.project.site == "desk":
             self._add("desk.py", "import harbor_refresh\n" + register)
-        return blocks(READY, "sh", self.place)[0].splitlines()
+        return self.commands
+
+    @property
+    def program(self) -> str:
+        """What the page does with its job, and what is looked at afterwards."""
+        text = PROGRAM + (OF_A_DEVICE if self.project.has_models and self.project.site == "admin" else "")
+        text = text.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python", self.place)[1:]))
+        users = "images/person" if self.project.has_models else "auth/user"
+        return text.replace("SITE", self.project.site).replace("USERS", users)
+
+    def shell(self, line: str, **env: str) -> None:
+        done = subprocess.run(
+            ["/bin/sh", "-c", line],
+            env=self.cluster.env | env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
     def _add(self, name: str, text: str) -> None:
         path = self.cluster.root / "shop" / name
@@ -225,6 +241,11 @@ class Shop:
     def run(self, *words: str, **env: str) -> str:
         env = {name: value for name, value in (self.cluster.env | env).items() if value}
         return self.place.run(*words, cwd=self.cluster.root, alone=True, **env)
+
+    def start(self, line: str) -> Member:
+        """Start a worker or beat by its line of the page."""
+        words = line.split()
+        return self.cluster.start(f"shop-{words[3]}", [str(self.place.python), "-m", *words])
 
     def manage(self, *words: str) -> str:
         return self.run(str(self.cluster.root / "manage.py"), *words)
@@ -266,14 +287,16 @@ def place(request: pytest.FixtureRequest, environment: Make) -> Environment:
 def shop(
     request: pytest.FixtureRequest, place: Environment, cluster: Cluster, tmp_path: Path, broker: str
 ) -> Iterator[Shop]:
-    name = "shop_of_somebody"
+    cluster.root = tmp_path / "shop"
+    cluster.root.mkdir()
+    needs("createdb")
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        cluster.root = tmp_path / "shop"
-        cluster.root.mkdir()
-        yield Shop(PROJECTS[request.param], place, cluster, servers.postgres.url_for(name), broker)
-        cluster.end()
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        try:
+            yield Shop(PROJECTS[request.param], place, cluster, broker)
+        finally:
+            cluster.end()
+            server.execute("DROP DATABASE IF EXISTS shop WITH (FORCE)")
+            server.execute(f"DROP ROLE IF EXISTS {DEVELOPER}".encode())
 
 
 #: In which versions; with the checkout, in those of the tests.
@@ -281,6 +304,7 @@ CASES = [(name, "pinned") for name in PROJECTS] + [
     ("a new project", "Django 6 and Celery 5.6"),
     ("with Celery and django-celery-beat", "Django 6 and Celery 5.6"),
     ("a new project", "checkout"),
+    ("with Celery and django-celery-beat", "checkout"),
 ]
 
 
@@ -293,23 +317,24 @@ CASES = [(name, "pinned") for name in PROJECTS] + [
 )
 def test_executions_end_in_a_project_that_follows_the_page(shop: Shop, cluster: Cluster, redis: Redis) -> None:
     before = shop.look()
+    if not shop.project.has_celery:  # the page tells it where its servers are
+        del before["broker"], before["settings"]["DATABASES"]
     migrate, *commands = shop.follow()
     assert part(shop.look(), like=before) == before
-    shop.manage("makemigrations", "images")
+    if shop.project.has_models:
+        shop.manage("makemigrations", "images")
     shop.manage(*migrate.removeprefix("python manage.py ").split())
     assert "no issues" in shop.manage("check", "--fail-level", "WARNING")
     shop.manage("makemigrations", "--check")
     commands = [f"{line} {shop.project.refreshes}" if "-Q" in line else line for line in commands]
-    python = str(shop.place.python)
-    members = [cluster.start(f"shop-{line.split()[3]}", [python, "-m", *line.split()]) for line in commands]
+    members = [shop.start(line) for line in commands]
     program = cluster.root / "program.py"
-    written = PROGRAM.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python", shop.place)[1:]))
-    program.write_text(written.replace("SITE", shop.project.site))
+    program.write_text(shop.program)
 
     said = shop.run(str(program)).splitlines()
 
-    site = "ShopSite django.contrib.auth.admin" if shop.project.site == "desk" else "AdminSite shop.images.admin"
-    assert said == ["execution 1 (REPLICATION) Success {'Success': 3}", "{200}", site]
+    ended = "execution 1 (REPLICATION) Success {'Success': 3}"
+    assert said == [ended, "{200}", shop.project.admin_of_users]
     assert [member.process.poll() for member in members] == [None] * 3
     assert "Traceback" not in cluster.logs()
     wait_for(lambda: nothing_is_missing(shop), "beat to have sent its first tick", log=members[-1].log)
