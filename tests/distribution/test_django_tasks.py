@@ -2,22 +2,14 @@
 
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from tests import pages, servers
-from tests.distribution import hosts
+from tests import pages
 from tests.distribution.fixtures import Make
+from tests.distribution.jobs_page import begin_project, postgres_of_the_test
 
 pytestmark = pytest.mark.slow
 
-#: What a host has before it reads the page.
-SETTINGS = """
-DATABASES = {{"default": {{"ENGINE": "django.db.backends.postgresql", **{database!r}}}}}
-INSTALLED_APPS += ["shop", "harbor_refresh.executions", "harbor_refresh.tasks"]
-CELERY_BROKER_URL = "amqp://nothing.listens.here:1//"
-CELERY_TASK_ALWAYS_EAGER = True
-"""
 #: The page's tests run jobs at once. Here a worker has them.
 IN_A_WORKER = """
 from django.tasks import TaskResultStatus
@@ -107,24 +99,15 @@ def test_the_page_is_followed_word_for_word(
     page = pages.read("docs/django_tasks.md")
     made = environment("", versions, PACKAGES[versions])
     folder = tmp_path / "project"
-    folder.mkdir()
-    made.run("-m", "django", "startproject", "shop", folder, cwd=folder)
-    given = pages.code(page, "python", "# settings\n")
-    with (folder / "shop/settings.py").open("a", encoding="utf-8") as settings:
-        settings.write(SETTINGS.format(database=hosts.connection_to("django_tasks_page")) + given)
+    begin_project(folder, made)
     files = pages.files(page)
-    files |= {
-        "shop/celery.py": hosts.CELERY,
-        "shop/__init__.py": "from shop.celery import app as celery_app\n",
-        "shop/test_worker.py": IN_A_WORKER,
-    }
+    with (folder / "shop/settings.py").open("a", encoding="utf-8") as settings:
+        settings.write(files.pop("shop/settings.py"))
+    files |= {"shop/test_worker.py": IN_A_WORKER}
     for name, text in files.items():
         older = text.replace("django.tasks", "django_tasks") if versions == "pinned" else text
         (folder / name).write_text(older, encoding="utf-8")
-    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
-        server.execute("CREATE DATABASE django_tasks_page")
-        try:
-            made.run("manage.py", "test", "shop", "--pattern", "test*.py", cwd=folder)
-            made.run("manage.py", "check", cwd=folder)
-        finally:
-            server.execute("DROP DATABASE django_tasks_page WITH (FORCE)")
+    (test,) = (line.split()[1:] for line in pages.lines(page))
+    server = postgres_of_the_test()
+    made.run(*test, "--pattern", "test*.py", cwd=folder, **server)
+    made.run("manage.py", "check", cwd=folder, **server)

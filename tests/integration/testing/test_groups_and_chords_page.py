@@ -6,17 +6,33 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from celery import current_app
+from django.db import transaction
 
-from harbor_refresh.testing import eager
+from harbor_refresh.testing import worker
 from tests import pages
 
 PAGE = pages.read("docs/groups_and_chords.md")
+SETTINGS, TASKS, *EXAMPLES = pages.codes(PAGE, "python")
 
 
 @pytest.fixture(autouse=True)
-def jobs_are_eager(database: str) -> Iterator[None]:
-    with eager():
-        yield
+def the_settings_are_those_of_the_page(database: str) -> Iterator[None]:
+    given: dict[str, Any] = {}
+    exec(SETTINGS, {}, given)  # noqa: S102
+    given = {name.removeprefix("CELERY_").lower(): value for name, value in given.items()}
+    before = {name: current_app.conf.get(name) for name in given}
+    current_app.conf.update(given)
+    yield
+    current_app.conf.update(before)
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    """Those of the tasks, which a process registers once."""
+    found: dict[str, Any] = {"__name__": "shop_of_the_page"}
+    run(TASKS, found)
+    return found
 
 
 def run(code: str, names: dict[str, Any]) -> list[tuple[str, Any, Any]]:
@@ -33,11 +49,22 @@ def run(code: str, names: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     return compared
 
 
-def test_every_block_runs_and_every_value_is_right() -> None:
-    names: dict[str, Any] = {"__name__": "shop_of_the_page"}
-    compared = [one for code in pages.codes(PAGE, "python") for one in run(code, names)]
+def test_every_block_runs_and_every_value_is_right(names: dict[str, Any]) -> None:
+    compared = [one for code in EXAMPLES for one in run(code, names)]
     assert [(text, value) for text, value, _ in compared] == [(text, said) for text, _, said in compared]
     assert len(compared) == 22
+
+
+def test_without_the_setting_start_does_not_wait_and_wait_does(names: dict[str, Any]) -> None:
+    _, group, *_ = EXAMPLES
+    started, waited = group.splitlines()
+    with worker():
+        with transaction.atomic():  # no job can have begun
+            run(started, names)
+            status = names["execution"].status
+        compared = run(waited, names)
+    assert status == "Running"
+    assert compared == [("execution.wait(timeout=60)", "Success", "Success")]
 
 
 def test_the_table_leads_to_each_part_and_each_part_is_in_it() -> None:
