@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from tests import servers
+from tests import pages, servers
 from tests.distribution.environments import CHECKOUT, Environment
 from tests.distribution.fixtures import Make
 from tests.distribution.jobs_page import FIVE_MINUTES, READY, REDIS, blocks, lines, postgres_of_the_test
@@ -184,33 +184,33 @@ class Shop:
         if project.has_celery:
             connection = {"ENGINE": project.engine, "NAME": "shop"}
             its_own = f"DATABASES['default'] = {connection!r}\nCELERY_BROKER_URL = {broker!r}\n"
-            self._add("settings.py", its_own + "INSTALLED_APPS += ['shop']\n")
-            self._add("celery.py", CELERY)
-            self._add("__init__.py", "from shop.celery import app as celery_app\n")
+            self.add("settings.py", its_own + "INSTALLED_APPS += ['shop']\n")
+            self.add("celery.py", CELERY)
+            self.add("__init__.py", "from shop.celery import app as celery_app\n")
         if project.has_models:
-            self._add("settings.py", "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n")
-        self._add("settings.py", project.settings)
+            self.add("settings.py", "INSTALLED_APPS += ['shop.images']\nAUTH_USER_MODEL = 'images.Person'\n")
+        self.add("settings.py", project.settings)
         for name, text in ((IMAGES if project.has_models else {}) | project.files).items():
-            self._add(name, text)
+            self.add(name, text)
 
     def follow(self) -> list[str]:
         """Write what the page says; return the commands that it says to run."""
         redis = servers.redis.url_for(0).removesuffix("/0")
         found = (one.replace(REDIS, redis) for one in blocks(READY, "python", self.place))
         apps, new, on_rabbitmq, celery, package, more, register, inline = found
-        self._add("settings.py", "\n" + apps)
+        self.add("settings.py", "\n" + apps)
         if self.project.has_celery:  # it takes one line of that file
-            self._add("settings.py", on_rabbitmq if self.project.on_rabbitmq else more)
-            self._add("celery.py", "import harbor_refresh\n" + celery.splitlines()[-1] + "\n")
+            self.add("settings.py", on_rabbitmq if self.project.on_rabbitmq else more)
+            self.add("celery.py", "import harbor_refresh\n" + celery.splitlines()[-1] + "\n")
         else:
-            self._add("settings.py", new)
-            self._add("celery.py", celery)
-            self._add("__init__.py", package)
+            self.add("settings.py", new)
+            self.add("celery.py", celery)
+            self.add("__init__.py", package)
         if self.project.has_models:
-            self._add("images/admin.py", inline)
-        self._add("tasks.py", blocks(FIVE_MINUTES, "python", self.place)[0])
+            self.add("images/admin.py", inline)
+        self.add("tasks.py", blocks(FIVE_MINUTES, "python", self.place)[0])
         if self.project.site == "desk":
-            self._add("desk.py", "import harbor_refresh\n" + register)
+            self.add("desk.py", "import harbor_refresh\n" + register)
         return self.commands
 
     @property
@@ -232,7 +232,7 @@ class Shop:
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
-    def _add(self, name: str, text: str) -> None:
+    def add(self, name: str, text: str) -> None:
         path = self.cluster.root / "shop" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
@@ -338,6 +338,65 @@ def test_executions_end_in_a_project_that_follows_the_page(shop: Shop, cluster: 
     assert [member.process.poll() for member in members] == [None] * 3
     assert "Traceback" not in cluster.logs()
     wait_for(lambda: nothing_is_missing(shop), "beat to have sent its first tick", log=members[-1].log)
+
+
+#: Jobs of both queues and a callback, and which worker has each.
+OF_EACH_KIND = """
+
+import sys
+from pathlib import Path
+
+
+def say(name):
+    worker, _, _ = sys.argv[sys.argv.index("-n") + 1].partition("@")
+    (Path(__file__).parent / f"{name} {worker}").touch()
+
+
+@app.task(base=TrackedJob, queue="long")
+def archive(job, artifact):
+    say("archive")
+
+
+@app.task(base=TrackedJob)
+def copy(job, artifact):
+    say("copy")
+
+
+@app.task
+def publish(ended):
+    say("publish")
+"""
+STARTS_EACH_KIND = """
+import django
+
+django.setup()
+
+from harbor_refresh import start
+from shop.tasks import archive, copy, publish
+
+print(start("REPLICATION", jobs=[archive.s("a"), copy.s("b")], on_success=publish.s()).wait(timeout=120))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("broker", "shop", "place"), [("a new project", "a new project", ("a new project", "checkout"))], indirect=True
+)
+def test_each_kind_of_work_has_the_worker_that_the_page_gives_it(shop: Shop, cluster: Cluster) -> None:
+    migrate, *_, beat = shop.follow()
+    shop.add("tasks.py", OF_EACH_KIND)
+    shop.manage(*migrate.removeprefix("python manage.py ").split())
+    page = pages.read("docs/jobs.md").split("\n### A worker for each kind of work\n")[1].split("\n## ")[0]
+    members = [shop.start(line) for line in [*pages.lines(page), beat]]
+    assert shop.run("-c", STARTS_EACH_KIND) == "Success\n"
+    said = {"archive long", "copy jobs", "publish deliveries"}
+    wait_for(
+        lambda: {one.name for one in (cluster.root / "shop").iterdir() if " " in one.name} == said,
+        "the jobs and the callback to have run where they should",
+        log=members[-2].log,
+    )
+    assert [member.process.poll() for member in members] == [None] * len(members)
+    assert "Traceback" not in cluster.logs()
 
 
 def nothing_is_missing(shop: Shop) -> bool:
