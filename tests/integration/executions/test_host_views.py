@@ -196,3 +196,13 @@ def test_a_template_with_the_address_of_events_has_the_script_once_they_are_name
 
 def test_a_template_says_that_an_execution_was_deleted(host: Client) -> None:
     assert "Execution 4711 was deleted." in shown_in_a_page(4711)
+
+
+@pytest.mark.parametrize("nothing", [None, "", Execution()], ids=["None", "unresolved", "a row that is not saved"])
+def test_a_template_shows_nothing_where_there_is_no_execution(host: Client, nothing: Any) -> None:
+    assert shown_in_a_page(nothing, events="/mirrors/1/events/").strip() == ""
+
+
+def test_a_template_shows_nothing_for_a_name_that_it_does_not_know(host: Client) -> None:
+    text = "{% load harbor_refresh %}<{% execution_progress mirror.execution %}>"
+    assert "".join(Template(text).render(Context()).split()) == "<>"
