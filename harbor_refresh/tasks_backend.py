@@ -26,6 +26,7 @@ from tasks.jobs.celery_json import native
 from tasks.jobs.lifecycle import job_creation, kept_ends
 from tasks.jobs.signatures import chains_of
 from tasks.models import Job
+from tasks.without_redis import agenda
 
 PACKAGE = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 base: Any = import_module(f"{PACKAGE}.base")
@@ -48,6 +49,8 @@ STATUSES = {
 SOME_WORKER = "unknown"
 
 _execution: ContextVar[int | None] = ContextVar("harbor_refresh_execution", default=None)
+#: In eager mode jobs run where tasks are enqueued. What they enqueue joins no execution, as behind a worker.
+agenda.of_this_process.append(_execution)
 
 
 @contextmanager

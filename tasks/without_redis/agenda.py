@@ -12,6 +12,8 @@ In eager mode the transaction of a caller may stay open, and the tests of Django
 for the commit is then done within it, and a rollback undoes it. Other calls that wait for the commit are left
 alone.
 
+What the code around an operation has set for itself, other processes do not know. It is forgotten meanwhile.
+
 What if the process dies: eager mode is for tests and development, and nothing repeats what it has not done.
 """
 
@@ -19,6 +21,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -37,6 +40,9 @@ from tasks.without_redis.savepoint import with_savepoint
 #: The modules whose calls after the commit are done before it, if it is not to come.
 OURS = (signals.__name__.removesuffix("signals"), mode.__name__.removesuffix("without_redis.mode") + "jobs.")
 
+#: What other processes do not know, each None unless code has set it.
+of_this_process: list[ContextVar[Any]] = []
+
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -54,6 +60,7 @@ class Agenda(threading.local):
     def work_off(self) -> None:
         """Do what is on the agenda, until nothing is left."""
         self.is_worked_off, before = True, self.is_worked_off
+        known = [(one, one.set(None)) for one in of_this_process]
         try:
             while self._do_next():
                 pass
@@ -61,6 +68,8 @@ class Agenda(threading.local):
             self.runs.clear()  # the next operation is not to begin with the jobs of this one
             raise
         finally:
+            for one, token in known:
+                one.reset(token)
             self.is_worked_off = before
 
     def _do_next(self) -> bool:

@@ -14,9 +14,11 @@ pytestmark = pytest.mark.slow
 IN_A_WORKER = """
 from django.tasks import TaskResultStatus
 from django.test import TransactionTestCase
-from harbor_refresh.testing import worker
+from celery import shared_task
 from django.tasks import task
-from harbor_refresh.tasks_backend import ReturnValueNotKept
+from harbor_refresh import TrackedExecution, TrackedJob, start
+from harbor_refresh.tasks_backend import ReturnValueNotKept, within
+from harbor_refresh.testing import eager, worker
 from shop.tasks import send_later, send_mail, send_soon, sent
 
 
@@ -25,10 +27,23 @@ def long(size):
     return "x" * size
 
 
+@task
+def send_to(to):
+    send_mail.enqueue(to)
+
+
+@shared_task(base=TrackedJob, name="shop.send_to")
+def job_sends_to(job, to):
+    send_mail.enqueue(to)
+
+
+@shared_task(name="shop.tell")
+def tell(ended, to):
+    send_mail.enqueue(to)
+
+
 class WorkerTest(TransactionTestCase):
     def test_tasks_run_in_a_worker_of_their_queues(self):
-        from harbor_refresh import TrackedExecution
-
         sent.clear()
         with worker("mail"):
             results = [send_mail.enqueue("a@shop"), send_later.enqueue("b@shop"), send_mail.enqueue("nobody")]
@@ -43,8 +58,6 @@ class WorkerTest(TransactionTestCase):
         self.assertIn("no address: nobody", results[2].errors[0].traceback)
 
     def test_a_value_that_is_too_large_is_not_kept_and_the_reason_is_told(self):
-        from harbor_refresh.testing import eager
-
         with eager():
             short, result = long.enqueue(10), long.enqueue(100_000)
         for one in (short, result):
@@ -54,9 +67,20 @@ class WorkerTest(TransactionTestCase):
         with self.assertRaisesRegex(ReturnValueNotKept, "it takes 100,002 bytes"):
             result.return_value
 
-    async def test_the_framework_may_be_asynchronous(self):
-        from harbor_refresh.testing import eager
+    def test_what_jobs_and_callbacks_enqueue_joins_no_execution_as_in_other_processes(self):
+        with eager():
+            execution = start("NEWSLETTER", open=True, close_after=3600)
+            with within(execution):
+                send_to.enqueue("a@shop")
+                other = start("LETTER", jobs=[job_sends_to.s("b@shop")], on_complete=tell.s("c@shop"))
+                send_mail.enqueue("d@shop")
+            execution.close()
+        self.assertEqual(execution.progress().counts, {"Success": 2})
+        self.assertEqual(other.progress().counts, {"Success": 1})
+        alone = [one.progress().counts for one in TrackedExecution.objects.filter(vendor_type="TASK")]
+        self.assertEqual(alone, [{"Success": 1}] * 3)
 
+    async def test_the_framework_may_be_asynchronous(self):
         with eager():
             result = await send_soon.aenqueue("c@shop")
         await result.arefresh()
@@ -66,8 +90,6 @@ class WorkerTest(TransactionTestCase):
     def test_signals_are_sent_and_unknown_results_are_told(self):
         from django.tasks.exceptions import TaskResultDoesNotExist
         from django.tasks.signals import task_enqueued, task_finished, task_started
-        from harbor_refresh.testing import eager
-
         told = []
 
         def tell(signal, task_result, **_):
@@ -83,8 +105,6 @@ class WorkerTest(TransactionTestCase):
             send_mail.get_result("no such id")
 
     def test_arguments_that_are_no_json_are_refused_and_nothing_is_recorded(self):
-        from harbor_refresh import TrackedExecution
-
         with self.assertRaises(TypeError):
             send_mail.enqueue(object())
         self.assertEqual(TrackedExecution.objects.count(), 0)
