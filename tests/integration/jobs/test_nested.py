@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from executions.errors import NotCommitted, Refused, StillRunning
+from executions.errors import NoSuchExecution, NotCommitted, Refused, StillRunning
 from executions.models import Addition, Execution, Gate, Link, Quarantine, Task
 from executions.news import executions_touched
+from executions.progress import Progress
 from executions.quarantines import quarantine
 from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
@@ -76,6 +77,36 @@ def test_a_child_has_its_own_jobs_and_its_parent_waits_for_them(outbox: Outbox) 
     assert statuses(root, child) == ["Running", "Running"]
     ends(child)
     assert statuses(root, child) == ["Success", "Success"]
+
+
+def test_deep_progress_counts_the_jobs_of_all_descendants_and_no_task_that_stands_for_others(
+    outbox: Outbox, django_assert_num_queries: Any
+) -> None:
+    root = start("SCAN", jobs=[scan.s("a")], open=True)
+    child, deleted = child_of(root, "b", "c"), child_of(root, "d")
+    leaf, empty, _ = child_of(child, "e", "f", "g"), child_of(child), child_of(None, "not of the family")
+    ends(leaf)
+    deleted.delete()
+    with django_assert_num_queries(1):
+        found = root.progress(deep=True)
+    # not the gate, nor the tasks of child, leaf and empty; that of the deleted child is all that is left of it
+    assert found == Progress("Running", {"Pending": 3, "Running": 1, "Success": 3}, 7, 3, None, is_open=True)
+    assert found.share == 3 / 7
+    assert root.progress().counts == {"Pending": 1, "Running": 2}
+    assert child.progress(deep=True) == Progress("Running", {"Pending": 2, "Success": 3}, 5, 3, None)
+    assert leaf.progress(deep=True) == Progress("Success", {"Success": 3}, 3, 3, None)
+    assert empty.progress(deep=True) == Progress("Success", {}, 0, 0, None)
+    with pytest.raises(NoSuchExecution):
+        TrackedExecution(pk=4711).progress(deep=True)
+
+
+def test_deep_progress_is_that_of_one_moment_when_the_family_is_closed_and_has_ended(outbox: Outbox) -> None:
+    root = start("SCAN", jobs=[scan.s("a")], open=True)
+    child = child_of(root, "b", "c")
+    root.close()
+    ends(child)
+    ends(root)
+    assert root.progress(deep=True) == Progress("Success", {"Success": 3}, 3, 3, None)
 
 
 def test_a_child_without_jobs_has_ended_and_so_has_its_task(outbox: Outbox) -> None:
