@@ -38,7 +38,7 @@ class TrackedExecution(Execution):
 
     def progress(self, *, deep: bool = False) -> Progress:
         """Return its progress, by one indexed query, in which each child counts as one task. `deep`: count the
-        jobs of its children in their place, at any depth. That query reads each of them, and tells no time left."""
+        jobs of its children in their place, at any depth. That query reads each of them and tells no time left."""
         return of_tasks.progress_of_family(self.pk) if deep else of_tasks.progress(self.pk)
 
     def add(self, jobs: "Iterable[Signature[Any]] | Signature[Any] | group", *, once: str = "") -> int:

@@ -102,18 +102,18 @@ BLOCKS = {
         "CELERY_WORKER_PREFETCH_MULTIPLIER": OWN_PROJECT,
         "harbor_refresh.register_admin": OWN_PROJECT,
         "from harbor_refresh import ExecutionInline": OWN_PROJECT,
-        "async def mirror": f"{JOBS}::test_the_asynchronous_view_answers_with_the_end",
-        "job.check_in": f"{JOBS}::test_each_form_of_a_check_in_is_taken",
-        "@app.task(base=TrackedJob, keep_result": f"{JOBS}::test_the_results_of_the_page_are_printed",
-        'start("REPLICATION", jobs=': f"{JOBS}::test_the_metadata_of_the_page_are_those_of_the_tasks",
-        "# shop/urls.py": f"{JOBS}::test_the_addresses_of_the_page_let_in_users_with_the_permission",
-        "{% load harbor_refresh %}": f"{JOBS}::test_the_template_of_the_page_shows_the_progress",
+        "async def mirror": f"{JOBS}::test_an_asynchronous_view_starts_and_awaits_an_execution",
+        "job.check_in": f"{JOBS}::test_a_job_checks_in_by_text_by_a_bar_or_by_both",
+        "@app.task(base=TrackedJob, keep_result": f"{JOBS}::test_results_are_printed_in_the_order_of_the_jobs",
+        'start("REPLICATION", jobs=': f"{JOBS}::test_the_metadata_of_a_job_is_stored_with_its_task",
+        "# shop/urls.py": f"{JOBS}::test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template",
+        "{% load harbor_refresh %}": f"{JOBS}::test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template",
         'execution = start("REPLICATION", vendor_id=7, open=': (
-            f"{JOBS}::test_the_open_execution_of_the_page_gets_every_page_and_is_closed"
+            f"{JOBS}::test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds"
         ),
-        "@app.task(base=TrackedJob)\ndef crawl": f"{JOBS}::test_the_job_of_the_page_adds_what_it_finds",
-        "@app.task(base=TrackedJob)\ndef mirror_project": f"{JOBS}::test_the_job_of_the_page_starts_children",
-        "@app.task\ndef publish": f"{JOBS}::test_the_callbacks_of_the_page_are_told_of_the_end",
+        "@app.task(base=TrackedJob)\ndef crawl": f"{JOBS}::test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds",
+        "@app.task(base=TrackedJob)\ndef mirror_project": f"{JOBS}::test_a_job_starts_a_child_of_its_execution_for_each_repository",
+        "@app.task\ndef publish": f"{JOBS}::test_the_callbacks_of_an_execution_are_told_its_end",
     },
     "docs/monitoring.md": {
         "# of a web process": PROBES,

@@ -1,177 +1,243 @@
-"""docs/jobs.md and the README: their examples run, with eager jobs. What a project has besides them stands here;
-tests/acceptance/test_own_project.py follows the sections for a project of one's own."""
+"""docs/jobs.md: the blocks of its sections run as they are written, their jobs in a worker of a test. So does the
+example of the README.
 
-from collections.abc import Iterator
+Its first two sections are followed in a project (tests/acceptance/test_own_project.py). What a section takes for
+granted is what a project has: the work of a job, a user, an address.
+"""
+
+import ast
+import sys
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from celery import current_app, shared_task
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import Context, Template
-from django.test import Client
+from django.test import Client, RequestFactory
 from pytest_django import Settings
+from redis import Redis
 
 import harbor_refresh
-from executions.models import Execution
-from harbor_refresh.testing import eager
-from tasks.jobs import Handle, TrackedJob, start
+from executions.models import Task
+from harbor_refresh.testing import worker
+from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from tests import pages
+from tests.integration.concurrency import in_background, transaction_held_open
+from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("database")
 
 PAGE, README = pages.read("docs/jobs.md"), pages.read("README.md")
-#: The module of a project: the public names, its Celery app, and what the examples define.
-SHOP: dict[str, Any] = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
-SHOP |= {"__name__": "shop.of_the_page", "app": current_app}
+said: list[Any] = []
+
+
+@shared_task(base=TrackedJob, name="jobs_page.replicate")
+def replicate(job: Handle, artifact: str) -> None:
+    said.append(artifact)
+
+
+@shared_task(base=TrackedJob, name="jobs_page.checks_in")
+def checks_in(job: Handle, code: str) -> None:
+    checked: list[tuple[Any, Any]] = []
+    job.check_in = lambda *args, **kwargs: checked.append((args, kwargs))  # type: ignore[method-assign]
+    exec(code, {"job": job})  # noqa: S102
+    said.extend(checked)
+
+
+class Section:
+    """The blocks of a section, and the names that they have together. Its functions are there before a worker
+    starts, as in a project, if the test asks for them; `run` runs the rest of a block."""
+
+    def __init__(self, title: str, *, with_functions: bool = True, **given: Any) -> None:
+        self.blocks = pages.codes(pages.section(PAGE, title), "python")
+        ours = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
+        known = {"app": current_app, "replicate": replicate, "artifacts": ["alpine", "debian"]}
+        self.names: dict[str, Any] = {"__name__": "shop.of_the_page", **ours, **known, **given}
+        for code in self.blocks if with_functions else ():
+            self._run(code, functions=True)
+
+    def run(self, number: int = 0) -> None:
+        self._run(self.blocks[number], functions=False)
+
+    def _run(self, code: str, *, functions: bool) -> None:
+        module = ast.parse(code)
+        module.body = [one for one in module.body if _is_function(one) == functions]
+        exec(compile(module, "docs/jobs.md", "exec"), self.names)  # noqa: S102
+
+
+def _is_function(one: ast.stmt) -> bool:
+    return isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 @pytest.fixture(autouse=True)
-def jobs_are_eager(database: str) -> Iterator[None]:
-    with eager():
-        yield
+def nothing_is_said() -> None:
+    said.clear()
 
 
-@pytest.fixture
-def copied() -> list[str]:
-    """What the job of the first example has copied. The example is defined once, as in a module."""
-    found: list[str] = []
-    if "replicate" not in SHOP:
-        run("from harbor_refresh import Handle")
-    SHOP.update(layers_of=lambda artifact: [f"{artifact}1", f"{artifact}2"], copy=found.append)
-    return found
+def latest() -> TrackedExecution:
+    return TrackedExecution.objects.latest("pk")
 
 
-def run(beginning: str, **names: Any) -> None:
-    """Run the block that begins so, in the module of the project."""
-    SHOP.update(names)
-    exec(pages.code(PAGE, "python", beginning), SHOP)  # noqa: S102
-
-
-def statuses(vendor: str) -> list[str]:
-    return list(Execution.objects.filter(vendor_type=vendor).order_by("pk").values_list("status", flat=True))
-
-
-def test_the_first_example_runs_and_its_execution_is_asked_as_the_page_says(copied: list[str]) -> None:
-    run('execution = start("REPLICATION", vendor_id=7, jobs=[', artifacts=["a", "b"])
-    run("execution.progress()")
-    assert (copied, SHOP["execution"].status) == (["a1", "a2", "b1", "b2"], "Success")
+def ended(execution: TrackedExecution) -> tuple[str, dict[str, int]]:
+    return execution.wait(timeout=60), execution.progress().counts
 
 
 def test_the_example_of_the_readme_runs() -> None:
-    shop = SHOP | {"__name__": "shop.of_the_readme", "artifacts": ["a", "b"]}
-    exec(pages.code(README, "python"), shop)  # noqa: S102
-    assert shop["execution"].progress().counts == {"Success": 2}
+    names = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
+    names |= {"__name__": "shop.of_the_readme", "app": current_app, "artifacts": ["alpine", "debian"]}
+    module = ast.parse(pages.code(README, "python"))
+    functions = [one for one in module.body if _is_function(one)]
+    rest = [one for one in module.body if not _is_function(one)]
+    exec(compile(ast.Module(functions, []), "README.md", "exec"), names)  # noqa: S102
+    with worker():
+        exec(compile(ast.Module(rest, []), "README.md", "exec"), names)  # noqa: S102
+        assert names["execution"].progress().counts == {"Success": 2}
 
 
-@shared_task(base=TrackedJob, name="shop.says")
-def says(job: Handle) -> None:
-    exec(pages.code(PAGE, "python", "job.check_in"), {"job": job})  # noqa: S102
-
-
-def test_each_form_of_a_check_in_is_taken() -> None:
-    assert start("SAYS", jobs=[says.s()]).status == "Success"
-
-
-def test_the_results_of_the_page_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    run("@app.task(base=TrackedJob, keep_result=True)", artifacts=["a", "bb"], size_of=len)
-    printed = [line.partition(" ")[2] for line in capsys.readouterr().out.splitlines()]
-    assert printed == [f"shop.of_the_page.measure {{'bytes': {size}}} " for size in (1, 2)]
-
-
-@shared_task(base=TrackedJob, name="shop.copy_layer")
-def copy_layer(job: Handle, digest: str) -> None:
-    pass
-
-
-def test_the_metadata_of_the_page_are_those_of_the_tasks() -> None:
-    layers = [SimpleNamespace(digest=f"sha256:{number}", number=number) for number in (7, 8)]
-    run('start("REPLICATION", jobs=[copy.s(', copy=copy_layer, layers=layers)
-    tasks = Execution.objects.get().tasks.order_by("pk")
-    assert list(tasks.values_list("extra_attrs", flat=True)) == [{"layer": 7}, {"layer": 8}]
-
-
-def test_the_asynchronous_view_answers_with_the_end(copied: list[str]) -> None:
-    run("async def mirror(", HttpRequest=HttpRequest, JsonResponse=JsonResponse)
-    answer = async_to_sync(SHOP["mirror"])(HttpRequest())
+def test_an_asynchronous_view_starts_and_awaits_an_execution() -> None:
+    section = Section("From asynchronous code", HttpRequest=HttpRequest, JsonResponse=JsonResponse)
+    with worker():
+        answer = async_to_sync(section.names["mirror"])(RequestFactory().get("/"))
     assert answer.content == b'{"status": "Success", "counts": {"Success": 2}}'
-    assert len(copied) == 4
+    assert said == ["a", "b"]
 
 
-def test_the_addresses_of_the_page_let_in_users_with_the_permission(copied: list[str], settings: Settings) -> None:
-    """The permission is one that there is. The page for 404 is the project's."""
-    urls = ModuleType("shop.urls")
-    vars(urls).update(urlpatterns=[], handler404=lambda request, exception: HttpResponse(status=404))
-    code = pages.code(PAGE, "python", "# shop/urls.py").replace("shop.view_mirror", "harbor_executions.view_task")
-    exec(code, vars(urls))  # noqa: S102
-    settings.ROOT_URLCONF = urls
-    settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if one.startswith("django.")]
-    execution = start("REPLICATION", jobs=[SHOP["replicate"].s("a")])
-    stranger, viewer = (User.objects.create(username=name) for name in ("stranger", "viewer"))
-    viewer.user_permissions.add(Permission.objects.get(codename="view_task"))
-    codes = []
-    for user in (stranger, viewer):
-        client = Client()
-        client.force_login(user)
-        codes.append(client.get(f"/mirrors/{execution.pk}/").status_code)
-    assert codes == [404, 200]
+def test_a_job_checks_in_by_text_by_a_bar_or_by_both() -> None:
+    with worker():
+        execution = start("SCAN", jobs=[checks_in.s(Section("Progress of a job").blocks[0])])
+        assert ended(execution) == ("Success", {"Success": 1})
+    layer = (("layer 3 of 7",), {"done": 3, "of": 7})
+    assert said == [layer, (("verifying",), {}), ((), {"done": 4, "of": 7})]
 
 
-def test_the_template_of_the_page_shows_the_progress(copied: list[str]) -> None:
-    mirror = SimpleNamespace(execution=start("REPLICATION", jobs=[SHOP["replicate"].s("a")]))
-    shown = Template(pages.code(PAGE, "django")).render(Context({"mirror": mirror}))
+def test_results_are_printed_in_the_order_of_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    section = Section("Results and tracebacks", size_of=len)
+    section.names["artifacts"] = ["alpine", "nginx"]
+    with worker():
+        section.run()
+    printed = capsys.readouterr().out.splitlines()
+    jobs = Task.objects.order_by("pk").values_list("pk", flat=True)
+    assert printed == [
+        f"{pk} shop.of_the_page.measure {{'bytes': {size}}} " for pk, size in zip(jobs, (6, 5), strict=True)
+    ]
+
+
+def test_the_metadata_of_a_job_is_stored_with_its_task() -> None:
+    layers = [SimpleNamespace(digest=f"sha256:{number}", number=number) for number in (7, 8)]
+    with worker():
+        Section("Metadata of a job", copy=replicate, layers=layers).run()
+        assert ended(latest()) == ("Success", {"Success": 2})
+    assert said == ["sha256:7", "sha256:8"]
+    assert list(Task.objects.order_by("pk").values_list("extra_attrs", flat=True)) == [{"layer": 7}, {"layer": 8}]
+
+
+def test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    title = "Progress on your own pages"
+    section = Section(title, urlpatterns=[])
+    section.run()
+    urls = ModuleType("urls_of_the_page")
+    urls.__dict__["urlpatterns"] = section.names["urlpatterns"]
+    urls.__dict__["handler404"] = lambda *_, **__: HttpResponse(status=404)  # ours names the address of the admin
+    monkeypatch.setitem(sys.modules, urls.__name__, urls)
+    settings.ROOT_URLCONF = urls.__name__
+    settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if one.startswith("django.contrib.")]
+    with worker():
+        execution = start("REPLICATION", jobs=[replicate.s("a")])
+        execution.wait(timeout=60)
+    may = User.objects.create_user("may")
+    monkeypatch.setattr(User, "has_perm", lambda user, name, *_: name == "shop.view_mirror" and user == may)
+    place = f"/mirrors/{execution.pk}/"
+    client, stranger = Client(), Client()
+    client.force_login(may)
+    stranger.force_login(User.objects.create_user("stranger"))
+
+    assert client.get(place).json()["progress"] == 1
+    events = client.get(f"{place}events/")
+    assert b"event: end" in b"".join(events)  # type: ignore[arg-type]
+    assert [stranger.get(one).status_code for one in (place, f"{place}events/")] == [404, 404]
+    (template,) = pages.codes(pages.section(PAGE, title), "django")
+    shown = Template(template).render(Context({"mirror": {"execution": execution}}))
     assert shown.count('data-status="Success"') == 2
-    assert shown.count("/mirrors/17/events/") == 1
+    assert shown.count('data-execution-events="/mirrors/17/events/"') == 1
 
 
-def test_the_open_execution_of_the_page_gets_every_page_and_is_closed(copied: list[str]) -> None:
-    run(
-        'execution = start("REPLICATION", vendor_id=7, open=True',
-        registry="r",
-        pages_of=lambda registry: [["a"], ["b", "c"]],
-    )
-    execution = SHOP["execution"]
-    assert (execution.wait(timeout=60), execution.progress().counts) == ("Success", {"Success": 3})
-
-
-def test_the_job_of_the_page_adds_what_it_finds() -> None:
+def test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds() -> None:
     links = {"/": ["/a", "/b"], "/a": ["/c"]}
-    run("@app.task(base=TrackedJob)\ndef crawl(", links_of=lambda address: links.get(address, []))
-    execution = start("CRAWL", jobs=[SHOP["crawl"].s("/")])
-    assert (execution.status, execution.progress().counts) == ("Success", {"Success": 4})
-
-
-class Repository(list[str]):
-    name = "library/app"
-
-
-def test_the_job_of_the_page_starts_children(copied: list[str]) -> None:
-    run(
-        "@app.task(base=TrackedJob)\ndef mirror_project(",
-        repositories_of=lambda project: [Repository(["a", "b"])],
+    section = Section(
+        "Open executions",
+        registry="registry",
+        pages_of=lambda registry: [["a", "b"], ["c"]],
+        links_of=lambda address: said.append(address) or links.get(address, []),
     )
-    parent = start("PROJECT", jobs=[SHOP["mirror_project"].s("library")])
-    assert (parent.status, parent.progress().total) == ("Success", 2)
-    assert statuses("REPLICATION") == ["Success"]
-    assert copied == ["a1", "a2", "b1", "b2"]
+    with worker():
+        section.run()
+        assert ended(section.names["execution"]) == ("Success", {"Success": 3})
+        assert section.names["execution"].add([replicate.s("again")], once="page 1") == 0
+        assert ended(start("CRAWL", jobs=[section.names["crawl"].s("/")])) == ("Success", {"Success": 4})
+    assert said == ["a", "b", "c", "/", "/a", "/b", "/c"]
 
 
-@shared_task(name="shop.page")
+def test_two_transactions_that_add_to_the_same_executions_do_not_deadlock(redis: Redis) -> None:
+    """Each gets them in another order. A third one holds the first execution until both wait."""
+    first, second = (start("REPLICATION", jobs=[replicate.s("a")]) for _ in range(2))
+    deadlocks = deadlocks_so_far()
+
+    def add_to(*executions: TrackedExecution) -> Callable[[], None]:
+        given = {"transaction": transaction, "executions": executions}
+        return partial(Section("Open executions", with_functions=False, **given).run, 2)
+
+    with (
+        transaction_held_open(lambda: first.add([replicate.s("b")])) as commit,
+        in_background(add_to(first, second)) as one,
+    ):
+        wait_for(lambda: waiting_for_locks() == 1, "one to wait for the first execution")
+        with in_background(add_to(second, first)) as another:
+            wait_for(lambda: waiting_for_locks() == 2, "the other to wait behind it")
+            commit()
+            one(), another()
+    assert [one.progress().total for one in (first, second)] == [6, 5]
+    assert deadlocks_so_far() == deadlocks
+
+
+def test_a_job_starts_a_child_of_its_execution_for_each_repository() -> None:
+    class Repository(list[str]):
+        name = "library/alpine"
+
+    section = Section("Executions within executions", repositories_of=lambda project: [Repository("ab")])
+    with worker():
+        execution = start("MIRROR", jobs=[section.names["mirror_project"].s("library")])
+        assert ended(execution) == ("Success", {"Success": 2})
+    section.names["execution"] = execution
+    section.run(1)
+    assert execution.progress(deep=True).counts == {"Success": 3}
+    assert said == ["a", "b"]
+
+
+@shared_task(name="jobs_page.page")
 def page(ended: Any) -> None:
-    raise AssertionError("no job has failed")
+    said.append(f"page {ended.status}")
 
 
-@shared_task(name="shop.tidy")
+@shared_task(name="jobs_page.tidy")
 def tidy(ended: Any) -> None:
-    SHOP["posted"].append(("tidied", ended.status))
+    said.append(f"tidy {ended.status}")
 
 
-def test_the_callbacks_of_the_page_are_told_of_the_end(copied: list[str]) -> None:
-    """The page leaves out the jobs."""
-    posted: list[tuple[str, str]] = []
-    code = pages.code(PAGE, "python", "@app.task\ndef publish(")
-    assert "jobs=[...]" in code
-    SHOP.update(post=lambda *words: posted.append(words), page=page, tidy=tidy, posted=posted)
-    exec(code.replace("jobs=[...]", 'jobs=[replicate.s("a")]'), SHOP)  # noqa: S102
-    number = Execution.objects.get().pk
-    assert sorted(posted) == [("#done", f"replication {number} is Success"), ("tidied", "Success")]
+def test_the_callbacks_of_an_execution_are_told_its_end() -> None:
+    section = Section("Told at the end", post=lambda *words: said.append(words), page=page, tidy=tidy)
+    with worker():
+        section.run()
+        execution = latest()
+        assert ended(execution) == ("Success", {"Success": 2})
+        wait_for(lambda: len(said) == 4, "the callbacks")
+    assert said[:2] == ["alpine", "debian"]
+    assert sorted(said[2:], key=str) == [("#done", f"replication {execution.pk} is Success"), "tidy Success"]
