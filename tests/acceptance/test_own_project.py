@@ -177,10 +177,10 @@ class Shop:
         superuser = postgres_of_the_test()
         its |= superuser | {"PGUSER": DEVELOPER}
         cluster.env = kept | its | {"PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "shop.settings"}
-        _, self.role, self.database, self.install, self.begin, *self.commands = lines(READY)
-        self.shell(self.role.removeprefix("sudo -u postgres "), USER=DEVELOPER, **superuser)
-        self.shell(self.database)
-        self.run("-m", *self.begin.replace("django-admin", "django").split(), DJANGO_SETTINGS_MODULE="")
+        _servers, role, database, _wheel, begin, *self.commands = lines(READY)  # those two were installed before
+        self.shell(role.removeprefix("sudo -u postgres "), USER=DEVELOPER, **superuser)
+        self.shell(database)
+        self.run("-m", *begin.replace("django-admin", "django").split(), DJANGO_SETTINGS_MODULE="")
         if project.has_celery:
             connection = {"ENGINE": project.engine, "NAME": "shop"}
             its_own = f"DATABASES['default'] = {connection!r}\nCELERY_BROKER_URL = {broker!r}\n"
