@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import pages
+from tests import pages, programs
 from tests.distribution.environments import clean
 
 PAGE = pages.read("docs/package.md")
@@ -48,11 +48,19 @@ def test_the_search_for_psycopg2_finds_each_line(tmp_path: Path) -> None:
     assert typed(SEARCH, tmp_path).splitlines() == ["./shop/models.py:2:from psycopg2.extras import Json"]
 
 
-@pytest.mark.skipif(not shutil.which("apt-get"), reason="the line is for Debian")
-def test_debian_has_the_library_that_the_page_names(tmp_path: Path) -> None:
+OF_A_PROJECT = pages.code(pages.read("docs/jobs.md"), "sh", "sudo apt-get install")
+
+
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="the lines are for Debian")
+@pytest.mark.parametrize(
+    ("line", "packages"), [(OF_APT, ["libpq5"]), (OF_A_PROJECT, ["postgresql", "redis-server"])]
+)
+def test_debian_has_the_packages_that_the_pages_name(line: str, packages: list[str], tmp_path: Path) -> None:
     """apt-get says what it would do, and does nothing."""
     config = tmp_path / "apt.conf"
     config.write_text('APT::Get::Simulate "true";\n', encoding="utf-8")
     if not typed("apt-cache pkgnames libpq", tmp_path):
-        pytest.skip("this machine has no lists of packages: apt-get update")
-    assert "libpq5" in typed(OF_APT, tmp_path, APT_CONFIG=str(config))
+        programs.refresh_lists()
+    said = typed(line.removeprefix("sudo "), tmp_path, APT_CONFIG=str(config))
+    for one in packages:
+        assert f"Inst {one} " in said or f"{one} is already the newest version" in said, said

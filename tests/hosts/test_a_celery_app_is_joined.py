@@ -1,6 +1,5 @@
 """`connect(app)` adds to the Celery app of a project, and changes nothing that the project has set."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,8 @@ import pytest
 
 from tasks.celery_queues import ROUTES
 from tasks.schedule import ROWS
-from tests.hosts.host import ROOT, Host
+from tests import pages
+from tests.hosts.host import Host
 
 JOINED = """
 from tasks.host import connect
@@ -138,8 +138,7 @@ def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_pa
 
 
 def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "package.md").read_text(encoding="utf-8")
-    (lines,) = re.findall(r"```python\n(from harbor_refresh\.redis_transport.*?)```", page, re.DOTALL)
+    lines = pages.code(pages.read("docs/package.md"), "python", "from harbor_refresh.redis_transport")
     look = """
         from celery import current_app as app
         from kombu.utils.imports import symbol_by_name

@@ -37,6 +37,7 @@ OWN_PROJECT = "acceptance/test_own_project.py::test_executions_end_in_a_project_
 DEPLOY = "deploy/test_deploy_page.py::test_every_command_runs_or_needs_what_is_not_here"
 PACKAGE = "distribution/test_package_page.py"
 INSTALLED = f"{PACKAGE}::test_the_wheel_is_installed_with_its_driver_and_django_uses_it"
+DEBIAN = f"{PACKAGE}::test_debian_has_the_packages_that_the_pages_name"
 DJANGO_TASKS = "distribution/test_django_tasks.py::test_the_page_is_followed_word_for_word"
 TESTING = "distribution/test_testing_page.py::test_the_page_is_followed_word_for_word"
 ATTACH = "integration/attach/test_the_page.py::test_each_step_and_each_way_back_can_be_typed"
@@ -76,9 +77,11 @@ BLOCKS = {
         "export HARBOR": f"{CLIENT}::test_the_shell_commands_of_the_page_run",
     },
     "docs/django_tasks.md": {
-        "# settings": DJANGO_TASKS,
+        "# shop/settings.py": DJANGO_TASKS,
         "# shop/tasks.py": DJANGO_TASKS,
+        "# shop/settings_of_tests.py": DJANGO_TASKS,
         "# shop/tests.py": DJANGO_TASKS,
+        "python manage.py test": DJANGO_TASKS,
     },
     "docs/doctor.md": {
         "python manage.py doctor": (
@@ -91,15 +94,19 @@ BLOCKS = {
         "from harbor_refresh": f"{HOOK}::test_the_function_for_check_ins_gets_them",
     },
     "docs/jobs.md": {
-        "from harbor_refresh import Handle": OWN_PROJECT,
-        'execution = start("REPLICATION", vendor_id=7, jobs=': OWN_PROJECT,
+        "# shop/tasks.py": OWN_PROJECT,
+        "from harbor_refresh import start": OWN_PROJECT,
         "execution.progress()": OWN_PROJECT,
-        "# shop/settings.py": OWN_PROJECT,
+        "sudo apt-get install": DEBIAN,
+        "sudo -u postgres createuser": OWN_PROJECT,
+        "django-admin startproject": OWN_PROJECT,
+        '# shop/settings.py\nINSTALLED_APPS += ["harbor_refresh.executions"': OWN_PROJECT,
+        '# shop/settings.py\nINSTALLED_APPS += ["shop"]': OWN_PROJECT,
+        "# shop/settings.py\nHARBOR_REFRESH": OWN_PROJECT,
         "# shop/celery.py": OWN_PROJECT,
         "# shop/__init__.py": OWN_PROJECT,
         "python manage.py migrate": OWN_PROJECT,
         "HARBOR_REFRESH = {": OWN_PROJECT,
-        "CELERY_WORKER_PREFETCH_MULTIPLIER": OWN_PROJECT,
         "harbor_refresh.register_admin": OWN_PROJECT,
         "from harbor_refresh import ExecutionInline": OWN_PROJECT,
         "async def mirror": f"{JOBS}::test_an_asynchronous_view_starts_and_awaits_an_execution",
@@ -107,13 +114,28 @@ BLOCKS = {
         "@app.task(base=TrackedJob, keep_result": f"{JOBS}::test_results_are_printed_in_the_order_of_the_jobs",
         'start("REPLICATION", jobs=': f"{JOBS}::test_the_metadata_of_a_job_is_stored_with_its_task",
         "# shop/urls.py": f"{JOBS}::test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template",
-        "{% load harbor_refresh %}": f"{JOBS}::test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template",
+        "{% load harbor_refresh %}": (
+            f"{JOBS}::test_the_progress_is_at_the_addresses_of_a_project_and_in_its_template"
+        ),
         'execution = start("REPLICATION", vendor_id=7, open=': (
             f"{JOBS}::test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds"
         ),
-        "@app.task(base=TrackedJob)\ndef crawl": f"{JOBS}::test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds",
-        "@app.task(base=TrackedJob)\ndef mirror_project": f"{JOBS}::test_a_job_starts_a_child_of_its_execution_for_each_repository",
+        "@app.task(base=TrackedJob)\ndef crawl": (
+            f"{JOBS}::test_a_producer_adds_pages_and_closes_and_a_job_adds_what_it_finds"
+        ),
+        "with transaction.atomic()": (
+            f"{JOBS}::test_two_transactions_that_add_to_the_same_executions_do_not_deadlock"
+        ),
+        "@app.task(base=TrackedJob)\ndef mirror_project": (
+            f"{JOBS}::test_a_job_starts_a_child_of_its_execution_for_each_repository"
+        ),
+        "execution.progress(deep=True)": (
+            f"{JOBS}::test_a_job_starts_a_child_of_its_execution_for_each_repository"
+        ),
         "@app.task\ndef publish": f"{JOBS}::test_the_callbacks_of_an_execution_are_told_its_end",
+        "celery -A shop worker -n long@%h": (
+            "acceptance/test_own_project.py::test_each_kind_of_work_has_the_worker_that_the_page_gives_it"
+        ),
     },
     "docs/monitoring.md": {
         "# of a web process": PROBES,
@@ -152,9 +174,13 @@ BLOCKS = {
     },
     "docs/package.md": {
         'pip install "harbor_refresh-': INSTALLED,
-        'pip install "psycopg[binary]"': f"{PACKAGE}::test_debian_has_the_library_that_the_page_names",
+        'pip install "psycopg[binary]"': DEBIAN,
         "grep -rn psycopg2": f"{PACKAGE}::test_the_search_for_psycopg2_finds_each_line",
         "python -c": INSTALLED,
+        "from harbor_refresh.redis_transport": (
+            "hosts/test_a_celery_app_is_joined.py"
+            "::test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page"
+        ),
     },
     "docs/testing.md": {
         "# shop/tasks.py": TESTING,
@@ -193,6 +219,7 @@ SENTENCES = {
     "celery -A harbor_refresh beat --pidfile=": PROBES,
     "celery -A harbor_refresh worker": PROBES,
     "celery -A harbor_refresh worker -Q NAME": PROBES,
+    "celery worker --pool": NOT_TYPED,
     "docker build": NOT_TYPED,
     "docker compose": NOT_TYPED,
     "docker compose build": NOT_RUN,
