@@ -92,8 +92,8 @@ def absence_translated() -> Iterator[None]:
     """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
 
     A server that answers and refuses the connection raises DatabaseRefused, which is also DatabaseAway: a worker
-    waits for either, and a command tells a person which of the two it is. A table that another transaction holds as
-    a whole, as a migration does, raises TableLocked, which is DatabaseAway as well.
+    waits for either, and a command tells a person which of the two it is. If another transaction holds a whole
+    table, as a migration does, it raises TableLocked, which is DatabaseAway as well.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """
@@ -117,9 +117,9 @@ def sqlstate(exc: Exception) -> str | None:
 
 
 def waited_for_a_table(exc: Exception) -> bool:
-    """Whether a statement waited for the lock of a table, and not of a row: then PostgreSQL says where the statement
-    names it, because a table is locked while the statement is parsed. A function whose plan is kept has no such
-    place; its error is taken for that of a row."""
+    """Whether a statement waited for the lock of a table, and not of a row. A table is locked while the statement
+    is parsed, so PostgreSQL says where the statement names it. A function whose plan is kept has no such place; its
+    error is taken for that of a row."""
     found = getattr(exc.__cause__, "diag", None)
     is_placed = found is not None and (found.statement_position or found.internal_position) is not None
     return sqlstate(exc) == LOCK_TIMEOUT and is_placed

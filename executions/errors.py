@@ -155,7 +155,7 @@ class DatabaseAway(RefreshError):
 
 
 class TableLocked(DatabaseAway):
-    """Another transaction, such as a migration, holds a table of ours; the work goes back to the queue and waits."""
+    """Another transaction, such as a migration, holds a whole table; the work goes back to the queue and waits."""
 
 
 class DatabaseRefused(DatabaseAway):

@@ -49,9 +49,9 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
        isolated and is the only one that fails. With `wait=False`, a row for whose locks the transaction waited too
        long is `locked`.
 
-    Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the fault
-    of a row, and each half would wait as long again. The same transaction counts what it did; a failure is counted
-    after it, because that transaction is rolled back.
+    Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the
+    fault of a row, and each half would wait as long again. The same transaction counts what it did; a failure is
+    counted after it, because that transaction is rolled back.
     """
     ids = sorted(set(execution_ids))
     if not ids:

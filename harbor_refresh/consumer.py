@@ -1,7 +1,11 @@
-"""Celery's consumer, which sends the events of tasks a few times a second, many in one message.
+"""Celery's consumer, mended in two places.
 
-Celery sends them after each turn of the worker's loop. A job that does nothing has three, and to send them took
-two fifths of the time of the main process, which all jobs of a worker pass.
+1. It sends the events of tasks a few times a second, many in one message. Celery sends them after each turn of the
+   worker's loop. A job that does nothing has three, and to send them took two fifths of the time of the main
+   process, which all jobs of a worker pass.
+2. A worker goes on if a process of its pool dies while its connection to the broker breaks. Celery notices the
+   death, and forgets the descriptor by which it has noticed it. If the process is still in the pool when the loop
+   begins again, celery 5.7 gives that descriptor, which is None, to kombu 5.7, and the worker ends.
 
 What if the worker is killed: the events of the last moment are lost, as without this. What if it stops: they are
 sent before it ends. What if its connection breaks: the dispatcher keeps them, and the next event has them sent.
@@ -14,6 +18,8 @@ from celery.worker import consumer
 
 #: Flower and others see a task at most so much later. The time of an event is that of the task.
 SECONDS = 0.1
+#: Its descriptors are closed, so a process is gone in a moment.
+DYING_SECONDS = 5.0
 
 
 class Consumer(consumer.Consumer):
@@ -23,6 +29,11 @@ class Consumer(consumer.Consumer):
     def __init__(self, *args: Any, **options: Any) -> None:
         self._is_sent_at = 0.0
         super().__init__(*args, **options)
+
+    def loop_args(self) -> Any:
+        """Return the arguments of the loop, which begins next."""
+        remove_dead(self.pool)
+        return super().loop_args()
 
     def on_send_event_buffered(self) -> None:  # type: ignore[override]  # in the stubs it returns a function
         now = monotonic()
@@ -34,3 +45,14 @@ class Consumer(consumer.Consumer):
     def shutdown(self) -> None:
         self._flush_events()
         super().shutdown()
+
+
+def remove_dead(pool: Any) -> None:
+    """Remove from a pool of processes those whose deaths were noticed, and start others in their place. A pool of
+    another kind has none."""
+    processes = getattr(pool, "_pool", None)
+    dead = [one for one in getattr(processes, "_pool", ()) if getattr(one, "_sentinel_poll", 0) is None]
+    for one in dead:
+        one.join(DYING_SECONDS)
+    if processes is not None and dead:
+        processes.maintain_pool()

@@ -5,14 +5,25 @@ import re
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 #: The name of the traffic's sessions in the database.
 SESSION = "soak-traffic"
+#: Seconds by which the beginning of a process may seem later than it was.
+CLOCK_TICK = 0.05
 #: The faults with which Redis loses something.
 LOSSES = ("redis_restore", "redis_flush", "redis_lose_key", "redis_failover", "redis_another_type")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, and when it began: another one may have its number later."""
+
+    pid: int
+    since: float
 
 
 @dataclass(frozen=True)
@@ -158,9 +169,16 @@ class Diary:
         return [Ask(line["ask"], line["execution"], line["outcome"], line["at"]) for line in self.of("asked")]
 
 
-def runs_of(lines: list[dict[str, Any]], alive_until: dict[int, float]) -> list[Run]:
+def runs_of(lines: list[dict[str, Any]], alive_until: Mapping[Process, float]) -> list[Run]:
     """Build the runs from the lines that the jobs have written. A process runs one job at a time, so an "end" line
     belongs to the last "begin" line of that job in that process."""
+    processes = sorted(alive_until, key=lambda one: one.since)
+
+    def seen_alive(pid: int, at: float) -> float:
+        """Return until when the process was seen that had this number then."""
+        those = [one for one in processes if one.pid == pid and one.since <= at + CLOCK_TICK]
+        return alive_until[those[-1]] if those else 0.0
+
     runs: list[Run] = []
     open_runs: dict[tuple[int, str], int] = {}
     known = {"what", "job", "task", "kind", "revision", "pid", "worker", "at", "clock"}
@@ -170,7 +188,7 @@ def runs_of(lines: list[dict[str, Any]], alive_until: dict[int, float]) -> list[
             open_runs[key] = len(runs)
             said = {name: value for name, value in line.items() if name not in known}
             who = line["job"], line["task"], line["kind"], line["revision"], line["pid"], line["worker"]
-            runs.append(Run(*who, began=line["at"], alive_until=alive_until.get(line["pid"], 0.0), said=said))
+            runs.append(Run(*who, began=line["at"], alive_until=seen_alive(line["pid"], line["at"]), said=said))
         elif key in open_runs:
             number = open_runs.pop(key)
             values = {**asdict(runs[number]), "ended": line["at"], "outcome": line["outcome"]}

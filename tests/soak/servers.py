@@ -20,7 +20,7 @@ from harbor_refresh.local.process import spawn, tail
 from harbor_refresh.local.redis import EmbeddedRedis
 from tests import servers
 from tests.faults.cluster import Cluster, Member
-from tests.soak.evidence import Diary
+from tests.soak.evidence import Diary, Process
 from tests.soak.proxy import HOST, Proxy
 from tests.waiting import wait_for
 
@@ -37,6 +37,9 @@ POSTGRES = {
 
 FOLLOWERS = "SELECT count(*) FROM pg_stat_replication"
 BEAT = "beat"
+#: Fields of /proc/PID/stat behind the name of the program: the state, and the beginning in ticks since the boot.
+STATE, BEGAN = 0, 19
+BOOTED = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class RedisTier:
@@ -277,7 +280,7 @@ class Workers:
         children = children_of(member.process.pid)
         if children and " ready." in member.text():
             with suppress(ProcessLookupError):
-                os.kill(children[int(choose * len(children))], signal.SIGKILL)
+                os.kill(children[int(choose * len(children))].pid, signal.SIGKILL)
 
     def ended_by_themselves(self) -> list[str]:
         """Names of workers and beats that ended without a fault. Those that a fault is acting on are left out."""
@@ -307,17 +310,20 @@ class Workers:
                 self.start(name)
 
 
-def children_of(pid: int) -> list[int]:
+def children_of(pid: int) -> list[Process]:
     """The living children. A zombie, which was killed and not waited for, does not count."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-    return [int(child) for child in children if _lives(child)]
+    return [found for child in children if (found := _living(child))]
 
 
-def _lives(pid: str) -> bool:
+def _living(pid: str) -> Process | None:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (OSError, IndexError):
-        return False
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    if not fields or fields[STATE] == "Z":
+        return None
+    return Process(int(pid), BOOTED + int(fields[BEGAN]) / os.sysconf("SC_CLK_TCK"))

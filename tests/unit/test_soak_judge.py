@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.soak.evidence import Ask, Change, Evidence, Freeze, JobRow, Run, lasting, runs_of
+from tests.soak.evidence import Ask, Change, Evidence, Freeze, JobRow, Process, Run, lasting, runs_of
 from tests.soak.judge import SLACK, judge
 from tests.soak.plan import WEIGHTS, plan
 
@@ -363,7 +363,8 @@ def test_the_lines_of_jobs_become_runs_whatever_their_order_and_a_killed_one_has
         {"what": "begin", **who, "at": 14.0, "clock": 4.0, "page": 2},
         {"what": "end", **who, "at": 15.0, "clock": 5.0, "outcome": "returned"},
     ]
-    alive = {101: 20.0, 102: 13.5}
+    # the number of the killed one was that of another process before, and is that of another one since
+    alive = {Process(101, 1.0): 20.0, Process(102, 1.0): 9.0, Process(102, 12.0): 13.5, Process(102, 14.0): 99.0}
     first = run(11, 12, kind="pages", outcome="Retry", alive_until=20.0, said={"page": 1})
     assert runs_of(lines, alive) == [
         first,

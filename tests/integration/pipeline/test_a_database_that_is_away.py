@@ -47,7 +47,7 @@ def test_with_the_database_away_a_claim_is_released_without_an_attempt_and_claim
 def test_a_table_that_a_migration_holds_counts_no_attempt_and_ends_no_recovery(
     database: str, redis: Redis, told: list[Any]
 ) -> None:
-    """A claim of one execution is given back as often as it is tried, and the pass of recovery is told, not raised."""
+    """A claim of one execution is given back as often as it is tried; recovery tells it and does not raise."""
     execution, tasks = made(1)
     report([Report(tasks[0], "Success")])
     with connection.cursor() as cursor:
