@@ -26,8 +26,8 @@ def plain() -> None:
     return None
 
 
-def start_tracked(jobs: int) -> TrackedExecution:
-    return start("REPLICATION", jobs=[tracked.s().set(queue=QUEUE) for _ in range(jobs)])
+def start_tracked(jobs: int, queue: str = QUEUE) -> TrackedExecution:
+    return start("REPLICATION", jobs=[tracked.s().set(queue=queue) for _ in range(jobs)])
 
 
 def publish_plain(jobs: int, queue: str = QUEUE) -> None:

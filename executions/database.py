@@ -118,8 +118,8 @@ def sqlstate(exc: Exception) -> str | None:
 
 def waited_for_a_table(exc: Exception) -> bool:
     """Whether a statement waited for the lock of a table, and not of a row. A table is locked while the statement
-    is parsed, so PostgreSQL says where the statement names it. A function whose plan is kept has no such place; its
-    error is taken for that of a row."""
+    is parsed, so PostgreSQL says where the statement names it. A function whose plan is kept has no such place;
+    its error is taken for that of a row."""
     found = getattr(exc.__cause__, "diag", None)
     is_placed = found is not None and (found.statement_position or found.internal_position) is not None
     return sqlstate(exc) == LOCK_TIMEOUT and is_placed

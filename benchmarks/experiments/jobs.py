@@ -4,7 +4,7 @@
    with Celery's own consumer and transport, as a project has it. The overheads are those of the medians, over
    plain tasks on Celery's own worker and over plain tasks on the same worker; the other figures are those of the
    median pass.
-2. Starting: one call of `start`, until everything is recorded, and until all messages are published; beside it the
+2. Starting: calls of `start`, until everything is recorded, and until all messages are published; beside each the
    messages of as many plain tasks.
 3. Progress: of that execution when a worker has run all jobs; beside it Celery's answer for a group of as many
    results.
@@ -12,13 +12,13 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
 from redis import Redis
 
-from benchmarks.empty_jobs import UNCONSUMED, Publish, publish_plain, start_tracked
+from benchmarks.empty_jobs import QUEUE, UNCONSUMED, Publish, publish_plain, start_tracked
 from benchmarks.experiments.progress import GROUP_ROUNDS, time_calls
 from benchmarks.group import Group
 from benchmarks.job_passes import JobPasses
@@ -29,6 +29,7 @@ from benchmarks.ready_cluster import StockWorkers, ready_cluster
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
+from executions.deletion import delete
 from tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (
@@ -121,24 +122,39 @@ def _median_pass(way: Way, jobs: int, measured: Sequence[Row]) -> Row:
 
 
 def _starting(servers: Servers, options: Namespace, screen: Screen) -> tuple[TrackedExecution, list[Row]]:
-    """Start inside a transaction, so that the moment of its commit is known. Messages are published after it."""
-    recorded: list[float] = []
-    with screen.stage(f"Starting {options.tasks:,} jobs", 1):
-        began = time.perf_counter()
-        publish_plain(options.tasks, UNCONSUMED)
-        plain = time.perf_counter() - began
+    """Start and publish in turns, as often as there are passes, and return the last execution."""
+    times: dict[str, list[float]] = {"recorded": [], "recorded and published": [], "plain Celery, published": []}
+    for number in range(1, options.passes + 1):
+        is_last = number == options.passes
+        with screen.stage(f"Starting {options.tasks:,} jobs, pass {number}", 1):
+            times["plain Celery, published"].append(_timed(lambda: publish_plain(options.tasks, UNCONSUMED)))
+            execution, recorded, published = _start(options.tasks, QUEUE if is_last else UNCONSUMED)
+            times["recorded"].append(recorded)
+            times["recorded and published"].append(published)
         with Redis.from_url(servers.redis_url) as broker:
             broker.delete(UNCONSUMED)
-        began = time.perf_counter()
-        with transaction.atomic():
-            transaction.on_commit(lambda: recorded.append(time.perf_counter() - began))
-            execution = start_tracked(options.tasks)
-        published = time.perf_counter() - began
-    found = {"recorded": recorded, "recorded and published": [published], "plain Celery, published": [plain]}
-    rows = [_row("starting", way, options.tasks, times) for way, times in found.items()]
+        if not is_last:
+            delete([execution.pk])
+    rows = [_row("starting", way, options.tasks, found) for way, found in times.items()]
     for row in rows:
         screen.keep(row)
     return execution, rows
+
+
+def _start(jobs: int, queue: str) -> tuple[TrackedExecution, float, float]:
+    """Start inside a transaction, so that the moment of its commit is known. Messages are published after it."""
+    recorded: list[float] = []
+    began = time.perf_counter()
+    with transaction.atomic():
+        transaction.on_commit(lambda: recorded.append(time.perf_counter() - began))
+        execution = start_tracked(jobs, queue)
+    return execution, recorded[0], time.perf_counter() - began
+
+
+def _timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
 
 
 def _progress(servers: Servers, options: Namespace, execution: TrackedExecution, screen: Screen) -> list[Row]:

@@ -28,8 +28,8 @@ from tests.soak.evidence import Diary
 EXPECTED = (RefreshError, DjangoDatabaseError, Execution.DoesNotExist)
 STATUSES = ("Pending", "Scheduled", "Running", "Stopped", "Error", "Success", "Success")
 PLAIN_EXECUTIONS = 300
-#: Nothing is started while so many jobs have not ended: else the workers of a busy machine fall behind ever more, and
-#: the end of the soak is a backlog and not a fault.
+#: Nothing is started while so many jobs have not ended. Else the workers of a busy machine fall behind ever more,
+#: and the end of the soak is a backlog and not a fault.
 MOST_UNFINISHED = 300
 #: How often each act comes, relative to the others.
 ACTS = {
