@@ -18,6 +18,7 @@ from tests import pages, servers
 from tests.faults.cluster import ROOT, Cluster
 from tests.harbor.databases import make_harbors_database
 from tests.harbor.dump import dump_of_public
+from tests.harbor.managed import ADMINISTRATOR, managed
 from tests.programs import needs
 from tests.waiting import wait_for
 
@@ -37,10 +38,13 @@ def steps() -> dict[str, tuple[list[str], list[str]]]:
 
 @pytest.fixture
 def harbor(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a person who follows the page."""
+    """The environment of a person who follows the page, and who is no superuser of Harbor's PostgreSQL."""
     make_harbors_database(NAME)
-    url = servers.postgres.url_for(NAME)
-    with EmbeddedRedis(tmp_path / "redis") as redis, EmbeddedRedis(tmp_path / "broker") as broker:
+    with (
+        managed(NAME) as url,
+        EmbeddedRedis(tmp_path / "redis") as redis,
+        EmbeddedRedis(tmp_path / "broker") as broker,
+    ):
 
         def as_user(server: EmbeddedRedis, user: str) -> str:
             return server.url.replace("redis://", f"redis://{user}:secret@")
@@ -53,7 +57,7 @@ def harbor(tmp_path: Path) -> Iterator[dict[str, str]]:
             "HARBORS_REDIS_URL": redis.url,
             "BROKERS_REDIS_URL": broker.url,
             "PASSWORD": "secret",
-            "DATABASE_URL": url.replace("//postgres@", "//harbor_refresh:secret@"),
+            "DATABASE_URL": url.replace(f"//{ADMINISTRATOR}@", "//harbor_refresh:secret@"),
             "REDIS_URL": as_user(redis, "harbor_refresh"),
             "CELERY_BROKER_URL": as_user(broker, "harbor_refresh_broker"),
             "REFRESH_ATTACH": "harbor",
