@@ -1,8 +1,12 @@
 """Beat's scheduler: django-celery-beat's, which also restores the rows that the program needs, waits if the
-database is away when beat starts, and leaves to people what is theirs in a row.
+database is away when beat starts, does not wait for the broker, and leaves to people what is theirs in a row.
 
 The original ends if it cannot read its rows at the start, although workers wait. Later it has the rows in
 memory.
+
+If the broker is away when the first message is due, the original tries to connect for 50 minutes, and then ends.
+Meanwhile nothing tells it from a beat that hangs. Here each message connects by itself, as those of the original
+do after the first. One that cannot be sent is logged and left out; its row is due again in a moment.
 
 Celery's handler of SIGTERM runs statements: it writes the rows, and reads them before if they are not read yet. If
 it interrupts a statement of this process, each waits for the other, and so for ever. So the handler only ends the
@@ -68,3 +72,6 @@ class PatientScheduler(DatabaseScheduler):
                 time.sleep(PAUSE_SECONDS)
             else:
                 return
+
+    def _ensure_connected(self) -> Any:
+        return self.connection

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
-from django_celery_beat.models import PeriodicTask
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis import Redis
 
+from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.monitoring import liveness
 from harbor_refresh.monitoring.liveness import Verdict, Worker, judge_beat, judge_workers
 from tasks import tick
@@ -100,6 +102,28 @@ def test_beat_is_judged_by_what_it_sent_last(seconds: int | None, is_alive: bool
     PeriodicTask.objects.update(last_run_at=None)
     PeriodicTask.objects.filter(task="tasks.recover_stale").update(last_run_at=sent)
     assert judge_beat().is_alive == is_alive
+
+
+def test_a_beat_whose_broker_is_away_is_alive_and_sends_as_soon_as_it_is_there(
+    cluster: Cluster,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is away from the start on. Meanwhile a beat that hangs is found all the same."""
+    PeriodicTask.objects.update(last_run_at=timezone.now() - timedelta(hours=1))
+    IntervalSchedule.objects.update(every=1, period="seconds")
+    broker = EmbeddedRedis(tmp_path / "broker")
+    beat = cluster.beat(CELERY_BROKER_URL=broker.url)
+    wait_for(lambda: beat.text().count("Couldn't apply scheduled task") > 1, "beat to try", log=beat.log)
+    assert judge_beat().is_alive
+    monkeypatch.setattr(liveness, "BEAT_SECONDS", 1.0)
+    monkeypatch.setattr(liveness, "BEAT_INTERVALS", 0)
+    beat.signal(signal.SIGSTOP)
+    wait_for(lambda: not judge_beat().is_alive, "a beat that hangs to be found")
+    beat.signal(signal.SIGCONT)
+    with broker, Redis.from_url(broker.url) as waiting:
+        wait_for(lambda: waiting.llen(TICKS), "beat to send", log=beat.log)
+        assert judge_beat().is_alive
 
 
 def test_a_beat_with_nothing_to_send_is_alive() -> None:
