@@ -36,12 +36,13 @@ def managed(database: str, may_grant: str = "pg_monitor") -> Iterator[str]:
         service.execute(f"ALTER DATABASE {database} OWNER TO {ADMINISTRATOR}".encode())
         with psycopg.connect(address, autocommit=True) as customer:
             customer.execute(OF_THE_CUSTOMER.encode())
-        for table in ("execution", "task"):
+        for table in ("execution", "task", "schema_migrations"):
             service.execute(f"ALTER TABLE public.{table} OWNER TO {HARBORS_ROLE}".encode())
     try:
         yield address
     finally:
         with psycopg.connect(owner, autocommit=True) as service:
-            for role in (HARBORS_ROLE, ADMINISTRATOR):
+            roles = (HARBORS_ROLE, ADMINISTRATOR, "cloud_superuser")
+            for role in roles:
                 service.execute(f"REASSIGN OWNED BY {role} TO postgres; DROP OWNED BY {role}".encode())
-            service.execute(f"DROP ROLE {HARBORS_ROLE}, {ADMINISTRATOR}, cloud_superuser".encode())
+            service.execute(f"DROP ROLE {', '.join(roles)}".encode())

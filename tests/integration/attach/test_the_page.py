@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -18,11 +19,18 @@ from tests import pages, servers
 from tests.faults.cluster import ROOT, Cluster
 from tests.harbor.databases import make_harbors_database
 from tests.harbor.dump import dump_of_public
-from tests.harbor.managed import ADMINISTRATOR, managed
+from tests.harbor.managed import ADMINISTRATOR, HARBORS_ROLE, managed
 from tests.programs import needs
 from tests.waiting import wait_for
 
 NAME = "harbor_of_the_page"
+RESTORED = f"{NAME}_restored"
+#: A shell, sed, an address or a quoted literal may change each of the special characters.
+PASSWORD = "a/b&c'd\\e+f=%41"
+#: The section behind the steps; the test of an upgrade and a restore runs its blocks.
+ASKED = "What is asked most"
+DATABASES = ("HARBORS_DATABASE_URL", "DATABASE_URL")
+TABLES = "SELECT tablename, tableowner FROM pg_tables WHERE schemaname = 'harbor_refresh' ORDER BY tablename"
 PAGE = pages.read("docs/attach.md")
 
 
@@ -45,9 +53,10 @@ def harbor(tmp_path: Path) -> Iterator[dict[str, str]]:
         EmbeddedRedis(tmp_path / "redis") as redis,
         EmbeddedRedis(tmp_path / "broker") as broker,
     ):
+        password = quote(PASSWORD, safe="")
 
         def as_user(server: EmbeddedRedis, user: str) -> str:
-            return server.url.replace("redis://", f"redis://{user}:secret@")
+            return server.url.replace("redis://", f"redis://{user}:{password}@")
 
         yield {
             **os.environ,
@@ -56,22 +65,25 @@ def harbor(tmp_path: Path) -> Iterator[dict[str, str]]:
             "HARBORS_DATABASE_URL": url,
             "HARBORS_REDIS_URL": redis.url,
             "BROKERS_REDIS_URL": broker.url,
-            "PASSWORD": "secret",
-            "DATABASE_URL": url.replace(f"//{ADMINISTRATOR}@", "//harbor_refresh:secret@"),
+            "PASSWORD": PASSWORD,
+            "DATABASE_URL": url.replace(f"//{ADMINISTRATOR}@", f"//harbor_refresh:{password}@"),
             "REDIS_URL": as_user(redis, "harbor_refresh"),
             "CELERY_BROKER_URL": as_user(broker, "harbor_refresh_broker"),
             "REFRESH_ATTACH": "harbor",
         }
+        with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+            server.execute(f"DROP DATABASE IF EXISTS {RESTORED} WITH (FORCE)".encode())
     with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
         server.execute(f"DROP DATABASE {NAME} WITH (FORCE)".encode())
         server.execute(b"DROP ROLE IF EXISTS harbor_refresh")
 
 
-def run(block: str, env: dict[str, str]) -> None:
+def run(block: str, env: dict[str, str], folder: Path = ROOT, code: int = 0) -> str:
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+        ["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, (block, done.stdout[-2000:], done.stderr[-2000:])
+    assert done.returncode == code, (block, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout + done.stderr
 
 
 def serve(block: str, env: dict[str, str], cluster: Cluster) -> None:
@@ -118,8 +130,47 @@ def test_each_step_and_each_way_back_can_be_typed(harbor: dict[str, str], tmp_pa
     assert users == [["default"], ["default"]]
 
 
+@pytest.mark.slow
+def test_a_database_is_upgraded_and_restored_on_another_server_with_our_tables(
+    harbor: dict[str, str], tmp_path: Path
+) -> None:
+    """Another server is one that has not our role: it is dropped after the dump."""
+    needs("redis-cli")
+    (tmp_path / "manage.py").symlink_to(ROOT / "manage.py")
+    upgrade, role = pages.codes(pages.section(PAGE, ASKED), "sh")
+    rights, tables = (forward[0] for title, (forward, _) in steps().items() if title[0] in "24")
+    for block in (rights, tables):
+        run(block, harbor)
+    run(upgrade, harbor, tmp_path)
+    with psycopg.connect(harbor["HARBORS_DATABASE_URL"], autocommit=True) as server:
+        server.execute(
+            "INSERT INTO public.execution (vendor_type, status, trigger, revision)"
+            " VALUES ('SCAN', 'Running', 'MANUAL', 0)"
+        )
+        server.execute("GRANT harbor_refresh TO harbor")
+        of_harbor = {"DATABASE_URL": harbor["HARBORS_DATABASE_URL"].replace(ADMINISTRATOR, HARBORS_ROLE)}
+        run('pg_dump --format=custom --file=all.dump "$DATABASE_URL"', harbor | of_harbor, tmp_path)
+        before = server.execute(TABLES).fetchall()
+        server.execute((ROOT / "deploy/attach/rights_back.sql").read_bytes())
+        server.execute(f"CREATE DATABASE {RESTORED}".encode())
+    there = {name: harbor[name].replace(f"/{NAME}", f"/{RESTORED}") for name in DATABASES}
+    env = harbor | there
+    with psycopg.connect(env["HARBORS_DATABASE_URL"], autocommit=True) as server:
+        server.execute(f"GRANT CREATE ON SCHEMA public TO {HARBORS_ROLE}".encode())  # as Harbor itself needs it
+    run(role, env)
+    run('pg_restore --exit-on-error --dbname="$HARBORS_DATABASE_URL" all.dump', env, tmp_path)
+    missed = run("python manage.py attach check", env, code=1)
+    assert re.findall(r"lacks the right (\S+)", missed) == ["pg_read_all_stats"]
+    with psycopg.connect(env["HARBORS_DATABASE_URL"], autocommit=True) as server:
+        server.execute("GRANT pg_monitor TO harbor_refresh")
+        run("python manage.py attach check && python manage.py migrate", env)
+        assert server.execute(TABLES).fetchall() == before
+        assert server.execute("SELECT count(*) FROM public.execution").fetchone() == (1,)
+
+
 def test_each_step_has_its_way_back() -> None:
     found = steps()
     assert list(map(int, (title[0] for title in found))) == [1, 2, 3, 4, 5, 6, 7]
     in_steps = [block for both in found.values() for blocks in both for block in blocks]
-    assert in_steps == pages.codes(PAGE, "sh"), "a block outside of the steps is run by no test"
+    later = pages.codes(pages.section(PAGE, ASKED), "sh")
+    assert [*in_steps, *later] == pages.codes(PAGE, "sh"), "a block outside of both is run by no test"
