@@ -10,6 +10,7 @@ from executions import crash_points
 from executions.audit import Word, at_terminal
 from executions.errors import Refused
 from executions.models import AuditEntry
+from tasks.claim_batch import claim_batch
 from tasks.pauses.pauses import pause, resume
 from tasks.pipeline import legacy_marks
 from tasks.pipeline.dispatcher import dispatch
@@ -212,11 +213,23 @@ def test_what_an_export_cannot_read_is_told(redis: Redis) -> None:
     assert "1 mark of ours" in said("refresh_queue", "export-legacy")
 
 
-def test_with_an_older_design_these_keys_are_its_own(settings: Settings) -> None:
-    settings.REFRESH_STRATEGY = "scan"
+@pytest.mark.parametrize("strategy", ["scan", "lock", "hash", "upstream"])
+def test_with_an_older_design_nothing_is_taken_in(strategy: str, redis: Redis, settings: Settings) -> None:
+    settings.REFRESH_STRATEGY = strategy
+    redis.set(KEY.format(7, "SCAN"), "")
+    claim_batch()
     for move in (import_marks, export_marks):
-        with pytest.raises(Refused, match="the strategy is scan"):
+        with pytest.raises(Refused, match=f"the strategy is {strategy}"):
             move()
+    assert (marked(redis), redis.exists(KEY.format(7, "SCAN"))) == (set(), 1)
+
+
+def test_without_a_queue_a_tick_takes_marks_in(redis: Redis, settings: Settings) -> None:
+    """Beat and workers may run all the same: they serve jobs, for example."""
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
+    redis.set(KEY.format(7, "SCAN"), "")
+    assert dispatch(lambda claims: None, 0) == 1
+    assert others(redis) == set()
 
 
 def test_without_a_queue_nothing_is_imported(redis: Redis, settings: Settings) -> None:
