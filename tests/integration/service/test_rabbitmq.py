@@ -1,6 +1,9 @@
 """RabbitMQ as the broker: lengths, the mark, the doctor, and connections that break."""
 
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +25,7 @@ from tasks.queue import execution_queue
 from tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.elsewhere import uses
+from tests.integration.command_output import ROOT
 from tests.integration.doctor.examined import found
 from tests.proxy import HoldsAnswers, Proxy
 from tests.rabbitmq import RabbitMQ
@@ -178,6 +182,19 @@ def test_a_mark_expires_if_it_is_not_asked_for(broker_in_use: RabbitMQ, monkeypa
             return False
 
     wait_for(is_gone, "the mark to expire", seconds=60)
+
+
+def test_the_line_of_the_page_empties_rabbitmq_before_a_restore(broker: RabbitMQ, database: str) -> None:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ *celery -A harbor_refresh (purge .*)$", page, re.MULTILINE)
+    with uses(servers.redis.url, broker.url) as env:
+        for queue in QUEUES:
+            send(2, queue=queue)
+        shows(**dict.fromkeys(QUEUES, 2))
+        command = [sys.executable, "-m", "celery", "-A", "harbor_refresh", *line.split()]
+        environ = {**os.environ, **env, "DATABASE_URL": servers.postgres.url_for(database)}
+        subprocess.run(command, cwd=ROOT, env=environ, check=True, capture_output=True, timeout=120)
+        shows(**dict.fromkeys(QUEUES, 0))
 
 
 def test_the_doctor_finds_rabbitmq_sound(broker_in_use: RabbitMQ) -> None:
