@@ -3,6 +3,11 @@
 import re
 from functools import cache
 
+from executions.deliveries.handler_runs import RUN_SECONDS
+from settings.base import SESSION_OPTIONS
+from tasks.actions.bulk import SLICE_SECONDS
+from tasks.jobs.delivery import recorder, reporter
+from tasks.pacing import SWEEP_SECONDS
 from tests.deploy.dockerfile import DOCKERFILE
 from tests.unit.test_docs import variables
 
@@ -24,6 +29,23 @@ CHECKS = _cases(HEALTH)
 OF_THE_IMAGE = dict(re.findall(r"\$\{([A-Z][A-Z_]+):[-+]([^}]*)\}", START + HEALTH))
 #: Of Flower's options, those that the image's scripts or the service's Flower read.
 OF_FLOWER = {"FLOWER_BASIC_AUTH", "FLOWER_READ_ONLY", "FLOWER_MAX_TASKS", "FLOWER_TASKS_COLUMNS"}
+
+
+def seconds_to_end() -> dict[str, float]:
+    """How long each program takes at most from SIGTERM to its end, without the jobs of a project.
+
+    A worker ends its task: the longest of ours work so long, and may then wait for a lock. After that its reports
+    are sent. A web process answers its requests. The others end at once, after a statement at most.
+    """
+    lock = float(SESSION_OPTIONS["lock_timeout"].removesuffix("s"))
+    task = lock + max(SLICE_SECONDS, SWEEP_SECONDS, RUN_SECONDS)
+    (graceful,) = re.findall(r"--graceful-timeout (\d+)", START)
+    return {
+        "worker": task + reporter.STOP_SECONDS + recorder.STOP_SECONDS,
+        "web": float(graceful),
+        "beat": lock,
+        "flower": lock,
+    }
 
 
 @cache

@@ -19,7 +19,7 @@ from harbor_refresh.local.ports import choose_port
 from tests.deploy.compose import COMPOSE, Missing, loaded, replaced
 from tests.deploy.container import HEALTH, SERVICE
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.programs import CHECKS, OF_THE_IMAGE, PROGRAMS, known_variables, missing
+from tests.deploy.programs import CHECKS, OF_THE_IMAGE, PROGRAMS, known_variables, missing, seconds_to_end
 from tests.waiting import wait_for
 
 FILE = loaded({})
@@ -66,8 +66,16 @@ def test_a_service_has_limits_a_bounded_log_and_starts_again(name: str) -> None:
     assert set(one["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}
     assert set(one["logging"]["options"]) == {"max-size", "max-file"}
     assert one["restart"] == ("no" if name == "migrate" else "unless-stopped")
-    if name != "migrate":
-        assert re.fullmatch(r"\d+s", one["stop_grace_period"])
+
+
+def test_a_program_has_twice_the_time_that_it_takes_to_end() -> None:
+    """Web has five seconds more than it takes: gunicorn ends its requests itself. `migrate` has the engine's ten
+    seconds: a kill undoes its transaction."""
+    needed = {name: 2 * seconds for name, seconds in seconds_to_end().items()}
+    needed["web"] = seconds_to_end()["web"] + 5
+    needed |= dict.fromkeys(SERVERS, 30)  # they write what is in memory
+    grace = {name: one["stop_grace_period"] for name, one in SERVICES.items() if name != "migrate"}
+    assert {name for name in grace if int(grace[name].removesuffix("s")) < needed[name]} == set()
 
 
 @EVERY

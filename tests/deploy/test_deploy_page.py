@@ -10,9 +10,9 @@ from pathlib import Path
 import yaml
 
 from tests import pages
-from tests.deploy.compose import COMPOSE, VARIABLE
+from tests.deploy.compose import COMPOSE, VARIABLE, loaded
 from tests.deploy.dockerfile import ROOT
-from tests.deploy.manifests import built, kubectl
+from tests.deploy.manifests import built, kubectl, pods
 from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS
 
 PAGE = pages.read("docs/deploy.md")
@@ -59,6 +59,13 @@ def test_every_program_of_the_image_is_documented() -> None:
 def test_every_overlay_is_documented() -> None:
     folders = ["base", *(f"overlays/{one.name}" for one in (ROOT / "deploy/kubernetes/overlays").iterdir())]
     assert {name.strip("`") for name in rows("overlay")} == set(folders)
+
+
+def test_the_graces_of_the_page_are_those_of_the_files() -> None:
+    compose = loaded({})["services"]["worker"]["stop_grace_period"].removesuffix("s")
+    kubernetes = pods("base")["worker"]["spec"]["terminationGracePeriodSeconds"]
+    told = re.findall(r"\((\d+) s in Compose, (\d+) s in Kubernetes\)", " ".join(PAGE.split()))
+    assert told == [(compose, str(kubernetes))]
 
 
 def begins(words: list[str], prefixes: list[list[str]]) -> bool:
