@@ -1,19 +1,25 @@
 """docs/deploy.md: its tables say what the files say, and its commands run as far as they can without an engine and
 a cluster."""
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
+import psycopg
 import yaml
+from django.db import connection
+from psycopg.conninfo import conninfo_to_dict
 
-from tests import pages
+from harbor_refresh.local.binaries import find_postgres
+from tests import pages, servers
 from tests.deploy.compose import COMPOSE, VARIABLE, loaded
 from tests.deploy.dockerfile import ROOT
 from tests.deploy.manifests import built, kubectl, pods
 from tests.deploy.programs import OF_THE_IMAGE, PROGRAMS
+from tests.integration.sample_executions import drifted, made
 
 PAGE = pages.read("docs/deploy.md")
 COMMANDS = [words for line in pages.lines(PAGE) if (words := shlex.split(line, comments=True))]
@@ -24,8 +30,11 @@ IN_SENTENCES = [
 NEED_AN_ENGINE = [["docker", "build"], ["docker", "compose"]]
 NEED_A_CLUSTER = [["kubectl", "apply"]]
 NEED_A_CLUSTER += [
-    ["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete", "rollout", "port-forward")
+    ["kubectl", "-n", "harbor-refresh", verb] for verb in ("wait", "delete", "rollout", "exec", "port-forward")
 ]
+URL_FILE = "/run/secrets/harbor-refresh/database_url"
+#: How a program of Compose's PostgreSQL is called.
+IN_POSTGRES = "docker compose exec -T postgres "
 #: The steps of the image: test_image.py runs them as the Dockerfile has them, and in its programs.
 STEPS = [["deploy/image/install.sh"], ["PATH=/opt/venv/bin:$PATH"]]
 
@@ -88,10 +97,10 @@ def test_every_command_runs_or_needs_what_is_not_here(tmp_path: Path) -> None:
     assert subprocess.run(secrets, cwd=home, check=False, capture_output=True).returncode == 0
     shutil.rmtree(home / ".secrets")
     assert subprocess.run(again, cwd=home, check=False, capture_output=True).returncode == 0
-    dry = ("--dry-run=client", "--output=yaml")
-    made = yaml.safe_load(kubectl(*namespace[1:], *dry, folder=home))
+    made = yaml.safe_load(kubectl(*namespace[1:], "--dry-run=client", "--output=yaml", folder=home))
     assert (made["kind"], made["metadata"]["name"]) == ("Namespace", "harbor-refresh")
-    made = yaml.safe_load(kubectl(*secret[1:], *dry, folder=home))
+    assert secret[-5:] == ["|", "kubectl", "apply", "-f", "-"]
+    made = yaml.safe_load(kubectl(*secret[1:-5], folder=home))
     assert set(made["data"]) == {"database_url", "redis_url", "secret_key", "redis_password"}
     assert (made["metadata"]["name"], made["metadata"]["namespace"]) == ("harbor-refresh", "harbor-refresh")
     assert list(yaml.safe_load_all(kubectl(*build[1:], folder=home))) == built("base")
@@ -104,6 +113,89 @@ def test_the_page_says_of_each_command_that_no_test_runs_that_it_was_not_run() -
     assert named == engine | {"kubectl", *(prefix[-1] for prefix in NEED_A_CLUSTER)}
     in_sentences = [words[1:] if "=" in words[0] else words for words in IN_SENTENCES]
     assert [words for words in in_sentences if not begins(words, [*NEED_AN_ENGINE, *NEED_A_CLUSTER])] == []
+
+
+def test_what_the_page_names_in_a_cluster_is_there() -> None:
+    of_page = set(
+        re.findall(r"\b((?:deployment|job|service|statefulset)/\w+)", PAGE.partition("## Kubernetes")[2])
+    )
+    there = {
+        f"{each['kind']}/{each['metadata']['name']}".lower()
+        for overlay in ("base", "overlays/hash")
+        for each in built(overlay)
+    }
+    assert len(of_page) > 5
+    assert of_page - there == set()
+    (restarted,) = (words[5:] for words in COMMANDS if words[3:5] == ["rollout", "restart"])
+    deployments = {each["metadata"]["name"] for each in built("base") if each["kind"] == "Deployment"}
+    assert set(restarted) == {f"deployment/{name}" for name in deployments}, (
+        "a program with the old secret is left"
+    )
+
+
+def test_behind_a_pgbouncer_the_job_alone_has_a_direct_connection(tmp_path: Path) -> None:
+    (overlay,) = pages.codes(PAGE, "yaml")
+    shutil.copytree(ROOT / "deploy/kubernetes", tmp_path / "kubernetes")
+    own = tmp_path / "kubernetes/overlays/own"
+    own.mkdir()
+    (own / "kustomization.yaml").write_text(overlay, encoding="utf-8")
+    found = list(yaml.safe_load_all(kubectl("kustomize", str(own))))
+    (settings,) = (each for each in found if each["kind"] == "ConfigMap")
+    assert settings["data"].items() > {"DATABASE_POOLED": "true", "DATABASE_URL_FILE": URL_FILE}.items()
+    containers = {
+        each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]
+        for each in found
+        if "template" in each.get("spec", {})
+    }
+    given = {name: {one["name"]: one["value"] for one in each.get("env", [])} for name, each in containers.items()}
+    assert given == {
+        "web": {},
+        "beat": {},
+        "flower": {},
+        "worker": {"WORKER_PROCESSES": "2"},
+        "migrate": {"DATABASE_URL_FILE": f"{URL_FILE}_direct", "DATABASE_POOLED": "false"},
+    }
+    maps = {each["envFrom"][0]["configMapRef"]["name"] for each in containers.values()}
+    assert maps == {settings["metadata"]["name"]}
+
+
+def test_a_backup_of_compose_is_restored_as_the_page_says(database: str, tmp_path: Path) -> None:
+    """The lines of its PostgreSQL, whose role is a superuser as in its image; the others need an engine."""
+    server = servers.postgres.url_for("postgres")
+    kept, wrong = made(2)[0], drifted()
+    connection.close()
+    with psycopg.connect(server, autocommit=True) as administrator:
+        administrator.execute("CREATE ROLE refresh LOGIN SUPERUSER")
+        administrator.execute(f"CREATE DATABASE refresh TEMPLATE {database} OWNER refresh".encode())
+    try:
+        with psycopg.connect(servers.postgres.url_for("refresh"), autocommit=True) as refresh:
+            (backup,) = (one for one in pages.spans(PAGE) if one.startswith(f"{IN_POSTGRES}pg_dump"))
+            in_postgres(backup, tmp_path)
+            refresh.execute("DELETE FROM task")
+        restore = [line.strip() for line in pages.lines(PAGE) if IN_POSTGRES in line]
+        assert len(restore) == 4
+        for line in restore:
+            in_postgres(line, tmp_path)
+        with psycopg.connect(servers.postgres.url_for("refresh")) as refresh:
+            assert refresh.execute("SELECT id FROM execution ORDER BY id").fetchall() == [(kept.pk,), (wrong.pk,)]
+            (task,) = refresh.execute("SELECT max(id) FROM task").fetchone() or ()
+            for table, last in (("execution", wrong.pk), ("task", task)):
+                serial = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id'))"
+                assert refresh.execute(serial.encode()).fetchone() == (last + 1_000_001,)
+    finally:
+        with psycopg.connect(server, autocommit=True) as administrator:
+            administrator.execute("DROP DATABASE IF EXISTS refresh WITH (FORCE)")
+            administrator.execute("DROP ROLE refresh")
+
+
+def in_postgres(line: str, folder: Path) -> None:
+    """Run what a line runs in the container of PostgreSQL."""
+    at = conninfo_to_dict(servers.postgres.url)
+    environ = {**os.environ, "PGHOST": str(at["host"]), "PGPORT": str(at["port"])}
+    environ["PATH"] = f"{find_postgres()}:{os.environ['PATH']}"
+    subprocess.run(
+        ["/bin/sh", "-c", line.removeprefix(IN_POSTGRES)], cwd=folder, env=environ, check=True, timeout=120
+    )
 
 
 def test_the_steps_of_the_image_on_the_page_are_those_of_the_dockerfile() -> None:
