@@ -44,17 +44,20 @@ ATTACH = "integration/attach/test_the_page.py::test_each_step_and_each_way_back_
 
 #: Tests that take every block in a language of a page, so that they run a new one as well.
 EVERY = {
-    "docs/alerts.md": ("sh", f"{OPERATORS}::test_each_command_of_the_alerts_works"),
-    "docs/attach.md": ("sh", ATTACH),
-    "docs/deploy.md": ("sh", DEPLOY),
-    "docs/groups_and_chords.md": (
-        "python",
-        "integration/testing/test_groups_and_chords_page.py::test_every_block_runs_and_every_value_is_right",
-    ),
-    "docs/migration.md": (
-        "sh",
-        f"{SERVICE}/test_migration_page.py::test_each_command_of_the_page_does_what_the_page_says",
-    ),
+    "docs/alerts.md": {"sh": f"{OPERATORS}::test_each_command_of_the_alerts_works"},
+    "docs/attach.md": {"sh": ATTACH},
+    "docs/deploy.md": {
+        "sh": DEPLOY,
+        "yaml": "deploy/test_deploy_page.py::test_behind_a_pgbouncer_the_job_alone_has_a_direct_connection",
+    },
+    "docs/groups_and_chords.md": {
+        "python": (
+            "integration/testing/test_groups_and_chords_page.py::test_every_block_runs_and_every_value_is_right"
+        )
+    },
+    "docs/migration.md": {
+        "sh": f"{SERVICE}/test_migration_page.py::test_each_command_of_the_page_does_what_the_page_says"
+    },
 }
 #: Of each other page: how a block begins, and the test that runs it.
 BLOCKS = {
@@ -164,6 +167,7 @@ BLOCKS = {
         "pg_restore": RESTORING,
         'psql "$DATABASE_URL" -c "SELECT setval': RESTORING,
         "python manage.py migrate\npython manage.py reconcile": RESTORING,
+        'redis-cli -u "$REDIS_URL" flushdb': RESTORING,
         "SCARD": f"{OPERATORS}::test_the_commands_that_are_stable_answer_what_the_page_says",
         "ALTER ROLE refresh": (
             f"{SERVICE}/test_installing.py::test_the_statements_for_a_pooler_limit_every_session_of_the_role"
@@ -210,6 +214,14 @@ SENTENCES = {
     "ALTER TABLE task SET (autovacuum_vacuum_scale_factor = 0.02)": (
         f"{OPERATORS}::test_the_advice_for_autovacuum_is_a_statement_that_both_tables_take"
     ),
+    "GRANT harbor TO CURRENT_USER": (
+        "integration/attach/test_rights_without_a_superuser.py"
+        "::test_an_administrator_who_is_no_superuser_gives_all_rights_and_takes_them_back"
+    ),
+    "GRANT harbor_refresh TO harbor": (
+        "integration/attach/test_the_page.py"
+        "::test_a_database_is_upgraded_and_restored_on_another_server_with_our_tables"
+    ),
     "GRANT pg_read_all_stats": NOT_TYPED,
     "SECURE_SSL_REDIRECT=false docker compose up -d": NOT_RUN,
     "SELECT pg_terminate_backend(pid)": (
@@ -225,7 +237,6 @@ SENTENCES = {
     "docker compose build": NOT_RUN,
     "docker compose exec -T postgres pg_dump -U refresh -Fc refresh > refresh.dump": NOT_RUN,
     "docker compose ps": NOT_RUN,
-    "docker compose run --rm worker manage reconcile --full": NOT_RUN,
     "docker compose up -d": NOT_RUN,
     "docker compose up -d --force-recreate": NOT_RUN,
     "kubectl -n harbor-refresh port-forward service/flower 5555:80": NOT_RUN,
@@ -272,9 +283,9 @@ def test_each_page_with_blocks_is_in_one_of_the_tables_and_no_other() -> None:
 
 @pytest.mark.parametrize("page", EVERY)
 def test_a_test_of_every_block_can_take_each(page: str) -> None:
-    language, named = EVERY[page]
-    assert {one.language for one in pages.blocks(PAGES[page])} - SHOWN == {language}
-    refuse_what_is_not_there(page, named)
+    assert {one.language for one in pages.blocks(PAGES[page])} - SHOWN == EVERY[page].keys()
+    for named in EVERY[page].values():
+        refuse_what_is_not_there(page, named)
 
 
 @pytest.mark.parametrize("page", BLOCKS)
