@@ -235,6 +235,7 @@ SENTENCES = {
     "docker build": NOT_TYPED,
     "docker compose": NOT_TYPED,
     "docker compose build": NOT_RUN,
+    "docker compose exec": NOT_TYPED,
     "docker compose exec -T postgres pg_dump -U refresh -Fc refresh > refresh.dump": NOT_RUN,
     "docker compose ps": NOT_RUN,
     "docker compose up -d": NOT_RUN,
