@@ -91,6 +91,8 @@ ROUND_US = 5_000_000
 REFUSED_SECONDS = 60.0
 #: Passes of an export over queue and claims. More than two are needed only if marks or claims come meanwhile.
 EXPORT_PASSES = 100
+#: An export waits until nodes that may be dead count as silent, and looks at them again after so long.
+EXPORT_LOOK_SECONDS = 0.1
 
 # The clock
 

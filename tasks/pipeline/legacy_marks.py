@@ -15,18 +15,19 @@ twice.
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
-from time import monotonic
+from time import monotonic, sleep
 
 from executions import crash_points
 from executions.errors import QueueUnavailable, Refused
 from executions.text import plural
 from tasks import signals
 from tasks.conf import refresh_settings
-from tasks.pacing import EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
+from tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
 from tasks.pauses.pauses import is_refreshing_paused
 from tasks.pipeline import wakeup
 from tasks.queue import execution_queue
 from tasks.queue.legacy_transfer import legacy_transfer
+from tasks.queue.queue import ExecutionQueue
 from tasks.redis_address import is_cluster
 from tasks.strategies import older_strategy
 
@@ -107,11 +108,15 @@ def export_marks(
     *, as_set: bool = False, force: bool = False, on_page: Callable[[int], None] = lambda _: None
 ) -> int:
     """Turn all that is on the queue or in flight into Harbor's marks, and return how many. `on_page` is told how
-    many there are by then.
+    many there are by then. If the queue is Harbor's set and the set is written, only the claims are turned: what
+    is on the queue is a mark of Harbor as it is.
 
     1. Refuse if workers run and refreshing is not paused: their ticks would take the marks in again.
     2. Move the claims, then the queue, and repeat until a pass moves nothing: while the command reads, a claim may
        be released, and a worker may claim.
+
+    A claim is moved whether its process has ended by itself, was killed, or lives. Its message may still be in the
+    broker. Whenever it is delivered, it finds its tokens gone and does nothing.
 
     What if a worker is refreshing a claim that is moved: its refresh is committed, its completion changes nothing,
     and Harbor refreshes the execution once more. What if a program still marks: its marks stay on the queue. Stop
@@ -119,13 +124,8 @@ def export_marks(
     """
     _refuse_where_nothing_moves()
     transfer, queue = legacy_transfer(), execution_queue()
-    if as_set and transfer.is_set_the_queue:
-        raise Refused("the queue is Harbor's set already: there is nothing to export")
-    if not force and (live := queue.working_nodes()) and not is_refreshing_paused():
-        raise Refused(
-            f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the marks "
-            "in again. Stop the workers and beat, or run: manage.py refresh_queue pause"
-        )
+    if not force:
+        _refuse_beside_workers(queue)
     total = 0
     for _ in range(EXPORT_PASSES):
         before = total
@@ -137,6 +137,30 @@ def export_marks(
         if total == before:
             return total
     return total
+
+
+def count_left(*, as_set: bool) -> int:
+    """Return how many marks of ours there are that an export would turn, or could not read."""
+    stats = execution_queue().stats()
+    is_queue_ours = not (as_set and legacy_transfer().is_set_the_queue)
+    return stats.in_flight + (stats.backlog if is_queue_ours else 0)
+
+
+def _refuse_beside_workers(queue: ExecutionQueue) -> None:
+    """Raise Refused if workers are alive and refreshing is not paused.
+
+    A process that was killed cannot be told from a live one until it has been silent for REFRESH_NODE_TTL_SECONDS.
+    So wait until each node is silent or has given another sign of life; a live node gives one every
+    REFRESH_HEARTBEAT_SECONDS. A node that appears meanwhile is alive.
+    """
+    heard = queue.working_nodes()
+    while (live := queue.working_nodes()) and not is_refreshing_paused():
+        if any(moment != heard.get(node) for node, moment in live.items()):
+            raise Refused(
+                f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "
+                "marks in again. Stop the workers and beat, or run: manage.py refresh_queue pause"
+            )
+        sleep(EXPORT_LOOK_SECONDS)
 
 
 def _refuse_where_nothing_moves() -> None:

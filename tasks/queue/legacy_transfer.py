@@ -65,7 +65,7 @@ class LegacyTransfer(Verbs):
 
     @property
     def is_set_the_queue(self) -> bool:
-        """Whether the queue is Harbor's own set, so that there is nothing to move between the two."""
+        """Whether the queue is Harbor's own set, so that its members are marks of Harbor as they are."""
         return self.keys.queue == HARBORS_SET
 
     def look(self) -> Look:
@@ -121,10 +121,13 @@ class LegacyTransfer(Verbs):
 
     def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
         """Turn claims and then the queue into Harbor's marks, page by page. Yields how many members each page
-        moved. A member that is claimed or marked meanwhile may be left."""
+        moved. A member that is claimed or marked meanwhile may be left. If the queue is Harbor's own set, and the
+        set is written, only the claims are turned."""
         form = "" if as_set else FORM
         for groups in sized_pages(((group, len(group)) for group in _tokens_by_member(queue)), LOOK):
             yield self._run("export", *(token for group in groups for token in group), key=form, set=HARBORS_SET)
+        if as_set and self.is_set_the_queue:
+            return
         for page in queue.pages_of_members():
             for part in pages(names.sorted_out(page)[0], LOOK):
                 yield self._run("export", *part, key=form, set=HARBORS_SET)

@@ -253,10 +253,12 @@ class ExecutionQueue(Verbs):
         live = tuple(sorted(node.decode() for node in nodes))
         return Stats(int(now), backlog, in_flight, failed, pause_ms, live, int(since), bool(is_settled))
 
-    def working_nodes(self) -> list[str]:
-        """Return the live nodes but those that said that they stop. The others count as live until their silence
-        is noticed, because a claim of theirs that is still in flight may be under work."""
-        return sorted(set(self.stats().nodes) - self.nodes_that_left())
+    def working_nodes(self) -> dict[str, int]:
+        """Return the live nodes, without those that said that they stop, and their last heartbeats (us). A node
+        that was killed counts as live until its silence is noticed, because it may be at work as well."""
+        live = self.look().nodes
+        left = self.nodes_that_left()
+        return {node: heard for node, heard in live if node not in left}
 
     def nodes_that_left(self) -> frozenset[str]:
         """Return the latest nodes that said that they stop."""

@@ -7,6 +7,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from executions.attachment import HARBOR
 from tasks.queue import brief_queue, execution_queue
+from tasks.queue.legacy_transfer import legacy_transfer
 from tests.conftest import fresh_database
 from tests.harbor.databases import connections_attached, make_harbors_database, manage_attached
 
@@ -43,3 +44,4 @@ def forget_queues() -> None:
     """The queues that this process has made have the key of the mode in which they were made."""
     execution_queue.cache_clear()
     brief_queue.cache_clear()
+    legacy_transfer.cache_clear()

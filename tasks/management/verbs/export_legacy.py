@@ -1,7 +1,10 @@
 """Turn all executions that wait or are in flight back into Harbor's own marks, so that Harbor can go on from here.
 
-Stop the workers and beat first, or pause refreshing: their ticks would take the marks in again. If it is
-interrupted, run it again: it turns the rest.
+Stop the workers and beat first, or pause refreshing: their ticks would take the marks in again. Workers that were
+killed count as alive for some seconds, and the command waits for that time. If it is interrupted, run it again: it
+turns the rest.
+
+Attached to a running Harbor, the queue is Harbor's set, so --set turns the claims alone.
 """
 
 from contextlib import suppress
@@ -15,8 +18,7 @@ from executions.errors import DatabaseAway
 from executions.management.output import Answer
 from executions.text import plural
 from tasks.management.verbs.page_bar import page_bar
-from tasks.pipeline.legacy_marks import export_marks
-from tasks.queue import execution_queue
+from tasks.pipeline.legacy_marks import count_left, export_marks
 
 HELP = "turn what is on the queue back into Harbor's own marks"
 
@@ -29,13 +31,12 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    stats = execution_queue().stats()
-    with page_bar("executions", stats.backlog + stats.in_flight) as show:
-        count = export_marks(as_set=options["as_set"], force=options["force"], on_page=show)
+    as_set = options["as_set"]
+    with page_bar("executions", count_left(as_set=as_set)) as show:
+        count = export_marks(as_set=as_set, force=options["force"], on_page=show)
     with suppress(DatabaseAway), absence_translated():  # the export itself needs no database
         note(at_terminal(), Word.EXPORT, Kind.QUEUE, count=count)
-    left = execution_queue().stats()
-    data = {"moved": count, "left": left.backlog + left.in_flight}
+    data = {"moved": count, "left": count_left(as_set=as_set)}
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
     if data["left"]:
         shown.append(f"{plural(data['left'], 'mark')} of ours came meanwhile, or cannot be read: run it again.")

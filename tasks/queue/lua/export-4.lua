@@ -1,5 +1,6 @@
 -- Turns marks of ours into marks of Harbor. Members leave the queue, and tokens leave processing. Harbor's key is written
--- for each of these members, or they are put into Harbor's set.
+-- for each of these members, or they are put into Harbor's set. If that set is the queue itself (we are attached to
+-- Harbor), only tokens are marks of ours: they leave processing, and their members are put on the queue.
 --
 -- KEYS[1] queue       set   ID:VENDOR
 -- KEYS[2] processing  set   ID:VENDOR:NODE:TIMESTAMP
@@ -10,11 +11,14 @@
 -- ARGV[3..] members of the queue, and tokens; all tokens of a member are in one page
 -- returns how many members were moved
 --
+-- include _waiting
 -- An item that is neither on the queue nor in processing any more changes nothing: a worker has taken or completed it
 -- meanwhile. Harbor's marks are written first: if Redis refuses to write them, ours are still there. A member whose token
--- goes leaves the queue as well, so it is never in both places.
+-- goes leaves the queue as well, so it is never in both places. A message of such a claim that is delivered later finds
+-- its tokens gone and does nothing.
 local queue, processing, attempts, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local key, set = ARGV[1], ARGV[2]
+local is_set_the_queue = key == '' and set == queue
 
 local members, tokens, seen = {}, {}, {}
 local function see(member)
@@ -35,9 +39,11 @@ if #members == 0 then
 end
 
 local live_tokens = {}
-for i, is_there in ipairs(redis.call('SMISMEMBER', queue, unpack(members))) do
-    if is_there == 1 then
-        seen[members[i]] = 'live'
+if not is_set_the_queue then
+    for i, is_there in ipairs(redis.call('SMISMEMBER', queue, unpack(members))) do
+        if is_there == 1 then
+            seen[members[i]] = 'live'
+        end
     end
 end
 if #tokens > 0 then
@@ -67,10 +73,14 @@ if key == '' then
 else
     redis.call('MSET', unpack(written))
 end
-redis.call('SREM', queue, unpack(live))
+if is_set_the_queue then
+    note_waiting(waiting, live, false)
+else
+    redis.call('SREM', queue, unpack(live))
+    forget_waiting(waiting, live)
+end
 if #live_tokens > 0 then
     redis.call('SREM', processing, unpack(live_tokens))
 end
 redis.call('HDEL', attempts, unpack(live))
-redis.call('ZREM', waiting, unpack(live))
 return #live

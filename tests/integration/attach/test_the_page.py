@@ -15,6 +15,9 @@ from redis import Redis
 
 from harbor_refresh.local.binaries import find_postgres
 from harbor_refresh.local.redis import EmbeddedRedis
+from tasks.celery_queues import WORK
+from tasks.queue import legacy_keys
+from tasks.queue.keys import HARBORS_SET
 from tests import pages, servers
 from tests.faults.cluster import ROOT, Cluster
 from tests.harbor.databases import make_harbors_database
@@ -25,6 +28,9 @@ from tests.waiting import wait_for
 
 NAME = "harbor_of_the_page"
 RESTORED = f"{NAME}_restored"
+PROCESSING = "cache:execution:refresh:processing"
+#: Many small messages, so that many wait.
+BUSY = {"REFRESH_FANOUT": "10", "REFRESH_DEPTH": "10"}
 #: A shell, sed, an address or a quoted literal may change each of the special characters.
 PASSWORD = "a/b&c'd\\e+f=%41"
 #: The section behind the steps; the test of an upgrade and a restore runs its blocks.
@@ -86,37 +92,105 @@ def run(block: str, env: dict[str, str], folder: Path = ROOT, code: int = 0) -> 
     return done.stdout + done.stderr
 
 
-def serve(block: str, env: dict[str, str], cluster: Cluster) -> None:
-    """Start each line, and end it with SIGTERM when it serves."""
-    for line in block.splitlines():
-        _, *words = line.split()
-        cluster.env = env
-        member = cluster.start(words[2], [sys.executable, "-m", "celery", *words])
-        ready = " ready." if words[2] == "worker" else "beat: Starting"
-        wait_for(lambda: ready in member.text(), f"{line} to serve", log=member.log)  # noqa: B023  # awaited here
-        member.signal(signal.SIGTERM)
-        wait_for(member.died, f"{line} to end", log=member.log)
+def serve(block: str, env: dict[str, str], cluster: Cluster, end: signal.Signals) -> set[str]:
+    """Start each line, give the workers more than they can take, and end all of them, beat first. Returns the
+    marks of the executions that they have not refreshed.
+
+    A transaction holds Harbor's table, so each process of the worker works on a claim and waits, and the messages
+    of the other claims wait in the broker.
+    """
+    marks = Redis.from_url(env["HARBORS_REDIS_URL"])
+    broker = Redis.from_url(env["BROKERS_REDIS_URL"])
+    cluster.env = env
+    with psycopg.connect(env["HARBORS_DATABASE_URL"]) as held:
+        marks.sadd(HARBORS_SET, *add_executions(env))
+        held.execute("LOCK TABLE execution")
+        members = []
+        for line in block.splitlines():
+            _, *words = line.split()
+            member = cluster.start(words[2], [sys.executable, "-m", "celery", *words], **BUSY)
+            ready = " ready." if words[2] == "worker" else "beat: Starting"
+            wait_for(lambda: ready in member.text(), f"{line} to serve", log=member.log)  # noqa: B023  # awaited here
+            members.append(member)
+        wait_for(lambda: broker.llen(WORK) > 3, "messages to wait in the broker", log=members[0].log)
+        for member in reversed(members):
+            if end == signal.SIGKILL:
+                member.kill()
+            else:
+                os.kill(member.process.pid, end)  # alone, as an orchestrator does
+    for member in members:
+        wait_for(member.died, "each program to end", log=member.log)
+    assert broker.llen(WORK) > 3
+    left = unrefreshed(env)
+    assert min(marks.scard(PROCESSING), len(left)) > 30
+    return left
+
+
+def add_executions(env: dict[str, str]) -> set[str]:
+    """Add executions of Harbor whose tasks have ended, and return their marks."""
+    with psycopg.connect(env["HARBORS_DATABASE_URL"]) as database:
+        ids = database.execute(
+            "INSERT INTO execution (vendor_type, vendor_id, status, trigger, revision, start_time, update_time)"
+            " SELECT 'REPLICATION', 1, 'Running', 'MANUAL', 0, now(), now() FROM generate_series(1, 300)"
+            " RETURNING id"
+        ).fetchall()
+        database.execute(
+            "INSERT INTO task (execution_id, job_id, status, status_code, status_revision, run_count, end_time,"
+            " vendor_type)"
+            " SELECT id, 'job-' || id, 'Success', 3, 1, 1, now(), vendor_type FROM execution"
+        )
+    return {f"{pk}:REPLICATION" for (pk,) in ids}
+
+
+def unrefreshed(env: dict[str, str]) -> set[str]:
+    with psycopg.connect(env["HARBORS_DATABASE_URL"]) as database:
+        rows = database.execute("SELECT id FROM execution WHERE status = 'Running'").fetchall()
+    return {f"{pk}:REPLICATION" for (pk,) in rows}
+
+
+def assert_marks_are_in_harbors_set(marks: Redis, left: set[str]) -> None:
+    assert {one.decode() for one in marks.smembers(HARBORS_SET)} == left
+    assert not marks.exists(PROCESSING)
+
+
+def assert_marks_are_keys(marks: Redis, left: set[str]) -> None:
+    assert {legacy_keys.readable(key) for key in marks.scan_iter(match=legacy_keys.PATTERN)} == left
+    assert not marks.exists(PROCESSING, HARBORS_SET)
+
+
+#: What holds after a block of a way back.
+OUTCOMES = {
+    "python manage.py refresh_queue export-legacy --set\n": assert_marks_are_in_harbors_set,
+    "python manage.py refresh_queue export-legacy\n": assert_marks_are_keys,
+}
 
 
 @pytest.mark.slow
-def test_each_step_and_each_way_back_can_be_typed(harbor: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_each_step_and_each_way_back_can_be_typed(
+    end: signal.Signals, harbor: dict[str, str], tmp_path: Path
+) -> None:
+    """Each mark is Harbor's again, whatever waited in the broker when the workers ended or were killed."""
     needs("redis-cli")
     before = dump_of_public(NAME)
     cluster = Cluster(NAME, tmp_path)
-    ways_back = []
+    ways_back, left = [], set[str]()
     try:
         for title, (forward, back) in steps().items():
             # the user of the broker is made in step 2
             env = {name: value for name, value in harbor.items() if name != "CELERY_BROKER_URL" or title > "2"}
             for block in forward:
                 if block.startswith("celery"):
-                    serve(block, env, cluster)
+                    left = serve(block, env, cluster, end)
                 else:
                     run(block, env)
             ways_back.append(back)
-        for back in reversed(ways_back):
-            for block in back:
-                run(block, harbor)
+        typed = [block for back in reversed(ways_back) for block in back]
+        assert OUTCOMES.keys() <= set(typed)
+        for block in typed:
+            run(block, harbor)
+            if check := OUTCOMES.get(block):
+                check(Redis.from_url(harbor["HARBORS_REDIS_URL"]), left)
     finally:
         cluster.end()
     assert dump_of_public(NAME) == before
