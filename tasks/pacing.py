@@ -85,8 +85,9 @@ LOOKS_A_TICK = 200
 #: Time without a look that later looks may make up for. So the first tick after an idle time looks at no more keys
 #: than belong to this time.
 LOOKS_BEHIND_US = 10_000_000
-#: From the end of one round over all keys to the begin of the next, at least.
-ROUND_US = 5_000_000
+#: From the end of one round over all keys to the begin of the next, at least. Less than the time between two
+#: recoveries (5 s): attached to a Harbor that writes keys, each of them wakes a tick, which must find a look due.
+ROUND_US = 4_000_000
 #: After Redis refused a look, the process does not look for so long.
 REFUSED_SECONDS = 60.0
 #: Passes of an export over queue and claims. More than two are needed only if marks or claims come meanwhile.

@@ -18,6 +18,7 @@ from itertools import chain
 from time import monotonic, sleep
 
 from executions import crash_points
+from executions.attachment import is_attached
 from executions.errors import QueueUnavailable, Refused
 from executions.text import plural
 from tasks import signals
@@ -44,6 +45,16 @@ class _Rest:
     """When this process looks again, by its monotonic clock. So most ticks ask Redis nothing."""
 
     until = 0.0
+
+
+def are_looked_for_by_recovery() -> bool:
+    """Whether recovery must wake a tick to look for Harbor's keys.
+
+    Attached to a running Harbor, no report comes here, so without a backlog no tick comes but those of the
+    schedule. A core of 2.9 to 2.15 marks with keys, which are not on the queue, so nothing else shows that work
+    waits.
+    """
+    return is_attached() and refresh_settings().legacy_rate > 0
 
 
 def take_some() -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from executions.quarantines import quarantine
 from tasks import signals
 from tasks.conf import refresh_settings
-from tasks.pipeline import wakeup
+from tasks.pipeline import legacy_marks, wakeup
 from tasks.queue import execution_queue
 from tasks.queue import members as names
 from tasks.queue.stale_claims import release_stale
@@ -16,7 +16,8 @@ def nothing_lost() -> int:
 
 
 def recover(*, idle: bool = False, lost_before: Callable[[], int] = nothing_lost) -> int:
-    """Release the claims of dead nodes and claims that are too old; wake a tick if members wait.
+    """Release the claims of dead nodes and claims that are too old; wake a tick if members wait, or if keys of a
+    running Harbor may.
 
     `idle`: nothing waits with the broker. Then a claim that still waits for a worker has lost its message, and
     is released as soon as the claim of a dead node would be. `lost_before` is asked when our keys are sound:
@@ -36,5 +37,5 @@ def recover(*, idle: bool = False, lost_before: Callable[[], int] = nothing_lost
     count = released.returned + len(released.exhausted)
     if count:
         signals.recovered.send(sender=recover, count=count)
-    wakeup.check(ignore_pending_wake=True)
+    wakeup.check(ignore_pending_wake=True, ignore_empty_queue=legacy_marks.are_looked_for_by_recovery())
     return count

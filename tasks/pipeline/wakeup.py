@@ -30,13 +30,16 @@ def send_tick() -> None:
         log.warning("Could not wake a tick, the next one of the schedule will do: %s", exc)
 
 
-def check(*, ignore_pending_wake: bool = False) -> bool:
+def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
     """Send a tick if members wait and no tick was sent yet. With `ignore_pending_wake`, send one although one was
-    sent, because that one may have been lost. True if a tick was sent.
+    sent, because that one may have been lost. With `ignore_empty_queue`, send one although no member waits,
+    because marks may wait that only a tick takes onto the queue. True if a tick was sent.
 
     The older designs wait for their schedule.
     """
-    is_needed = not older_strategy() and execution_queue().wake(ignore_pending_wake=ignore_pending_wake)
+    is_needed = not older_strategy() and execution_queue().wake(
+        ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue
+    )
     if is_needed:
         send_tick()
     return is_needed

@@ -159,9 +159,16 @@ class ExecutionQueue(Verbs):
                 missing -= {token.member for token in self.tokens() if isinstance(token, Token)}
         return sorted(missing)
 
-    def wake(self, *, ignore_pending_wake: bool = False) -> bool:
-        """Return whether members wait and the caller must send a tick, even if a tick was sent."""
-        return bool(self._run("wake", ignore_pending_wake=int(ignore_pending_wake)))
+    def wake(self, *, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False) -> bool:
+        """Return whether members wait and the caller must send a tick, even if a tick was sent, or even if no
+        member waits."""
+        return bool(
+            self._run(
+                "wake",
+                ignore_pending_wake=int(ignore_pending_wake),
+                ignore_empty_queue=int(ignore_empty_queue),
+            )
+        )
 
     def forget_wake(self) -> None:
         """Allow the next tick: this one has finished claiming."""

@@ -73,7 +73,7 @@ SCRIPTS = Scripts(
     __package__,
     {
         "mark": Script(("queue", "wake", "marks", "processing", "waiting")),
-        "wake": Script(("queue", "wake", "pause"), ("ignore_pending_wake",)),
+        "wake": Script(("queue", "wake", "pause"), ("ignore_pending_wake", "ignore_empty_queue")),
         "claim": Script(
             (
                 *("queue", "processing", "attempts", "nodes", "wake", "pause", "stamp", "cursor", "heat", "marks"),

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.invariants import violations
+from tasks import pacing
+from tasks.conf import refresh_settings
 from tasks.pipeline.recovery import recover
 from tasks.queue import execution_queue
 from tasks.queue.keys import HARBORS_SET
+from tasks.queue.legacy_keys import FORM
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.databases import ATTACHED
-from tests.harbor.rows import asked, execution, task
+from tests.harbor.rows import asked, execution, stored, task
 from tests.integration.concurrency import in_background
 from tests.waiting import wait_for
 
@@ -64,15 +68,37 @@ def test_a_member_that_no_core_could_read_is_dropped_and_stops_no_claim(redis: R
     assert (redis.exists(HARBORS_SET), redis.scard(f"{OURS}processing")) == (0, 1)
 
 
-@pytest.mark.usefixtures("attached")
-def test_recovery_sends_a_tick_for_marks_that_woke_none(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """A tick is sent."""
     sent: list[None] = []
     monkeypatch.setattr("tasks.pipeline.wakeup.send_tick", lambda: sent.append(None))
+    return sent
+
+
+@pytest.mark.usefixtures("attached")
+def test_recovery_sends_a_tick_for_marks_that_woke_none(
+    redis: Redis, settings: Settings, sent: list[None]
+) -> None:
+    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 0
     recover()
     assert sent == []
     redis.sadd(HARBORS_SET, "1:A")
     recover()
     assert sent == [None]
+
+
+@pytest.mark.usefixtures("attached", "redis")
+def test_recovery_sends_a_tick_that_looks_for_keys_although_the_set_is_empty(sent: list[None]) -> None:
+    recover()
+    assert sent == [None]
+    execution_queue().pause()
+    recover()
+    assert sent == [None], "the database is away"
+
+
+def test_each_recovery_finds_that_a_look_for_keys_is_due() -> None:
+    assert refresh_settings().recover_interval > pacing.ROUND_US / 1_000_000
 
 
 @pytest.mark.usefixtures("attached")
@@ -94,20 +120,34 @@ def cluster(attached: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
     cluster.end()
 
 
+#: The tick of the schedule and reconcile are an hour away, so all that is found is found by the look of recovery.
+LATE = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600", "REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
+
+
+def test_a_key_of_harbor_is_found_by_the_look_of_recovery(cluster: Cluster, redis: Redis) -> None:
+    of = execution()
+    task(of, "Success")
+    cluster.beat(**LATE)
+    worker = cluster.worker(**LATE)
+    wait_for(lambda: redis.exists(f"{OURS}legacy"), "the first look", seconds=60, log=worker.log)
+    redis.set(FORM % (of, "REPLICATION"), "")
+    wait_for(lambda: stored(of, "status") == ("Success",), "the refresh", seconds=60, log=worker.log)
+    wait_for(lambda: not redis.exists(f"{OURS}processing"), "the completion", log=worker.log)
+    assert keys_of_the_queue(redis) <= {f"{OURS}queues"}
+
+
 EXECUTIONS = 60
 
 
 def test_workers_and_a_core_share_the_marks_and_every_status_is_right(
     cluster: Cluster, attached: str, redis: Redis
 ) -> None:
-    """The tick of the schedule and reconcile are an hour away, so all that is found is found by marks, and those
-    are seen by the look of recovery. A core takes some of them, and refreshes as Harbor's does."""
+    """A core takes some of the marks, and refreshes as Harbor's does."""
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     tasks = {of: [task(of, "Running") for _ in range(3)] for of in (execution() for _ in range(EXECUTIONS))}
-    late = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600", "REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
-    cluster.beat(**late)
-    cluster.worker(**late)
+    cluster.beat(**LATE)
+    cluster.worker(**LATE)
     core = psycopg.connect(servers.postgres.url_for(attached), autocommit=True)
 
     def report() -> None:

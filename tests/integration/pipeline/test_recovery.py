@@ -35,6 +35,11 @@ def test_recovery_releases_the_claims_of_a_dead_node_and_sends_a_tick(
     assert marked(redis) == {member(execution)}
 
 
+def test_recovery_sends_no_tick_if_no_member_waits(told: list[Any]) -> None:
+    recover()
+    assert names(told) == []
+
+
 def test_recovery_sends_a_tick_even_if_one_seems_to_be_on_its_way(redis: Redis, told: list[Any]) -> None:
     """It may have died with its worker."""
     queue = execution_queue()

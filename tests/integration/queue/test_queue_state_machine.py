@@ -300,12 +300,12 @@ class Queue(RuleBasedStateMachine):
                 if token[0] == member:
                     self.is_settled(token)
 
-    @rule(anyway=st.booleans())
-    def ask_for_a_tick(self, anyway: bool) -> None:
+    @rule(anyway=st.booleans(), empty=st.booleans())
+    def ask_for_a_tick(self, anyway: bool, empty: bool) -> None:
         """A moment after a tick: only if somebody marked since."""
         model = self.model
-        asks = bool(model.queue) and not model.pause and (anyway or model.wake != TICK_SENT)
-        assert self.queue.wake(ignore_pending_wake=anyway) == asks
+        asks = (bool(model.queue) or empty) and not model.pause and (anyway or model.wake != TICK_SENT)
+        assert self.queue.wake(ignore_pending_wake=anyway, ignore_empty_queue=empty) == asks
         if asks or (model.wake == TICK_SENT and not anyway):
             model.wake = TICK_SENT if asks else None
 
