@@ -85,13 +85,15 @@ class Sentinels(Guides):
 
 
 class ClusterNodes(Guides):
-    """Learns the other nodes from each answer, so the address need not name all."""
+    """Learns the other nodes from each answer, so the address need not name all. Forgets a node that neither the
+    latest answer nor the address names, so that nodes that come and go with new addresses do not add up."""
 
     unknown = "no node of the Cluster tells which primary holds the keys"
     question = ("CLUSTER", "SLOTS")
 
     def __init__(self, key: str, *args: Any) -> None:
         super().__init__(*args)
+        self._named = frozenset(self._places)
         self._slot = key_slot(key.encode())
 
     def _read(self, place: Place, answer: Any) -> Place:
@@ -99,8 +101,9 @@ class ClusterNodes(Guides):
             (first, last, [Place(_text(node[0]) or place.host, int(node[1])) for node in nodes])
             for first, last, *nodes in answer
         ]
-        known = dict.fromkeys([*self._places, *(node for _, _, nodes in ranges for node in nodes)])
-        self._places = list(known)
+        told = dict.fromkeys(node for _, _, nodes in ranges for node in nodes)
+        kept = [one for one in self._places if one == place or one in told or one in self._named]
+        self._places = list(dict.fromkeys([*kept, *told]))
         for first, last, nodes in ranges:
             if first <= self._slot <= last:
                 return nodes[0]
