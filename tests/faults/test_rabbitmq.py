@@ -1,5 +1,6 @@
 """RabbitMQ is the broker. It is killed, emptied or stands still while work goes on; so are its workers."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -170,6 +171,26 @@ def test_a_killed_worker_leaves_its_messages_to_another(stage: Stage, ends: Call
     assert set(stage.lines()) == {f"copy {number}" for number in range(20)}
     assert len(stage.lines()) <= 22, "the two jobs in progress ran again, and no other"
     assert [status for status, _ in runs()] == ["Success"] * 20
+
+
+def test_a_worker_that_is_told_to_end_under_load_leaves_its_messages_to_another(
+    stage: Stage, ends: Callable[..., None]
+) -> None:
+    """It finishes what it works on, so each job runs once. A node that is silent is not dead for a minute."""
+    patient = {"REFRESH_NODE_TTL_SECONDS": "60"}
+    beat, first = stage.beat(), stage.worker("first", REFRESH_CHUNK="10", **patient)
+    ids = many(600)
+    start("SCAN", jobs=[team.copy.s(str(number), 0.2) for number in range(20)])
+    succeed(ids)
+    wait_for(lambda: len(stage.lines()) >= 3 and "Success" in statuses(), "work in progress")
+    os.kill(first.process.pid, signal.SIGTERM)
+    wait_for(first.died, "the worker to end", log=first.log)
+    assert first.process.returncode == 0, first.text()
+    assert stage.broker.length(JOBS) > 0
+    ends(beat, stage.worker("second", **patient))
+    assert statuses() == {"Success": 601}
+    assert stage.lines() == sorted(f"copy {number}" for number in range(20))
+    assert runs() == [("Success", 0)] * 20
 
 
 def test_a_paused_queue_stays_paused_over_a_killed_rabbitmq_and_is_freed(
