@@ -4,6 +4,8 @@ The scripts in queue/lua take these constants by name, see queue/scripts.py. How
 docs/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
 """
 
+from executions.status import MAX_ID, MAX_VENDOR
+
 # How much
 
 #: Up to this backlog every execution is treated by itself: it gets its own subtask, and rests if it is hot.
@@ -94,6 +96,12 @@ REFUSED_SECONDS = 60.0
 EXPORT_PASSES = 100
 #: An export waits until nodes that may be dead count as silent, and looks at them again after so long.
 EXPORT_LOOK_SECONDS = 0.1
+
+# Members of the queue, as tasks/queue/members.py reads them
+
+#: As text, because Lua's numbers are exact up to 2^53 only.
+HIGHEST_ID = str(MAX_ID)
+LONGEST_VENDOR = MAX_VENDOR
 
 # The clock
 

@@ -112,7 +112,11 @@ def import_marks(on_page: Callable[[int], None] = lambda _: None) -> Imported:
 def count_marks() -> Imported:
     """Return what an import would take, and what it would leave. Changes nothing."""
     _refuse_where_nothing_moves()
-    return Imported(*legacy_transfer().count())
+    found, transfer = Imported(), legacy_transfer()
+    for page in chain(transfer.import_keys(is_dry_run=True), transfer.import_set(is_dry_run=True)):
+        found.taken += page.taken
+        found.unreadable += page.left
+    return found
 
 
 def export_marks(

@@ -10,11 +10,9 @@ no such keys, and a script could not move them, because they are in other slots 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
 
 from tasks.conf import refresh_settings
 from tasks.pacing import LOOK
-from tasks.queue import legacy_keys, sets
 from tasks.queue import members as names
 from tasks.queue.connection import patient, redis_errors_translated, single
 from tasks.queue.keys import HARBORS_SET
@@ -28,15 +26,11 @@ LEGACY = Scripts(
     __package__,
     {
         "take_legacy": Script(("queue", "waiting", "legacy"), ("match", "set", "count", "rate")),
-        "import_keys": Script(("queue", "waiting"), ("cursor", "match", "count")),
-        "import_set": Script(("queue", "waiting"), ("cursor", "set", "count")),
+        "import_keys": Script(("queue", "waiting"), ("cursor", "match", "count", "is_dry_run")),
+        "import_set": Script(("queue", "waiting"), ("cursor", "set", "count", "is_dry_run")),
         "export": Script(("queue", "processing", "attempts", "waiting"), ("key", "set")),
     },
 )
-
-
-#: Keys that one SCAN looks at, if nothing is moved.
-SCAN_PAGE = 1_000
 
 
 @dataclass(frozen=True)
@@ -81,43 +75,29 @@ class LegacyTransfer(Verbs):
         )
         return Look(taken, left_us / 1_000_000)
 
-    def import_keys(self) -> Iterator[Page]:
-        """Take all keys onto the queue, page by page. A key that is written meanwhile may be taken or not."""
+    def import_keys(self, *, is_dry_run: bool = False) -> Iterator[Page]:
+        """Take all keys onto the queue, page by page. A key that is written meanwhile may be taken or not. A dry
+        run changes nothing and says what would be taken and left. It counts a key twice that Redis tells twice, as
+        it may while it resizes its table."""
         cursor = b"0"
         while True:
-            cursor, taken, left = self._run("import_keys", *READERS, cursor=cursor, match=PATTERN, count=LOOK)
+            cursor, taken, left = self._run(
+                "import_keys", *READERS, cursor=cursor, match=PATTERN, count=LOOK, is_dry_run=int(is_dry_run)
+            )
             yield Page(LOOK, taken, left)
             if cursor == b"0":
                 return
 
-    def import_set(self) -> Iterator[Page]:
-        """Move the whole set onto the queue, page by page."""
+    def import_set(self, *, is_dry_run: bool = False) -> Iterator[Page]:
+        """Move the whole set onto the queue, page by page. A dry run is that of `import_keys`."""
         cursor = b"0"
         while not self.is_set_the_queue:
-            cursor, taken, left = self._run("import_set", cursor=cursor, set=HARBORS_SET, count=LOOK)
+            cursor, taken, left = self._run(
+                "import_set", cursor=cursor, set=HARBORS_SET, count=LOOK, is_dry_run=int(is_dry_run)
+            )
             yield Page(0, taken, left)
             if cursor == b"0":
                 return
-
-    def count(self) -> tuple[int, int]:
-        """Count the marks that can be read, and those that cannot. Changes nothing."""
-        found: set[bytes] = set()
-        cursor = 0
-        while True:
-            with redis_errors_translated():
-                cursor, page = cast(
-                    "tuple[int, list[bytes]]", self._redis.scan(cursor, match=PATTERN, count=SCAN_PAGE)
-                )
-            found.update(page)
-            if not cursor:
-                break
-        readable = sum(legacy_keys.readable(key) is not None for key in found)
-        unreadable = len(found) - readable
-        if not self.is_set_the_queue:
-            for members in sets.scan(self._redis, HARBORS_SET, SCAN_PAGE):
-                taken, dropped = names.sorted_out(members)
-                readable, unreadable = readable + len(taken), unreadable + len(dropped)
-        return readable, unreadable
 
     def export(self, queue: ExecutionQueue, *, as_set: bool) -> Iterator[int]:
         """Turn claims and then the queue into Harbor's marks, page by page. Yields how many members each page

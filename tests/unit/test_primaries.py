@@ -1,6 +1,5 @@
 """Which nodes of a Cluster are asked for the primary, as they come, go and fail."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ class Nodes(ClusterNodes):
 
     def __init__(self, *named: str) -> None:
         super().__init__(KEY, [Place(host, 1) for host in named], redis.Connection, {})
-        self.answers: Mapping[str, Any] = {}
+        self.answers: dict[str, Any] = {}
 
     def _answer(self, place: Place) -> Any:
         try:

@@ -1,6 +1,7 @@
 -- How the marks that Harbor has written are taken onto the queue. Its keys are on the same server, and not under our
 -- prefix, so their patterns and names are arguments.
 -- include _waiting
+-- from tasks/pacing.py: HIGHEST_ID, LONGEST_VENDOR
 
 -- SCAN and SSCAN may find more than they were asked for, and Lua takes some thousand arguments at most.
 local AT_ONCE = 1000
@@ -12,13 +13,59 @@ local function enqueue(queue, waiting, members)
     end
 end
 
+-- The characters of UTF-8 by their first byte, without those that are written longer than they need be, surrogates, and
+-- what lies beyond Unicode.
+local CHARACTERS = {
+    '^[%z\1-\127]',
+    '^[\194-\223][\128-\191]',
+    '^\224[\160-\191][\128-\191]',
+    '^[\225-\236\238\239][\128-\191][\128-\191]',
+    '^\237[\128-\159][\128-\191]',
+    '^\240[\144-\191][\128-\191][\128-\191]',
+    '^[\241-\243][\128-\191][\128-\191][\128-\191]',
+    '^\244[\128-\143][\128-\191][\128-\191]',
+}
+
+-- Return the number of characters of a text; nil if it is not UTF-8.
+local function length_of(content)
+    if not string.find(content, '[\128-\255]') then
+        return #content
+    end
+    local length, last = 0, 0
+    while last < #content do
+        local finish
+        for _, character in ipairs(CHARACTERS) do
+            finish = select(2, string.find(content, character, last + 1))
+            if finish then
+                break
+            end
+        end
+        if not finish then
+            return nil
+        end
+        length, last = length + 1, finish
+    end
+    return length
+end
+
+-- Whether tasks/queue/members.py reads this member. A claim drops what cannot be read, so such a mark must stay where it
+-- is. `id` is nil if no pattern has found a member; else it is of digits, and the vendor has no colon and no NUL.
+local function is_readable(id, vendor)
+    if not id or #id > 19 or tonumber(id) == 0 or (#id == 19 and id > HIGHEST_ID) then
+        return false
+    end
+    local length = #vendor <= 4 * LONGEST_VENDOR and length_of(vendor)
+    return length and length <= LONGEST_VENDOR
+end
+
 -- Look at a page of the server's keys from `cursor` on. For each key of Harbor, put its member on the queue and delete
--- the key. `readers` are the forms of a key, as patterns with the id and the vendor. A key that none of them reads
--- stays. Returns the next cursor, how many members were taken, and how many keys were left.
+-- the key. `readers` are the forms of a key, as patterns with the id and the vendor. A key that none of them reads, or
+-- whose member cannot be read, stays. With `is_dry_run` nothing is changed. Returns the next cursor, how many members
+-- were taken, and how many keys were left.
 --
 -- SCAN and the rest are one script, so no program sees a member in both places or in none. The member is put on the queue
 -- first: if Redis refuses one of the commands, the key is still there.
-local function take_keys(queue, waiting, cursor, match, count, readers)
+local function take_keys(queue, waiting, cursor, match, count, readers, is_dry_run)
     local next_cursor, found = unpack(redis.call('SCAN', cursor, 'MATCH', match, 'COUNT', count))
     local members, keys, left = {}, {}, 0
     for _, key in ipairs(found) do
@@ -29,12 +76,15 @@ local function take_keys(queue, waiting, cursor, match, count, readers)
                 break
             end
         end
-        if id and #id < 20 and tonumber(id) > 0 then
+        if is_readable(id, vendor) then
             members[#members + 1] = id .. ':' .. vendor
             keys[#keys + 1] = key
         else
             left = left + 1
         end
+    end
+    if is_dry_run then
+        return next_cursor, #keys, left
     end
     for first = 1, #keys, AT_ONCE do
         local last = math.min(first + AT_ONCE - 1, #keys)
@@ -44,17 +94,20 @@ local function take_keys(queue, waiting, cursor, match, count, readers)
     return next_cursor, #keys, left
 end
 
--- Move a page of Harbor's set onto the queue, from `cursor` on. Members that cannot be read stay. Returns as take_keys.
-local function take_set(queue, waiting, set, cursor, count)
+-- Move a page of Harbor's set onto the queue, from `cursor` on. Members that cannot be read stay. `is_dry_run`
+-- and what it returns are as in take_keys.
+local function take_set(queue, waiting, set, cursor, count, is_dry_run)
     local next_cursor, found = unpack(redis.call('SSCAN', set, cursor, 'COUNT', count))
     local members, left = {}, 0
     for _, member in ipairs(found) do
-        local id = string.match(member, '^(%d+):[^:%z]+$')
-        if id and #id < 20 and tonumber(id) > 0 then
+        if is_readable(string.match(member, '^(%d+):([^:%z]+)$')) then
             members[#members + 1] = member
         else
             left = left + 1
         end
+    end
+    if is_dry_run then
+        return next_cursor, #members, left
     end
     for first = 1, #members, AT_ONCE do
         local page = { unpack(members, first, math.min(first + AT_ONCE - 1, #members)) }

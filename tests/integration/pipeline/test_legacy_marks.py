@@ -1,6 +1,7 @@
 """Harbor's own marks: taken in by ticks, imported, and exported."""
 
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from tasks.claim_batch import claim_batch
 from tasks.pauses.pauses import pause, resume
 from tasks.pipeline import legacy_marks
 from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.legacy_marks import export_marks, import_marks, take_some
+from tasks.pipeline.legacy_marks import count_marks, export_marks, import_marks, take_some
 from tasks.queue import execution_queue, legacy_transfer
 from tasks.queue.connection import connect
 from tests import servers
@@ -151,6 +152,19 @@ def test_an_import_takes_all_and_leaves_what_cannot_be_read(redis: Redis, told: 
         (Word.IMPORT, 4),
         (Word.IMPORT, 0),
     ]
+
+
+def test_a_dry_run_takes_no_more_memory_for_more_marks(redis: Redis) -> None:
+    redis.mset({KEY.format(number, "SCAN"): "" for number in range(1, 20_001)})
+    count_marks()
+    tracemalloc.start()
+    try:
+        found = count_marks()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found.taken >= 20_000, found.unreadable) == (True, 0)
+    assert peak < 500_000
 
 
 def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis: Redis) -> None:

@@ -1,6 +1,7 @@
 """Harbor's own marks as they are moved: what each script changes, and how often ticks look."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from executions.errors import QueueUnavailable
 from tasks import pacing
 from tasks.conf import refresh_settings
+from tasks.queue import members as names
 from tasks.queue.keys import HARBORS_SET
 from tasks.queue.legacy_keys import FORM, SEED_FORM
-from tasks.queue.legacy_transfer import LegacyTransfer, Look
+from tasks.queue.legacy_transfer import LegacyTransfer, Look, Page
 from tests.integration.concurrency import wait_until
 from tests.integration.old_release import SECOND, Consumer, Writers
 from tests.integration.redis_state import PREFIX, Clock, Redis, queue_with, whole_redis, with_clock_of_test
@@ -55,6 +57,60 @@ def test_a_look_takes_marks_of_every_kind_and_leaves_what_it_cannot_read(redis: 
     assert state["queue:v2"] == set(state["waiting"]) == {"7:SCAN ALL*?[x]", "8:ü-日本", "9:B", "10:C"}
     assert others(redis) == {*UNREADABLE, *UNRELATED, HARBORS_SET.encode()}
     assert redis.smembers(HARBORS_SET) == {b"nothing", b"1:a:b"}
+
+
+VENDORS = (
+    *(b"A" * 64, b"A" * 65, "日".encode() * 64, "日".encode() * 65, "é".encode() * 64, "\U0010ffff".encode() * 64),
+    *(
+        "\U0010ffff".encode() * 65,
+        b"a\nb",
+        b" ",
+        b"a\x00b",
+        b"a:b",
+        b"",
+        b"\x7f",
+        b"\xc2\x80",
+        b"\xf4\x8f\xbf\xbf",
+    ),
+    # no UTF-8: cut off, longer than it need be, surrogates, beyond Unicode, no first byte
+    *(b"\xff", b"\xe6\x97", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf", b"\xed\xa0\x80"),
+    *(b"\xed\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\x80", b"A\xe2\x28\xa1", b"\xc3"),
+)
+NUMBERS = (
+    *(b"1", b"007", b"0", b"000", b"-1", b"1.0", b"9223372036854775807", b"9223372036854775808", b"0" * 18 + b"7"),
+    *(b"0" * 19 + b"7", b"9" * 19, b"999999999999999999", b"\xd9\xa1", b"", b"x"),
+)
+
+
+def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: Redis) -> None:
+    chance = random.Random(seed := random.randrange(2**32))
+    pieces = (b"A", *(one for one in VENDORS if len(one) < 5))
+    made = {b"".join(chance.choices(pieces, k=chance.randrange(1, 6))) for _ in range(300)}
+    marks = [(b"7", vendor) for vendor in {*VENDORS, *made}] + [(number, b"A") for number in NUMBERS]
+    members = {b"%b:%b" % mark for mark in marks}
+    readable = {text for one in members if (text := names.readable(one))}
+    redis.mset({KEY % mark: b"" for mark in marks})
+    redis.sadd(HARBORS_SET, *members)
+    transfer = transfer_with(redis)
+
+    def told(pages: Iterable[Page]) -> tuple[int, int]:
+        counts = [(page.taken, page.left) for page in pages]
+        return sum(taken for taken, _ in counts), sum(left for _, left in counts)
+
+    foreseen = (len(readable), len(marks) - len(readable))
+    before = others(redis), redis.smembers(HARBORS_SET)
+    assert told(transfer.import_keys(is_dry_run=True)) == foreseen, seed
+    assert told(transfer.import_set(is_dry_run=True)) == foreseen, seed
+    assert (others(redis), redis.smembers(HARBORS_SET)) == before
+    assert not redis.exists(f"{PREFIX}queue:v2")
+    assert told(transfer.import_keys()) == foreseen, seed
+    taken = {one.decode() for one in redis.smembers(f"{PREFIX}queue:v2")}
+    assert taken == readable, seed
+    assert told(transfer.import_set()) == foreseen, seed
+    assert whole_redis(redis, observed=True)["queue:v2"] == readable
+    assert redis.smembers(HARBORS_SET) == {one for one in members if names.readable(one) is None}
+    left = {KEY % mark for mark in marks if names.readable(b"%b:%b" % mark) is None}
+    assert others(redis) == {*left, HARBORS_SET.encode()}
 
 
 def test_a_mark_that_waits_already_keeps_its_time(redis: Redis) -> None:
