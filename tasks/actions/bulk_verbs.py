@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Q
 
 from executions.action_lease import Done
 from executions.deletion import delete_many_ended
 from executions.errors import NoSuchExecution
-from executions.models import Execution, Task
+from executions.models import Execution, Gate, Link, Task
 from executions.models.action import Verb
 from executions.news import tell_touched_after_commit
 from executions.rollup import refresh
@@ -74,19 +74,25 @@ def _tasks(ids: Sequence[int]) -> Mapping[int, int]:
     return dict(tasks.annotate(Count("pk")))
 
 
+#: Tasks of ours, and not of another runner: of a job, of a child, and the gate of an open execution.
+OF_A_JOB = Q(job__isnull=False)
+OF_A_CHILD = Q(Exists(Link.objects.filter(task_id=OuterRef("pk"))))
+A_GATE = Q(Exists(Gate.objects.filter(task_id=OuterRef("pk"))))
+
+
 def _with_failed_jobs(ids: Sequence[int]) -> Mapping[int, int]:
-    """Weigh each execution by whether a retry has anything to do."""
-    return _with_jobs(ids, Status.ERROR)
+    """Weigh each execution by whether a retry may have anything to do, in it or in its children."""
+    return _with_tasks(ids, Status.ERROR, OF_A_JOB | OF_A_CHILD)
 
 
 def _with_stopped_jobs(ids: Sequence[int]) -> Mapping[int, int]:
-    """Weigh each execution by whether a resumption may have anything to do."""
-    return _with_jobs(ids, Status.STOPPED)
+    """Weigh each execution by whether a resumption may have anything to do, in it or in its children."""
+    return _with_tasks(ids, Status.STOPPED, OF_A_JOB | OF_A_CHILD | A_GATE)
 
 
-def _with_jobs(ids: Sequence[int], status: Status) -> Mapping[int, int]:
-    jobs = Task.objects.filter(execution_id__in=ids, status=status, status_code=FINAL_CODE, job__isnull=False)
-    found = jobs.order_by("execution_id").values_list("execution_id", flat=True).distinct()
+def _with_tasks(ids: Sequence[int], status: Status, kind: Q) -> Mapping[int, int]:
+    tasks = Task.objects.filter(kind, execution_id__in=ids, status=status, status_code=FINAL_CODE)
+    found = tasks.order_by("execution_id").values_list("execution_id", flat=True).distinct()
     return dict.fromkeys(found, 1)
 
 

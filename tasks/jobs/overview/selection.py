@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.lookups import IsNull
 
 from executions.errors import NoSuchExecution
-from executions.models import Execution
+from executions.models import Execution, Link
 from executions.status import is_final
 from tasks.models.job import Job
 
@@ -46,13 +46,14 @@ def for_each(execution_ids: Iterable[int], act: Callable[[int], int]) -> Iterato
 
 
 def has_jobs() -> Q:
-    """The condition on executions that one of their tasks has a job. For each execution its tasks are looked at
-    until one has a job: as a join, PostgreSQL may read all jobs and all tasks for a few executions."""
+    """The condition on executions that one of their tasks has a job, or that they have children, whose jobs are
+    stopped and tried again with them. For each execution its tasks are looked at until one has a job: as a join,
+    PostgreSQL may read all jobs and all tasks for a few executions."""
     first = Job.objects.filter(task__execution_id=OuterRef("pk")).values("pk")[:1]
-    return Q(IsNull(Subquery(first), False))
+    return Q(IsNull(Subquery(first), False)) | Q(Exists(Link.objects.filter(parent=OuterRef("pk"))))
 
 
 def executions_with_jobs(execution_ids: Sequence[int]) -> list[int]:
-    """Return those of the executions that have a job. The query probes for one job of each."""
+    """Return those of the executions that have a job or a child. The query probes for one job of each."""
     there = Execution.objects.filter(has_jobs(), pk__in=execution_ids)
     return list(there.values_list("pk", flat=True))

@@ -5,13 +5,16 @@ import json
 import pytest
 from django.db import connection
 
-from executions.creation import NewExecution, create
+from executions.creation import NewExecution, NewTask, create
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.models.action import Verb
 from executions.reports import Report, report
+from executions.rollup import refresh
+from executions.stops import stop
 from harbor_refresh.invariants import violations
 from tasks.actions.bulk import work
 from tasks.celery_queues import JOBS
+from tasks.jobs.overview.selection import executions_with_jobs
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records
 from tasks.models import Job
@@ -95,6 +98,31 @@ def test_stopped_jobs_of_many_executions_run_once_more_and_the_rest_is_left(redi
     assert status_of(empty) == "Stopped"
     messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
     assert sorted(messages) == [f"SCAN-{number}-0" for number in range(7)]
+
+
+def test_a_retry_and_a_resumption_of_a_parent_reach_the_jobs_of_its_children(redis: Redis) -> None:
+    """It has no job of its own. One of its children has failed and one was stopped; a third execution is stopped
+    while it is open, and has no jobs at all."""
+    parent = create(NewExecution("PARENT"))
+    for job, status in (("failed", "Error"), ("stopped", "Stopped")):
+        child = create(NewExecution("CHILD", parent=parent.pk, tasks=[NewTask(job)]))
+        task = child.tasks.get()
+        Job.objects.create(task_id=task.pk, name="a.job", max_attempts=3, published_at=task.creation_time)
+        reported([child], status)
+    refresh([parent.pk])
+    empty = create(NewExecution("PARENT", open_seconds=3600))
+    stop(empty.pk)
+    assert [status_of(one) for one in (parent, empty)] == ["Error", "Stopped"]
+    assert executions_with_jobs([parent.pk, empty.pk]) == [parent.pk]
+
+    expected = {Verb.RETRY: {"changed": 1, "skipped": 1}, Verb.RESUME: {"changed": 1, "skipped": 1}}
+    for verb, counts in expected.items():
+        action = asked(verb, vendor_type="PARENT")
+        work(seconds=None)
+        assert result(action) == {"state": "done"} | counts
+    assert [status_of(one) for one in (parent, empty)] == ["Running", "Success"]
+    messages = [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)]
+    assert sorted(messages) == ["failed", "stopped"]
 
 
 def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
