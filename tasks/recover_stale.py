@@ -12,6 +12,7 @@ from celery import shared_task
 from tasks.actions import bulk
 from tasks.broker.lengths import waiting
 from tasks.broker.mark import lost_before
+from tasks.broker.unacknowledged import note_again
 from tasks.celery_queues import WORK
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.job_recovery import recover_jobs
@@ -27,4 +28,5 @@ def recover_stale() -> int:
     count += recover_jobs(publish, may_wait).given_back
     bulk.wake()
     put_unbegun_back()
+    note_again()
     return count

@@ -5,6 +5,8 @@ queue when the visibility timeout is over. RabbitMQ needs none of this: it sees 
 """
 
 import json
+import logging
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +14,8 @@ from typing import Any
 
 from tasks.broker.pooled import pooled_channel
 from tasks.queue.sets import PAGE, pages
+
+log = logging.getLogger("harbor_refresh")
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,31 @@ def put_back(tags: Iterable[bytes]) -> None:
         if channel is not None:
             for tag in tags:
                 channel.qos.restore_by_tag(tag)
+
+
+def note_again() -> int:
+    """Note that messages were fetched whose note Redis has lost, and return how many.
+
+    Without the note a message is never put back, so it stays for ever if its worker has died. Kombu writes both in
+    one transaction, so each message has a note unless Redis has lost some. They count as fetched now, and come
+    back after the visibility timeout. One of a live worker comes twice then, which is harmless.
+
+    What if a message is acknowledged meanwhile: the note of no message is left. Kombu drops it when it is due.
+    """
+    count = 0
+    with _channel_of_redis() as channel:
+        if channel is None:
+            return 0
+        client, now, cursor = channel.client, time.time(), None
+        if client.hlen(channel.unacked_key) <= client.zcard(channel.unacked_index_key):
+            return 0
+        while cursor != 0:
+            cursor, found = client.hscan(channel.unacked_key, cursor or 0, count=PAGE)
+            if found:
+                count += client.zadd(channel.unacked_index_key, dict.fromkeys(found, now), nx=True)
+    if count:
+        log.warning("Noted again that %d messages were fetched: Redis had lost that", count)
+    return count
 
 
 def _tags_before(moment: float) -> list[bytes]:

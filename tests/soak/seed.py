@@ -216,7 +216,7 @@ class Soak:
         keys = Keys(refresh_settings().key_prefix)
         client = self.redis.client()
         known = {
-            job.decode(): f"its record in Redis: {text.decode()}"
+            job.decode(errors="replace"): f"its record in Redis: {text.decode(errors='replace')}"
             for job, text in client.hgetall(keys.jobs).items()
         }
         for message in client.hvals("unacked"):

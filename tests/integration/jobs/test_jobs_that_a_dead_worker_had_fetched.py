@@ -12,6 +12,7 @@ from redis.exceptions import ConnectionError
 
 from executions.errors import QueueUnavailable
 from harbor_refresh.celery import app
+from tasks.broker.unacknowledged import note_again
 from tasks.celery_queues import JOBS
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.job_creation import NewJob, start
@@ -171,3 +172,49 @@ def test_a_job_for_later_and_what_is_no_job_stay_where_they_are(redis: Redis) ->
     assert put_unbegun_back() == 0
     assert (redis.hgetall("unacked"), redis.zrange("unacked_index", 0, -1, withscores=True)) == before
     assert lists(redis) == []
+
+
+def test_messages_whose_note_redis_has_lost_come_back_after_the_visibility_timeout(redis: Redis) -> None:
+    """Kombu finds what is due by the notes alone. One message still has its note, and a note is of no message."""
+    queued("a", "b", "c")
+    before = where(redis)
+    fetch(redis, at=-10)
+    tags = redis.zrange("unacked_index", 0, -1)
+    kept = redis.zscore("unacked_index", tags[0])
+    redis.delete("unacked_index")
+    redis.zadd("unacked_index", {tags[0]: kept})
+
+    since = time.time()
+    assert note_again() == 2
+    notes = dict(redis.zrange("unacked_index", 0, -1, withscores=True))
+    assert notes.pop(tags[0]) == kept
+    assert notes.keys() == set(tags[1:])
+    assert all(since <= moment <= time.time() for moment in notes.values())
+    assert note_again() == 0
+    with app.connection_for_write() as connection:
+        channel = connection.default_channel
+        channel.visibility_timeout = 0
+        channel.qos.restore_visible()
+    assert where(redis) == before
+
+
+def test_a_message_that_is_acknowledged_while_it_is_noted_again_leaves_nothing(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued("a")
+    fetch(redis)
+    redis.delete("unacked_index")
+    scan = Redis.hscan
+
+    def scanned_and_acknowledged(client: Redis, *args: Any, **options: Any) -> Any:
+        found = scan(client, *args, **options)
+        redis.delete("unacked")
+        return found
+
+    monkeypatch.setattr(Redis, "hscan", scanned_and_acknowledged)
+    assert note_again() == 1
+    with app.connection_for_write() as connection:
+        channel = connection.default_channel
+        channel.visibility_timeout = 0
+        channel.qos.restore_visible()
+    assert not redis.exists("unacked", "unacked_index")
