@@ -94,6 +94,8 @@ def filled(command: str) -> list[str]:
         quarantine([execution], 5, {execution: "a row is bad"})
     if "--watch" in words:
         words.append("--json")  # without it, it needs a terminal
+    if words == ["shell"]:
+        words += ["--command", "pass"]  # the same
     is_act = words[0] == "executions" and "FILTER" in command and words[1] != "list"
     return [*words, "--yes"] if is_act else words
 
