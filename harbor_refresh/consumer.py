@@ -3,9 +3,9 @@
 1. It sends the events of tasks a few times a second, many in one message. Celery sends them after each turn of the
    worker's loop. A job that does nothing has three, and to send them took two fifths of the time of the main
    process, which all jobs of a worker pass.
-2. A worker goes on if a process of its pool dies while its connection to the broker breaks. Celery notices the
-   death, and forgets the descriptor by which it has noticed it. If the process is still in the pool when the loop
-   begins again, celery 5.7 gives that descriptor, which is None, to kombu 5.7, and the worker ends.
+2. A worker goes on if a process of its pool dies, or seems to, while its connection to the broker breaks. Celery
+   forgets the descriptor by which it has noticed that. If the process is still in the pool when the loop begins
+   again, celery 5.7 gives that descriptor, which is None, to kombu 5.7, and the worker ends.
 
 What if the worker is killed: the events of the last moment are lost, as without this. What if it stops: they are
 sent before it ends. What if its connection breaks: the dispatcher keeps them, and the next event has them sent.
@@ -19,7 +19,7 @@ from celery.worker import consumer
 #: Flower and others see a task at most so much later. The time of an event is that of the task.
 SECONDS = 0.1
 #: Its descriptors are closed, so a process is gone in a moment.
-DYING_SECONDS = 5.0
+DYING_SECONDS = 1.0
 
 
 class Consumer(consumer.Consumer):
@@ -32,7 +32,7 @@ class Consumer(consumer.Consumer):
 
     def loop_args(self) -> Any:
         """Return the arguments of the loop, which begins next."""
-        remove_dead(self.pool)
+        mend(self.pool)
         return super().loop_args()
 
     def on_send_event_buffered(self) -> None:  # type: ignore[override]  # in the stubs it returns a function
@@ -47,12 +47,16 @@ class Consumer(consumer.Consumer):
         super().shutdown()
 
 
-def remove_dead(pool: Any) -> None:
-    """Remove from a pool of processes those whose deaths were noticed, and start others in their place. A pool of
-    another kind has none."""
+def mend(pool: Any) -> None:
+    """Remove from a pool of processes those whose deaths were noticed, and start others in their place. One that
+    lives after all gets a descriptor again. A pool of another kind has neither."""
     processes = getattr(pool, "_pool", None)
-    dead = [one for one in getattr(processes, "_pool", ()) if getattr(one, "_sentinel_poll", 0) is None]
-    for one in dead:
+    forgotten = [one for one in getattr(processes, "_pool", ()) if getattr(one, "_sentinel_poll", 0) is None]
+    if processes is None or not forgotten:
+        return
+    for one in forgotten:
         one.join(DYING_SECONDS)
-    if processes is not None and dead:
-        processes.maintain_pool()
+    processes.maintain_pool()
+    for one in processes._pool:
+        if one in forgotten:
+            del one._sentinel_poll

@@ -144,11 +144,13 @@ class Faults:
             client = self.redis.client()
             chosen = random.choice([*KINDS, *EXPIRING])
             key = getattr(Keys(refresh_settings().key_prefix), chosen)
-            client.delete(key)
-            if chosen in EXPIRING:
-                client.set(key, "rubbish")
-            else:
-                client.lpush(key, "rubbish")
+            with client.pipeline(transaction=True) as pipe:  # else a worker may write it in between
+                pipe.delete(key)
+                if chosen in EXPIRING:
+                    pipe.set(key, "rubbish")
+                else:
+                    pipe.lpush(key, "rubbish")
+                pipe.execute()
             return chosen
 
     def postgres_cut(self, random: Random) -> None:

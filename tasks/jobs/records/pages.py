@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tasks import signals
 from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import job_records
+from tasks.jobs.records.records import KEPT, job_records
 
 Page = Sequence[tuple[str, JobRecord | None]]
 
@@ -14,5 +14,5 @@ def readable(page: Page) -> tuple[list[JobRecord], int]:
     unreadable = [job for job, record in page if record is None]
     if unreadable:
         job_records().forget(unreadable)
-        signals.discarded.send(sender=readable, members=[job.encode() for job in unreadable])
+        signals.discarded.send(sender=readable, members=[job.encode(errors=KEPT) for job in unreadable])
     return [record for _, record in page if record], len(unreadable)

@@ -10,6 +10,7 @@ from functools import cache
 from typing import cast
 
 from executions.status import is_final
+from executions.text import storable
 from tasks.conf import refresh_settings
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
@@ -25,6 +26,8 @@ from tasks.without_redis import mode
 PAGE = 500
 #: The field that holds the memory of this Redis. It cannot be a job, because no job has an empty id.
 MEMORY = b""
+#: How a name that is no text is decoded, so that it can be encoded again.
+KEPT = "surrogateescape"
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,8 @@ class JobRecords(Verbs):
         return done
 
     def all(self) -> Iterator[Sequence[tuple[str, JobRecord | None]]]:
-        """Yield every record in pages; None for an unreadable one. A record may come twice."""
+        """Yield every record in pages; None for an unreadable one, also if its name is no text. A record may come
+        twice."""
         cursor = 0
         while True:
             with redis_errors_translated():
@@ -118,8 +122,8 @@ class JobRecords(Verbs):
                 )
             found.pop(MEMORY, None)
             if found:
-                texts = {job.decode(errors="replace"): raw.decode(errors="replace") for job, raw in found.items()}
-                yield [(job, JobRecord.read(job, text)) for job, text in texts.items()]
+                texts = {job.decode(errors=KEPT): raw.decode(errors="replace") for job, raw in found.items()}
+                yield [(job, JobRecord.read(job, text) if storable(job) else None) for job, text in texts.items()]
             if not cursor:
                 return
 
@@ -137,7 +141,7 @@ class JobRecords(Verbs):
     def forget(self, jobs: Sequence[str]) -> None:
         """Delete unreadable records."""
         with redis_errors_translated():
-            self._redis.hdel(self.keys.jobs, *jobs)
+            self._redis.hdel(self.keys.jobs, *(job.encode(errors=KEPT) for job in jobs))
 
     def memory(self, noted_epoch: int | None = None, noted_sequence: int = 0) -> Memory:
         """Return the memory of Redis. If it is older than what was noted of it, a new epoch begins."""
