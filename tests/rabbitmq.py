@@ -18,6 +18,7 @@ from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.process import kill_tree, spawn
 from harbor_refresh.local.server import EmbeddedServer
 from tests.programs import needs
+from tests.waiting import wait_for
 
 #: Debian's program on PATH changes to another user; this one starts the server.
 PLAIN = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -70,8 +71,16 @@ class RabbitMQ(EmbeddedServer):
         subprocess.run([self._program.with_name("rabbitmqctl"), *rights], env=self._env(), check=True, timeout=120)
 
     def signal(self, number: signal.Signals) -> None:
+        """Send the signal; SIGSTOP is waited for, because a thread on another core runs on for a moment."""
         if self.pid is not None:
             os.kill(self.pid, number)
+            if number == signal.SIGSTOP:
+                wait_for(lambda: self._threads() == {"T"}, "each thread of RabbitMQ to stand still")
+
+    def _threads(self) -> set[str]:
+        """The states of its threads, as Linux tells them."""
+        tasks = Path(f"/proc/{self.pid}/task").glob("*/stat")
+        return {one.read_text(encoding="utf-8").rpartition(")")[2].split()[0] for one in tasks}
 
     def empty(self) -> None:
         """Kill it, remove its data, and start it again."""
