@@ -227,9 +227,7 @@ def test_a_database_that_goes_away_after_a_job_was_given_back_learns_of_it_a_mom
     assert outbox.taken() == [("j", 1, 1)]
 
 
-def test_a_record_whose_name_is_no_text_is_dropped_once_and_starves_no_other(
-    redis: Redis, outbox: Outbox
-) -> None:
+def test_a_record_whose_name_is_no_text_is_dropped_once_and_starves_no_other(redis: Redis, outbox: Outbox) -> None:
     """Another program has written it. A name may also be one that PostgreSQL cannot store, or with a readable
     record."""
     names = [b"\xff\xfe\x01", b"a\x00b", "\ud800".encode(errors="surrogatepass")]
@@ -238,7 +236,7 @@ def test_a_record_whose_name_is_no_text_is_dropped_once_and_starves_no_other(
     (good,) = Task.objects.values_list("pk", flat=True)
     write(redis, record("a", node="live", task_id=good))
     whole = redis.hgetall(f"{PREFIX}jobs")
-    redis.hset(f"{PREFIX}jobs", mapping={name: b"rubbish" for name in names} | {b"\xff": whole[b"a"]})
+    redis.hset(f"{PREFIX}jobs", mapping=dict.fromkeys(names, b"rubbish") | {b"\xff": whole[b"a"]})
     assert recover_jobs(outbox.publish).unreadable == len(names) + 1
     assert recover_jobs(outbox.publish).unreadable == 0
     assert redis.hgetall(f"{PREFIX}jobs").keys() >= {b"a"}
