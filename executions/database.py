@@ -101,7 +101,7 @@ def absence_translated() -> Iterator[None]:
         yield
     except (DatabaseError, InterfaceError) as exc:
         if waited_for_a_table(exc):
-            raise TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}") from exc
+            raise table_locked(exc) from exc
         state = sqlstate(exc)
         broken = state is None and isinstance(exc, OperationalError | InterfaceError)
         lacks_right = state == RIGHT_MISSING or (is_attached() and UNSEEN.match(str(exc)) is not None)
@@ -110,6 +110,10 @@ def absence_translated() -> Iterator[None]:
         connection.close()
         kind = RightMissing if lacks_right else _absence(str(exc) if broken else "")
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
+
+
+def table_locked(exc: Exception) -> TableLocked:
+    return TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}")
 
 
 def sqlstate(exc: Exception) -> str | None:

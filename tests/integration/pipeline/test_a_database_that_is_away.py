@@ -8,10 +8,11 @@ from django.db import connection
 from pytest_django import Settings
 
 from executions.database import raise_if_away
-from executions.errors import DatabaseAway
+from executions.errors import DatabaseAway, TableLocked
 from executions.models import Quarantine
 from executions.reports import Report, report
 from tasks.conf import refresh_settings
+from tasks.jobs.lifecycle.task_state import task_states
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.pipeline.dispatcher import dispatch
 from tasks.pipeline.refresher import refresh_claim
@@ -70,6 +71,19 @@ def test_a_table_that_a_migration_holds_counts_no_attempt_and_ends_no_recovery(
     refresh_claim(execution_queue().claim("me", 10).claim)
     assert status_of(execution) == "Success"
     assert not Quarantine.objects.exists()
+
+
+def test_the_state_of_a_task_whose_table_is_held_is_an_absence_however_often_it_was_read(database: str) -> None:
+    """PostgreSQL keeps the plan of the function, and then its error names no place in the statement."""
+    _, (task,) = made(1)
+    for _ in range(10):
+        task_states([task])
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '200ms'")
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("LOCK TABLE task IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(TableLocked, match=r"^PostgreSQL: another transaction holds a table: canceling"):
+            task_states([task])
 
 
 def test_a_server_that_takes_no_writes_is_away(database: str, redis: Redis, told: list[Any]) -> None:
