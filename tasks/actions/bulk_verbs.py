@@ -74,24 +74,29 @@ def _tasks(ids: Sequence[int]) -> Mapping[int, int]:
     return dict(tasks.annotate(Count("pk")))
 
 
-#: Tasks of ours, and not of another runner: of a job, of a child, and the gate of an open execution.
+#: Tasks of ours, and not of another runner: of a job, the gate of an open execution, and of a child. A child that
+#: has failed, or still runs, may have stopped jobs as well. Only its Success excludes failed and stopped ones.
 OF_A_JOB = Q(job__isnull=False)
-OF_A_CHILD = Q(Exists(Link.objects.filter(task_id=OuterRef("pk"))))
 A_GATE = Q(Exists(Gate.objects.filter(task_id=OuterRef("pk"))))
+OF_A_CHILD = Q(Exists(Link.objects.filter(task_id=OuterRef("pk")))) & ~Q(status=Status.SUCCESS)
 
 
 def _with_failed_jobs(ids: Sequence[int]) -> Mapping[int, int]:
     """Weigh each execution by whether a retry may have anything to do, in it or in its children."""
-    return _with_tasks(ids, Status.ERROR, OF_A_JOB | OF_A_CHILD)
+    return _with_tasks(ids, (_ended(Status.ERROR) & OF_A_JOB) | OF_A_CHILD)
 
 
 def _with_stopped_jobs(ids: Sequence[int]) -> Mapping[int, int]:
     """Weigh each execution by whether a resumption may have anything to do, in it or in its children."""
-    return _with_tasks(ids, Status.STOPPED, OF_A_JOB | OF_A_CHILD | A_GATE)
+    return _with_tasks(ids, (_ended(Status.STOPPED) & (OF_A_JOB | A_GATE)) | OF_A_CHILD)
 
 
-def _with_tasks(ids: Sequence[int], status: Status, kind: Q) -> Mapping[int, int]:
-    tasks = Task.objects.filter(kind, execution_id__in=ids, status=status, status_code=FINAL_CODE)
+def _ended(status: Status) -> Q:
+    return Q(status=status, status_code=FINAL_CODE)
+
+
+def _with_tasks(ids: Sequence[int], kind: Q) -> Mapping[int, int]:
+    tasks = Task.objects.filter(kind, execution_id__in=ids)
     found = tasks.order_by("execution_id").values_list("execution_id", flat=True).distinct()
     return dict.fromkeys(found, 1)
 

@@ -125,6 +125,30 @@ def test_a_retry_and_a_resumption_of_a_parent_reach_the_jobs_of_its_children(red
     assert sorted(messages) == ["failed", "stopped"]
 
 
+@pytest.mark.parametrize(
+    ("verb", "statuses_of_jobs", "status_of_child", "again"),
+    [
+        (Verb.RESUME, ["Error", "Stopped"], "Error", "1"),
+        (Verb.RETRY, ["Error", "Running"], "Running", "0"),
+    ],
+)
+def test_the_status_of_a_child_does_not_hide_the_jobs_that_run_again(
+    verb: str, statuses_of_jobs: list[str], status_of_child: str, again: str, redis: Redis
+) -> None:
+    parent = create(NewExecution("PARENT"))
+    child = create(NewExecution("CHILD", parent=parent.pk, tasks=[NewTask("0"), NewTask("1")]))
+    for task, status in zip(child.tasks.order_by("pk"), statuses_of_jobs, strict=True):
+        Job.objects.create(task_id=task.pk, name="a.job", max_attempts=3, published_at=task.creation_time)
+        report([Report(task.pk, status)])
+    refresh([child.pk])
+    refresh([parent.pk])
+    assert status_of(child) == status_of_child
+    action = asked(verb, vendor_type="PARENT")
+    work(seconds=None)
+    assert result(action) == {"state": "done", "changed": 1}
+    assert [json.loads(raw)["headers"]["id"] for raw in redis.lrange(JOBS, 0, -1)] == [again]
+
+
 def test_a_refresh_brings_each_status_to_what_its_tasks_say() -> None:
     drifted, right = [made()[0] for _ in range(5)], [made()[0] for _ in range(4)]
     tasks = Task.objects.filter(execution__in=drifted)
