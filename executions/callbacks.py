@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from executions.database import run
+from executions.errors import Refused
 from executions.handlers import Change
 from executions.models import Callback, Execution, Subscription
 from executions.models.subscription import Kind
 
 #: The name of its subscription begins with that.
 PREFIX = "callback "
+#: How often a missing subscription is made. Once is enough, unless others are deleted at the same moment.
+TRIES = 10
 MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFIX)
 
 
@@ -62,7 +65,9 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
     waits for this transaction, and is refused.
     """
     handlers = {one.handler for one in callbacks}
-    while missing := handlers - _held(handlers):
+    for _ in range(TRIES):
+        if not (missing := handlers - _held(handlers)):
+            break
         Subscription.objects.bulk_create(
             (
                 Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
@@ -70,6 +75,8 @@ def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
             ),
             ignore_conflicts=True,
         )
+    else:
+        raise Refused(f"a webhook may have the name of a callback, {PREFIX + min(missing)!r}: give it another one")
     Callback.objects.bulk_create(
         Callback(
             execution_id=execution_id,

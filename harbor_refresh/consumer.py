@@ -18,7 +18,7 @@ from celery.worker import consumer
 
 #: Flower and others see a task at most so much later. The time of an event is that of the task.
 SECONDS = 0.1
-#: Its descriptors are closed, so a process is gone in a moment.
+#: How long to wait, in all, for processes whose deaths were noticed: each is gone a moment later.
 DYING_SECONDS = 1.0
 
 
@@ -54,8 +54,9 @@ def mend(pool: Any) -> None:
     forgotten = [one for one in getattr(processes, "_pool", ()) if getattr(one, "_sentinel_poll", 0) is None]
     if processes is None or not forgotten:
         return
+    until = monotonic() + DYING_SECONDS
     for one in forgotten:
-        one.join(DYING_SECONDS)
+        one.join(max(0.0, until - monotonic()))
     processes.maintain_pool()
     for one in processes._pool:
         if one in forgotten:

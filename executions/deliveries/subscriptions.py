@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
 
+from executions.callbacks import PREFIX
 from executions.conf import intake_settings
 from executions.database import run, violates
 from executions.deliveries import addresses, http
@@ -138,6 +139,8 @@ def new_secret() -> str:
 def refuse_unusable(wish: Wish) -> None:
     if not is_text(wish.name, MAX_NAME, at_least=1) or wish.name != wish.name.strip():
         raise Refused(f"name takes 1 to {MAX_NAME} characters, and no space at its ends")
+    if wish.name.startswith(PREFIX):
+        raise Refused(f"a name that begins with {PREFIX!r} is that of a callback")
     addresses.refuse_unusable(wish.url)
     for name, most in (("vendor_types", MAX_VENDOR), ("triggers", MAX_TRIGGER)):
         given = getattr(wish, name)

@@ -47,21 +47,33 @@ def note_again() -> int:
     one transaction, so each message has a note unless Redis has lost some. They count as fetched now, and come
     back after the visibility timeout. One of a live worker comes twice then, which is harmless.
 
+    Only their numbers are compared: as many notes without a message hide as many messages without a note, until
+    kombu drops those notes.
+
     What if a message is acknowledged meanwhile: the note of no message is left. Kombu drops it when it is due.
     """
-    count = 0
     with _channel_of_redis() as channel:
         if channel is None:
             return 0
-        client, now, cursor = channel.client, time.time(), None
-        if client.hlen(channel.unacked_key) <= client.zcard(channel.unacked_index_key):
+        try:
+            count = _note_again(channel)
+        except channel.ResponseError:  # it is full, or this user may not ask
             return 0
-        while cursor != 0:
-            cursor, found = client.hscan(channel.unacked_key, cursor or 0, count=PAGE)
-            if found:
-                count += client.zadd(channel.unacked_index_key, dict.fromkeys(found, now), nx=True)
     if count:
         log.warning("Noted again that %d messages were fetched: Redis had lost that", count)
+    return count
+
+
+def _note_again(channel: Any) -> int:
+    client = channel.client
+    prefix = getattr(client, "global_keyprefix", "")  # kombu writes it before the keys of some commands alone
+    if client.hlen(channel.unacked_key) <= client.zcard(prefix + channel.unacked_index_key):
+        return 0
+    count, now, cursor = 0, time.time(), None
+    while cursor != 0:
+        cursor, found = client.hscan(prefix + channel.unacked_key, cursor or 0, count=PAGE)
+        if found:
+            count += client.zadd(channel.unacked_index_key, dict.fromkeys(found, now), nx=True)
     return count
 
 

@@ -10,6 +10,7 @@ import pytest
 from celery import Task, chain, group, shared_task
 from django.db import transaction
 
+from executions.callbacks import PREFIX
 from executions.deletion import delete, delete_final
 from executions.deliveries import subscriptions
 from executions.deliveries.handler_runs import due_handlers, run_handler
@@ -18,6 +19,7 @@ from executions.errors import Refused
 from executions.handlers import handlers
 from executions.housekeeping import HOUSEKEEPING
 from executions.models import Callback, Delivery, Execution, StatusChange, Subscription
+from executions.models.subscription import Kind
 from executions.reports import Report, report
 from executions.rollup import refresh
 from tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
@@ -340,3 +342,15 @@ def test_what_a_worker_could_not_call_is_refused_before_anything_is_written(name
         started(on_error=given)
     assert not Execution.objects.exists()
     assert not Callback.objects.exists()
+
+
+def test_a_webhook_with_the_name_of_a_callback_is_told_and_keeps_start_from_no_answer() -> None:
+    """It was made before such a name was refused."""
+    name = f"{PREFIX}callbacks.note"
+    Subscription.objects.create(kind=Kind.WEBHOOK, name=name, url="https://x.example/", secret="whsec_eA==")
+    with pytest.raises(Refused, match=f"a webhook may have the name of a callback, '{name}'"):
+        start("SCAN", jobs=[], on_complete=note.s())
+    assert not Execution.objects.exists()
+    wish = subscriptions.Wish(name=name, url="https://x.example/")
+    with pytest.raises(Refused, match="a name that begins with 'callback ' is that of a callback"):
+        subscriptions.refuse_unusable(wish)

@@ -3,15 +3,18 @@
 import json
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from redis.exceptions import ConnectionError
+from kombu import Connection
+from redis.exceptions import ConnectionError, NoPermissionError
 
 from executions.errors import QueueUnavailable
 from harbor_refresh.celery import app
+from tasks.broker import unacknowledged
 from tasks.broker.unacknowledged import note_again
 from tasks.celery_queues import JOBS
 from tasks.conf import refresh_settings
@@ -218,3 +221,37 @@ def test_a_message_that_is_acknowledged_while_it_is_noted_again_leaves_nothing(
         channel.visibility_timeout = 0
         channel.qos.restore_visible()
     assert not redis.exists("unacked", "unacked_index")
+
+
+def test_a_broker_that_refuses_the_question_ends_no_recovery(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued("a")
+    fetch(redis)
+    redis.delete("unacked_index")
+    for command in ("hlen", "zadd"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Redis, command, Mock(side_effect=NoPermissionError("no permissions")))
+            assert note_again() == 0
+    assert note_again() == 1
+
+
+def test_the_messages_of_an_app_with_a_prefix_are_compared_with_its_own_notes(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another app on this Redis has messages and notes of its own."""
+    redis.hset("unacked", "theirs", "x")
+    redis.zadd("unacked_index", {"theirs": 1, "acknowledged": 1})
+    redis.hset("ours:unacked", "a", "x")
+    redis.zadd("ours:unacked_index", {"a": 1})
+    options = dict(app.conf.broker_transport_options) | {"global_keyprefix": "ours:"}
+    prefixed = Connection(app.conf.broker_url, transport_options=options)
+    with prefixed as connection:
+        monkeypatch.setattr(
+            unacknowledged, "pooled_channel", lambda: nullcontext(("redis", connection.default_channel))
+        )
+        assert note_again() == 0
+        redis.delete("ours:unacked_index")
+        assert note_again() == 1
+    assert redis.zrange("ours:unacked_index", 0, -1) == [b"a"]
+    assert redis.zrange("unacked_index", 0, -1) == [b"acknowledged", b"theirs"]
