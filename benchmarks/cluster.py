@@ -30,7 +30,7 @@ class Cluster(Processes):
             f"{self.prefix}{n}": [
                 *celery,
                 *("worker", f"-c{concurrency}", "-n", f"{self.prefix}{n}@%h", "--loglevel=INFO"),
-                *(f"--include={module}" for module in include),
+                *[f"--include={','.join(include)}"] * bool(include),
             ]
             for n in range(1, workers + 1)
         }

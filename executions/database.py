@@ -88,21 +88,22 @@ def raise_if_away() -> None:
 
 
 @contextmanager
-def absence_translated() -> Iterator[None]:
+def absence_translated(*, locks_no_row: bool = False) -> Iterator[None]:
     """Raise DatabaseAway if the database is away; an error about the work itself passes unchanged.
 
     A server that answers and refuses the connection raises DatabaseRefused, which is also DatabaseAway: a worker
     waits for either, and a command tells a person which of the two it is. If another transaction holds a whole
-    table, as a migration does, it raises TableLocked, which is DatabaseAway as well.
+    table, as a migration does, it raises TableLocked, which is DatabaseAway as well. `locks_no_row`: these
+    statements can wait for a table alone.
 
     The broken connection is closed, so that the next attempt makes a new one.
     """
     try:
         yield
     except (DatabaseError, InterfaceError) as exc:
-        if waited_for_a_table(exc):
-            raise table_locked(exc) from exc
         state = sqlstate(exc)
+        if state == LOCK_TIMEOUT and (locks_no_row or _names_a_table(exc)):
+            raise TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}") from exc
         broken = state is None and isinstance(exc, OperationalError | InterfaceError)
         lacks_right = state == RIGHT_MISSING or (is_attached() and UNSEEN.match(str(exc)) is not None)
         if not broken and not lacks_right and not (state or "").startswith(AWAY):
@@ -112,21 +113,15 @@ def absence_translated() -> Iterator[None]:
         raise kind(f"PostgreSQL: {first_line(exc)}") from exc
 
 
-def table_locked(exc: Exception) -> TableLocked:
-    return TableLocked(f"PostgreSQL: another transaction holds a table: {first_line(exc)}")
-
-
 def sqlstate(exc: Exception) -> str | None:
     return getattr(exc.__cause__, "sqlstate", None)
 
 
-def waited_for_a_table(exc: Exception) -> bool:
-    """Whether a statement waited for the lock of a table, and not of a row. A table is locked while the statement
-    is parsed, so PostgreSQL says where the statement names it. A function whose plan is kept has no such place;
-    its error is taken for that of a row."""
+def _names_a_table(exc: Exception) -> bool:
+    """Whether a lock that was not free is that of a table, and not of a row. A table is locked while the statement
+    is parsed, so PostgreSQL says where the statement names it. A function whose plan is kept has no such place."""
     found = getattr(exc.__cause__, "diag", None)
-    is_placed = found is not None and (found.statement_position or found.internal_position) is not None
-    return sqlstate(exc) == LOCK_TIMEOUT and is_placed
+    return found is not None and (found.statement_position or found.internal_position) is not None
 
 
 def _absence(text: str) -> type[DatabaseAway]:

@@ -71,9 +71,9 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
             note(changed=changed)
             crash_points.reach("deciding", ids)
     except DatabaseError as exc:
-        if len(ids) == 1 and not wait and sqlstate(exc) == LOCK_TIMEOUT:
-            return Refreshed(locked=set(ids))
         if len(ids) == 1:
+            if not wait and sqlstate(exc) == LOCK_TIMEOUT:
+                return Refreshed(locked=set(ids))
             with absence_translated():
                 counters.add({("refreshes", "result=failed"): 1})
             return Refreshed(failed={ids[0]: first_line(exc)})

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -36,11 +37,15 @@ def needs(program: str) -> Path:
     """Return the path of the program. Skips the test if it cannot be had; in CI, fails it."""
     path = _find(program)
     if path is None:
-        told = f"{program} is missing: apt-get install {PACKAGES[program]}"
-        if os.environ.get("CI"):
-            pytest.fail(told)
-        pytest.skip(told)
+        _cannot_run(f"{program} is missing: apt-get install {PACKAGES[program]}")
     return path
+
+
+def _cannot_run(told: str) -> NoReturn:
+    """Skip the test; in CI, fail it."""
+    if os.environ.get("CI"):
+        pytest.fail(told)
+    pytest.skip(told)
 
 
 @cache
@@ -71,9 +76,6 @@ def _install(packages: str) -> None:
 
 def refresh_lists() -> None:
     """Fetch the lists of packages. Skips the test if that cannot be; in CI, fails it."""
-    if _may_install():
-        subprocess.run(UPDATE, check=True, timeout=INSTALL_SECONDS, capture_output=True)
-    elif os.environ.get("CI"):
-        pytest.fail("this machine has no lists of packages: apt-get update")
-    else:
-        pytest.skip("this machine has no lists of packages: apt-get update")
+    if not _may_install():
+        _cannot_run("this machine has no lists of packages: apt-get update")
+    subprocess.run(UPDATE, check=True, timeout=INSTALL_SECONDS, capture_output=True)

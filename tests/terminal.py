@@ -1,10 +1,26 @@
-"""A terminal with a person before it, for programs that ask."""
+"""What a person types: a line in a shell, and the answers to a program that asks on its terminal."""
 
 import os
 import pty
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+
+
+def typed(line: str, folder: Path, env: Mapping[str, str], seconds: float = 300) -> str:
+    """Run a line in a shell, which must succeed; return what it printed."""
+    done = subprocess.run(
+        ["/bin/sh", "-ec", line],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, (line, done.stdout, done.stderr)
+    return done.stdout
 
 
 def answered(argv: list[str], answers: list[str], folder: Path, env: dict[str, str]) -> str:

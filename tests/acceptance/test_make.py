@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from harbor_refresh.local.process import kill_tree, spawn
-from tests import pages
+from tests import pages, terminal
 from tests.faults.cluster import Member
 from tests.terminal import answered
 from tests.waiting import wait_for
@@ -48,17 +48,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def typed(line: str, checkout: Path) -> str:
-    done = subprocess.run(
-        ["/bin/sh", "-ec", line],
-        cwd=checkout,
-        env=environment(checkout),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, (line, done.stdout, done.stderr)
-    return done.stdout
+    return terminal.typed(line, checkout, environment(checkout))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from django.template import Context, Template
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import executions
 from executions.creation import NewExecution, NewTask, create
@@ -22,10 +22,8 @@ EVENTS = (
 TOLD = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in EVENTS)
 
 
-def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Service) -> None:
-    execution = create(NewExecution("REPLICATION", tasks=[NewTask()] * 4))
-    text = "{% load harbor_refresh %}{% execution_progress execution events='/events/' %}"
-    shown = Template(text).render(Context({"execution": execution}))
+def opened(browser: Browser, text: str, events: str) -> tuple[Page, list[str]]:
+    """Open a page of the host with this text, whose events have this address. Return it, and what it asks for."""
     page = browser.new_page()
     page.set_default_timeout(MILLISECONDS)
     asked: list[str] = []
@@ -33,16 +31,23 @@ def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Servic
     def answer(route: Route) -> None:
         place = route.request.url.removeprefix(HOST)
         asked.append(place)
-        if place == "/events/":
+        if place == events:
             route.fulfill(body=TOLD, content_type="text/event-stream")
         elif place.endswith("progress.js"):
             route.fulfill(path=SCRIPT, content_type="text/javascript")
         else:
-            page_of_the_host = f"<!doctype html><html lang=en><title>Mirror</title><main>{shown}{shown}</main>"
-            route.fulfill(body=page_of_the_host, content_type="text/html")
+            route.fulfill(body=f"<!doctype html><html lang=en>{text}", content_type="text/html")
 
     page.route(f"{HOST}/**", answer)
     page.goto(f"{HOST}/mirror")
+    return page, asked
+
+
+def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Service) -> None:
+    execution = create(NewExecution("REPLICATION", tasks=[NewTask()] * 4))
+    text = "{% load harbor_refresh %}{% execution_progress execution events='/events/' %}"
+    shown = Template(text).render(Context({"execution": execution}))
+    page, asked = opened(browser, f"<title>Mirror</title><main>{shown}{shown}</main>", "/events/")
     for box in page.locator("[data-execution-progress]").all():
         expect(box).to_have_text("Success: 4 of 4 tasks have ended")
         expect(box).to_have_attribute("data-status", "Success")
@@ -53,21 +58,8 @@ def test_the_bar_follows_the_events_to_the_end(browser: Browser, service: Servic
 
 def test_the_script_of_the_page_of_jobs_moves_a_bar_of_the_host_to_the_end(browser: Browser) -> None:
     (script,) = pages.codes(pages.section(pages.read("docs/jobs.md"), "Progress on your own pages"), "js")
-    page = browser.new_page()
-    page.set_default_timeout(MILLISECONDS)
-    asked: list[str] = []
-
-    def answer(route: Route) -> None:
-        place = route.request.url.removeprefix(HOST)
-        asked.append(place)
-        if place == "/mirrors/17/events/":
-            route.fulfill(body=TOLD, content_type="text/event-stream")
-        else:
-            text = f"<!doctype html><html lang=en><progress id=bar></progress><script>{script}</script>"
-            route.fulfill(body=text, content_type="text/html")
-
-    page.route(f"{HOST}/**", answer)
-    page.goto(f"{HOST}/mirror")
+    text = f"<progress id=bar></progress><script>{script}</script>"
+    page, asked = opened(browser, text, "/mirrors/17/events/")
     page.wait_for_function("document.getElementById('bar').value === 1")
     page.wait_for_function("events.readyState === EventSource.CLOSED")
     assert asked.count("/mirrors/17/events/") == 1

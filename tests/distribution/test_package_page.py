@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import pages, programs
+from tests import pages, programs, terminal
 from tests.distribution.environments import clean
 
 PAGE = pages.read("docs/package.md")
@@ -16,17 +16,7 @@ OF_PIP, OF_APT = DRIVER.splitlines()
 
 
 def typed(line: str, folder: Path, **more: str) -> str:
-    done = subprocess.run(
-        ["/bin/sh", "-ec", line],
-        cwd=folder,
-        env=clean() | more,
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        check=False,
-    )
-    assert done.returncode == 0, (line, done.stdout, done.stderr)
-    return done.stdout
+    return terminal.typed(line, folder, clean() | more, seconds=1200)
 
 
 @pytest.mark.slow

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import DatabaseError
-
-from executions.database import LOCK_TIMEOUT, absence_translated, sqlstate, table_locked
+from executions.database import absence_translated
 from executions.status import Status, is_final
 from tasks.database import run
 from tasks.jobs.records.record import UNKNOWN, Acknowledged, JobRecord
@@ -50,17 +48,11 @@ class TaskState:
 
 
 def task_states(task_ids: Sequence[int]) -> dict[int, TaskState]:
-    """Return the states by task, without tasks that are gone. Raises DatabaseAway, also if another transaction
-    holds a whole table: the statement locks no row, and its plan is kept, so PostgreSQL names no place."""
+    """Return the states by task, without tasks that are gone. Raises DatabaseAway."""
     if not task_ids:
         return {}
-    try:
-        with absence_translated():
-            rows = run("task_states", task_ids=list(task_ids))
-    except DatabaseError as exc:
-        if sqlstate(exc) != LOCK_TIMEOUT:
-            raise
-        raise table_locked(exc) from exc
+    with absence_translated(locks_no_row=True):
+        rows = run("task_states", task_ids=list(task_ids))
     known = [TaskState(*(*row[:-1], str(row[-1] or ""))) for row in rows]
     return {state.task_id: state for state in known}
 

@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 from django.db import IntegrityError, OperationalError, transaction
 
+from executions.database import sqlstate, violates
 from executions.errors import Contended
 from tasks.database import run
 from tasks.models.job import Job
 
 #: How often a transaction that takes keys is tried.
 TRIES = 3
-UNIQUE_VIOLATION, DEADLOCK = "23505", "40P01"
+DEADLOCK = "40P01"
 
 Result = TypeVar("Result")
 
@@ -67,6 +68,4 @@ def retry_on_conflict(work: Callable[[], Result]) -> Result:
 
 
 def _is_conflict(exc: Exception) -> bool:
-    cause: Any = exc.__cause__
-    state = getattr(cause, "sqlstate", None)
-    return state == DEADLOCK or (state == UNIQUE_VIOLATION and cause.diag.constraint_name == "job_unique")
+    return sqlstate(exc) == DEADLOCK or violates(exc, "job_unique")

@@ -14,7 +14,7 @@ from redis import Redis
 
 from executions.api.access import Scope
 from harbor_refresh.local.binaries import find_postgres
-from tests import pages, servers
+from tests import pages, servers, terminal
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import cluster  # noqa: F401  # a fixture
 from tests.integration.executions.api.api_client import token
@@ -48,17 +48,7 @@ def starting(program: str) -> list[str]:
 def typed(line: str, **environment: str) -> str:
     """Run a line in a shell; return what it printed."""
     path = f"{Path(sys.executable).parent}:{find_postgres()}:/usr/local/bin:/usr/bin:/bin"
-    done = subprocess.run(
-        ["/bin/sh", "-ec", line],
-        cwd=pages.ROOT,
-        env={"PATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, (line, done.stdout, done.stderr)
-    return done.stdout
+    return terminal.typed(line, pages.ROOT, {"PATH": path, **environment})
 
 
 def test_a_sound_service_passes_each_probe_over_http(database: str, redis: Redis) -> None:

@@ -17,7 +17,7 @@ from executions.api.access import Scope
 from executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
 from tasks.queue.queue import ExecutionQueue
-from tests import pages, servers
+from tests import pages, servers, terminal
 from tests.integration.command_output import failing, said
 from tests.integration.executions.api.api_client import token
 from tests.integration.redis_state import Redis
@@ -49,17 +49,7 @@ def environment() -> dict[str, str]:
 
 def run_shell(line: str, folder: Path, **more: str) -> str:
     """Run it as an operator does, with the programs of the test's PostgreSQL."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", line],
-        cwd=folder,
-        env=environment() | more,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, (line, done.stderr)
-    return done.stdout
+    return terminal.typed(line, folder, environment() | more)
 
 
 def run(line: str, redis: Redis) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.integration.executions.api.api_client import token
 from tests.integration.executions.deliveries.changed_executions import end, ended
 from tests.integration.executions.deliveries.receiver import Receiver
 from tests.integration.service.web_server import web_server
+from tests.terminal import typed
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -111,17 +111,8 @@ def test_the_command_of_the_page_rotates_a_secret_for_a_day(
         ):
             assert place in command
             command = command.replace(place, here)
-        done = subprocess.run(
-            ["/bin/sh", "-ec", command],
-            env={"PATH": os.environ["PATH"], "TOKEN": token(Scope.MANAGE), "no_proxy": "*"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+        env = {"PATH": os.environ["PATH"], "TOKEN": token(Scope.MANAGE), "no_proxy": "*"}
+        answer = json.loads(typed(command, tmp_path, env))
     assert Webhook(answer["secret"])
     assert answer["secret"] != subscription.secret
     lasts = datetime.fromisoformat(answer["old_secret_until"]) - timezone.now()
