@@ -22,6 +22,7 @@ CARRIED = {
     "api_examples.py": "the HTTP API",
     "client.py": "programs that report the status of tasks",
     "consumer.py": "Celery's consumer, which sends the events of tasks many in one message",
+    "half_results.py": "results of pool processes that the consumer has read half",
     "doctor": "manage.py doctor",
     "flower": "Flower, with the login of the host's admin",
     "management/__init__.py": "manage.py doctor and alive",

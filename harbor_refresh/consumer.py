@@ -1,4 +1,4 @@
-"""Celery's consumer, mended in two places.
+"""Celery's consumer, mended in three places.
 
 1. It sends the events of tasks a few times a second, many in one message. Celery sends them after each turn of the
    worker's loop. A job that does nothing has three, and to send them took two fifths of the time of the main
@@ -6,6 +6,7 @@
 2. A worker goes on if a process of its pool dies, or seems to, while its connection to the broker breaks. Celery
    forgets the descriptor by which it has noticed that. If the process is still in the pool when the loop begins
    again, celery 5.7 gives that descriptor, which is None, to kombu 5.7, and the worker ends.
+3. A worker goes on if it has read half of a result at that moment (half_results.py).
 
 What if the worker is killed: the events of the last moment are lost, as without this. What if it stops: they are
 sent before it ends. What if its connection breaks: the dispatcher keeps them, and the next event has them sent.
@@ -15,6 +16,8 @@ from time import monotonic
 from typing import Any
 
 from celery.worker import consumer
+
+from harbor_refresh import half_results
 
 #: Flower and others see a task at most so much later. The time of an event is that of the task.
 SECONDS = 0.1
@@ -32,6 +35,7 @@ class Consumer(consumer.Consumer):
 
     def loop_args(self) -> Any:
         """Return the arguments of the loop, which begins next."""
+        half_results.keep(self.pool)
         mend(self.pool)
         return super().loop_args()
 

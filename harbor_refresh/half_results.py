@@ -1,0 +1,59 @@
+"""Results that Celery has read half from a process of its pool.
+
+Celery's main process reads a result as it arrives, so it may have read half of one when the pipe is empty. Celery
+5.7 forgets that half in two cases. Then it takes the other half for the beginning of a result, and the worker ends,
+or hears nothing more from that process.
+
+| what happens meanwhile | here |
+| --- | --- |
+| the connection to the broker breaks, and the loop begins again | the loop goes on where it stopped reading |
+| the process dies | the rest is read, if the process has written it. Celery fails the job of that process |
+
+In both cases the pipe holds no half of a result afterwards, and the next process may have it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+class HalfResults:
+    """The result that is being read from each process. Its methods replace two of Celery's."""
+
+    def __init__(self, processes: Any) -> None:
+        self._receive = processes._result_handler._recv_message
+        self._flush = processes.process_flush_queues
+        self._process_of = processes._fileno_to_outq
+        self._reading: WeakKeyDictionary[Any, Iterator[None]] = WeakKeyDictionary()
+
+    def receive(self, add_reader: Any, descriptor: int, callback: Callable[[Any], None]) -> Iterator[None]:
+        """Read a result, or the rest of one. If the loop forgets this generator, the inner one is kept."""
+        process = self._process_of[descriptor]
+        one = self._reading.setdefault(process, self._receive(add_reader, descriptor, callback))
+        try:
+            for _ in one:  # `yield from` would close it when the loop forgets this generator
+                yield
+        except Exception:
+            self._reading.pop(process, None)
+            raise
+        self._reading.pop(process, None)
+
+    def flush(self, process: Any) -> None:
+        """Read what a dead process has written."""
+        one = self._reading.pop(process, None)
+        try:
+            is_whole = one is None or next(one, "whole") == "whole"
+        except (OSError, EOFError):
+            is_whole = False
+        if is_whole:
+            self._flush(process)
+
+
+def keep(pool: Any) -> None:
+    """Keep the results that are read half. A pool of another kind has none."""
+    processes = getattr(pool, "_pool", None)
+    flush = getattr(processes, "process_flush_queues", None)
+    if processes is not None and flush and not isinstance(getattr(flush, "__self__", None), HalfResults):
+        half = HalfResults(processes)
+        processes._result_handler._recv_message = half.receive
+        processes.process_flush_queues = half.flush
