@@ -1,7 +1,7 @@
 """Results that Celery has read half from a process of its pool.
 
 Celery's main process reads a result as it arrives, so it may have read half of one when the pipe is empty. Celery
-5.7 forgets that half in two cases. Then it takes the other half for the beginning of a result, and the worker ends,
+5.7 forgets that half in two cases. Then it takes the other half for the beginning of a result, and the worker ends
 or hears nothing more from that process.
 
 | what happens meanwhile | here |
