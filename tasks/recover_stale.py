@@ -5,10 +5,12 @@ Beat sends it every REFRESH_RECOVER_INTERVAL_SECONDS. A worker that starts, or t
 it too.
 """
 
+from contextlib import suppress
 from functools import partial
 
 from celery import shared_task
 
+from executions.errors import DatabaseAway
 from tasks.actions import bulk
 from tasks.broker.lengths import waiting
 from tasks.broker.mark import lost_before
@@ -16,6 +18,7 @@ from tasks.broker.unacknowledged import note_again
 from tasks.celery_queues import WORK
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.job_recovery import recover_jobs
+from tasks.jobs.repair.lost_messages import search_lost_messages
 from tasks.jobs.repair.unbegun import put_unbegun_back
 from tasks.jobs.runtime.broker import may_wait, publish
 from tasks.pipeline.recovery import recover
@@ -29,4 +32,6 @@ def recover_stale() -> int:
     bulk.wake()
     put_unbegun_back()
     note_again()
+    with suppress(DatabaseAway):  # `recover_jobs` has told it
+        search_lost_messages(may_wait)
     return count

@@ -44,8 +44,11 @@ class Reaped(Tally):
     unsent: int = 0
 
 
-def reap(may_wait: MayWait = all_may_wait) -> Reaped:
+def reap(may_wait: MayWait = all_may_wait, sent_before: int = 0) -> Reaped:
     """Do one pass over all jobs in progress, in pages. If a page fails, it is logged, and the pass goes on.
+
+    A message was sent long ago if it was sent before `sent_before` (us), or so long ago that no worker would still
+    hold it.
 
     | its record is                                             | then                                       |
     | --------------------------------------------------------- | ------------------------------------------ |
@@ -66,17 +69,18 @@ def reap(may_wait: MayWait = all_may_wait) -> Reaped:
     total = Reaped()
     records = job_records()
     memory = records.memory()
+    long_ago = max(memory.now - _patience(), sent_before)
     try:
         for page in records.all():
-            guarded(total, _settle, page, memory, may_wait)
+            guarded(total, _settle, page, memory, may_wait, long_ago)
         for jobs in _published():
-            guarded(total, _look_for, jobs, memory, may_wait)
+            guarded(total, _look_for, jobs, memory, may_wait, long_ago)
     finally:
         signals.reaped.send(sender=reap, outcome=total)
     return total
 
 
-def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait) -> None:
+def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait, long_ago: int) -> None:
     now, silence = memory.now, _silence()
     changes: list[tuple[JobRecord, JobRecord | None]] = []
     ahead: list[JobRecord] = []
@@ -99,7 +103,7 @@ def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait) -> Non
             changes.append((record, failed))
             ahead.append(failed)
             total.failed += 1
-    unsent = _without_message(known, memory, may_wait)
+    unsent = _without_message(known, memory, may_wait, long_ago)
     changes += [(one, replace(one, sent=False, checked_in=now)) for one in unsent]
     total.unsent += len(unsent)
     done = job_records().replace(changes)
@@ -109,19 +113,20 @@ def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait) -> Non
     total.troubled += len(delivered.refused)
 
 
-def _without_message(records: Sequence[JobRecord], memory: Memory, may_wait: MayWait) -> list[JobRecord]:
+def _without_message(
+    records: Sequence[JobRecord], memory: Memory, may_wait: MayWait, long_ago: int
+) -> list[JobRecord]:
     """Return jobs that wait for a message that was sent before the epoch, or long ago to a queue that is empty."""
     waits = [one for one in records if one.is_delivered and one.is_waiting and one.sent]
     forgotten = [one for one in waits if one.checked_in < memory.epoch]
-    patience = _patience()
-    old = {one.task_id: one for one in waits if memory.now - one.checked_in > patience}
+    old = {one.task_id: one for one in waits if one.checked_in < long_ago}
     if not old:
         return forgotten
     still_there = may_wait(list(Job.objects.defer("args", "kwargs", "handed_on").filter(pk__in=old)))
     return [*forgotten, *(one for pk, one in old.items() if pk not in still_there and one not in forgotten)]
 
 
-def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait) -> None:
+def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayWait, long_ago: int) -> None:
     """Inspection for jobs that must have a record, if they run, or a message, if they wait."""
     records = job_records()
     known = records.of([job.task.job_id for job in jobs])
@@ -131,9 +136,9 @@ def _look_for(total: Reaped, jobs: Sequence[Job], memory: Memory, may_wait: MayW
     still_running = [state for state in task_states(running).values() if state.is_running]
     total.lost += sum(records.add([state.record_on_unknown_node(memory.now) for state in still_running]))
     waiting = [job for job in gone if job.task.status != Status.RUNNING]
-    began, long_ago = at(memory.epoch), at(memory.now - _patience())
+    began = at(memory.epoch)
     forgotten = {job.pk for job in waiting if _published_at(job) < began}
-    old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < long_ago]
+    old = [job for job in waiting if job.pk not in forgotten and _due_at(job) < at(long_ago)]
     unsent = forgotten | {job.pk for job in old} - set(may_wait(old) if old else ())
     total.unsent += _ask_for_another_message(unsent)
 

@@ -1,26 +1,33 @@
-"""Jobs that a dead worker had fetched from a Redis and not begun: which messages go back into their queues."""
+"""Jobs that a dead worker had fetched from a Redis and not begun: which messages go back into their queues, and
+which are lost and sent again."""
 
 import json
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from django.utils import timezone
 from kombu import Connection
 from redis.exceptions import ConnectionError, NoPermissionError
 
 from executions.errors import QueueUnavailable
+from executions.models import Task
 from harbor_refresh.celery import app
 from tasks.broker import unacknowledged
 from tasks.broker.unacknowledged import note_again
 from tasks.celery_queues import JOBS
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.job_creation import NewJob, start
+from tasks.jobs.repair import lost_messages
+from tasks.jobs.repair.reaper import reap
 from tasks.jobs.repair.unbegun import put_unbegun_back
 from tasks.queue.sets import PAGE
+from tasks.recover_stale import recover_stale
 from tests.integration.jobs.sample_jobs import record, write
 from tests.integration.redis_state import PREFIX, Redis
 
@@ -28,6 +35,8 @@ pytestmark = pytest.mark.usefixtures("database")
 
 #: Its last heartbeat came a minute ago. After ten seconds of silence it counted as dead.
 DIED = -60.0
+#: Its last heartbeat came so late that what the test sends may be lost with it.
+JUST_NOW = -1.0
 
 
 def queued(*jobs: str, **options: Any) -> None:
@@ -255,3 +264,103 @@ def test_the_messages_of_an_app_with_a_prefix_are_compared_with_its_own_notes(
         assert note_again() == 1
     assert redis.zrange("ours:unacked_index", 0, -1) == [b"a"]
     assert redis.zrange("unacked_index", 0, -1) == [b"acknowledged", b"theirs"]
+
+
+def minutes_later() -> None:
+    """Recovery publishes no job that was recorded a moment ago, because its producer is still at it."""
+    Task.objects.update(creation_time=timezone.now() - timedelta(minutes=1))
+
+
+def lose(redis: Redis, job: str) -> None:
+    """As a worker does that is killed before it can note that it has taken the message."""
+    for queue in lists(redis):
+        for raw in redis.lrange(queue, 0, -1):
+            if json.loads(raw)["headers"]["id"] == job:
+                redis.lrem(queue, 1, raw)
+
+
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lost_messages, "FIRST_PAUSE", 0.0)
+
+
+def test_a_message_that_was_lost_with_its_worker_is_sent_again_as_soon_as_its_queue_is_empty(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job of a queue that holds messages waits, because its own may be among them."""
+    no_pause(monkeypatch)
+    queued("lost", "still there")
+    queued("of another queue", "lost there", queue="slow")
+    lose(redis, "lost")
+    lose(redis, "lost there")
+    died(redis, at=JUST_NOW)
+    recover_stale()
+    recover_stale()
+    assert where(redis) == {JOBS: ["still there"], "slow": ["of another queue"]}
+    lose(redis, "of another queue")
+    minutes_later()
+    recover_stale()  # finds that it is lost
+    recover_stale()  # sends it again
+    assert where(redis) == {JOBS: ["still there"], "slow": ["lost there", "of another queue"]}
+    lose(redis, "still there")
+    recover_stale()
+    recover_stale()
+    assert where(redis) == {JOBS: ["lost", "still there"], "slow": ["lost there", "of another queue"]}
+
+
+def test_without_a_death_a_job_has_the_patience_of_the_reaper(redis: Redis) -> None:
+    queued("fetched by a live worker a moment ago")
+    lose(redis, "fetched by a live worker a moment ago")
+    recover_stale()
+    recover_stale()
+    assert where(redis) == {}
+
+
+def test_a_message_sent_after_a_worker_counted_as_dead_was_not_lost_with_it(redis: Redis) -> None:
+    died(redis, at=DIED)
+    queued("fetched by a live worker a moment ago")
+    lose(redis, "fetched by a live worker a moment ago")
+    recover_stale()
+    recover_stale()
+    assert where(redis) == {}
+
+
+def test_a_search_that_could_tell_of_every_job_is_over_until_somebody_dies(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_pause(monkeypatch)
+    passes = Mock(side_effect=reap)
+    monkeypatch.setattr(lost_messages, "reap", passes)
+    queued("waits")
+    died(redis, at=DIED + 1)
+    recover_stale()
+    assert passes.call_count == 1
+    recover_stale()
+    assert passes.call_count == 1, "nothing was sent so long ago, so nothing waits that may be lost"
+    died(redis, at=JUST_NOW)
+    for count in (2, 3):
+        recover_stale()
+        assert passes.call_count == count, "its queue is not empty"
+    lose(redis, "waits")
+    minutes_later()
+    for _ in range(3):
+        recover_stale()
+    assert passes.call_count == 4
+    assert where(redis) == {JOBS: ["waits"]}
+
+
+def test_while_a_backlog_waits_the_searches_grow_rare(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[float] = []
+    now = 1000.0
+
+    def noted(*given: Any, **also: Any) -> Any:
+        passes.append(now)
+        return reap(*given, **also)
+
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    monkeypatch.setattr(lost_messages, "reap", noted)
+    queued("waits")
+    died(redis, at=JUST_NOW)
+    while now < 3000:
+        lost_messages.search_lost_messages(lambda jobs: [job.pk for job in jobs])
+        now += 5
+    assert [round(moment - 1000) for moment in passes] == [0, 5, 15, 35, 75, 155, 315, 635, 955, 1275, 1595, 1915]
