@@ -310,6 +310,7 @@ def test_a_message_that_was_lost_with_its_worker_is_sent_again_as_soon_as_its_qu
 def test_without_a_death_a_job_has_the_patience_of_the_reaper(redis: Redis) -> None:
     queued("fetched by a live worker a moment ago")
     lose(redis, "fetched by a live worker a moment ago")
+    minutes_later()
     recover_stale()
     recover_stale()
     assert where(redis) == {}
@@ -319,6 +320,7 @@ def test_a_message_sent_after_a_worker_counted_as_dead_was_not_lost_with_it(redi
     died(redis, at=DIED)
     queued("fetched by a live worker a moment ago")
     lose(redis, "fetched by a live worker a moment ago")
+    minutes_later()
     recover_stale()
     recover_stale()
     assert where(redis) == {}
