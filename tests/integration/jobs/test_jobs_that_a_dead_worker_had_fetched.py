@@ -39,6 +39,12 @@ DIED = -60.0
 JUST_NOW = -1.0
 
 
+@pytest.fixture(autouse=True)
+def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process has searched after no death."""
+    monkeypatch.setattr(lost_messages, "_search", lost_messages.Search())
+
+
 def queued(*jobs: str, **options: Any) -> None:
     start("SCAN", [[NewJob("a.job", job_id=job, options=options)] for job in jobs])
 
