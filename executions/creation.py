@@ -120,11 +120,11 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     """Keep the execution from ending until the caller's transaction ends, which adds tasks or a child. None if an
     addition of this kind and key was made before, also if the execution has ended since.
 
-    1. Hold the row, so that it is not deleted.
-    2. Note the key. Of two additions with one key at the same moment, the second waits here for the first.
+    1. Hold the execution, so that it is not deleted. One without a gate is locked against a refresh as well, which
+       comes before this and ends it, or comes after this transaction and sees the new tasks.
+    2. Note the key. Of two additions with one key at the same moment, the second waits for the first.
     3. Hold the gate. It ends before this, which raises ExecutionClosed, or after this transaction.
-    4. An execution without a gate is locked itself: a refresh comes before this and ends it, which raises
-       AlreadyFinal, or comes after this transaction and sees the new tasks.
+    4. An execution without a gate that has ended raises AlreadyFinal.
 
     What if the process dies: neither the tasks nor the key are there, and the same addition may be made again.
     """
@@ -133,17 +133,15 @@ def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -
     rows = run("hold_execution", execution_id=execution_id)
     if not rows:
         raise NoSuchExecution(execution_id)
+    [(vendor_type, status, has_gate)] = rows
     if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
         return None
-    is_open = gate_locks.hold(execution_id)
-    if is_open is not None:
-        if not is_open:
+    if has_gate:
+        if not gate_locks.hold(execution_id):
             raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
-        return Execution(pk=execution_id, vendor_type=rows[0][0])
-    execution = Execution.objects.select_for_update(no_key=True).get(pk=execution_id)
-    if is_final(execution.status):
-        raise AlreadyFinal(f"execution {execution_id} is {execution.status} already: create another one")
-    return execution
+    elif is_final(status):
+        raise AlreadyFinal(f"execution {execution_id} is {status} already: create another one")
+    return Execution(pk=execution_id, vendor_type=vendor_type)
 
 
 def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from executions.database import run
 
 
-def hold(execution_id: int) -> bool | None:
-    """Keep the gate as it is until the caller's transaction ends. True if it is open; None if there is none."""
-    rows = run("hold_gate", execution_id=execution_id)
-    return rows[0][0] if rows else None
+def hold(execution_id: int) -> bool:
+    """Keep the gate as it is until the caller's transaction ends. True if it is open."""
+    [(is_open,)] = run("hold_gate", execution_id=execution_id)
+    return bool(is_open)
 
 
 def lock(execution_ids: Sequence[int]) -> list[tuple[int, int]]:

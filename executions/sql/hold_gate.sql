@@ -1,8 +1,8 @@
 -- Locks the gate of an execution in share mode: it ends before this statement or after this transaction. Any number of
 -- transactions hold it at once. One that comes while the gate is about to be ended waits in the queue (queue_for_gates).
 --
--- :execution_id bigint  (the caller holds the execution: hold_execution)
--- returns  whether it is open, and its time limit has not passed; no row for an execution without a gate
+-- :execution_id bigint  (it has a gate, and the caller holds the execution: hold_execution)
+-- returns  whether it is open, and its time limit has not passed
 --
 -- What if the gate ended while this waited: the lock of the row reads its newest status, and not that of the snapshot.
 WITH gate AS MATERIALIZED (

@@ -7,7 +7,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from executions.creation import NewExecution, NewTask, add_tasks, create_many
+from executions.creation import NewExecution, NewTask, add_tasks, create, create_many
 from executions.deletion import delete, delete_ended, delete_final, delete_many_ended
 from executions.deliveries import dead_letters, subscriptions
 from executions.deliveries.claims import Outcome, Result, claim_for_webhooks, record
@@ -87,6 +87,21 @@ def test_no_two_of_them_deadlock(webhook: Subscription) -> None:
         assert not Task.objects.filter(execution_id__in=ids).exists()
         assert not StatusChange.objects.filter(execution_id__in=ids).exists()
     assert deadlocks_so_far() == before
+
+
+def test_an_addition_that_waits_for_its_execution_holds_nothing_of_it(
+    other: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    """A refresh has the row. If the addition had locked the key already, and asked for more now, a deletion could
+    wait for the addition, and the addition for the deletion: that is a deadlock, though a rare one."""
+    execution = create(NewExecution("TEST", tasks=[NewTask()]))
+    lock = "SELECT FROM execution WHERE id = %s "
+    other.execute(lock + "FOR NO KEY UPDATE", [execution.pk])
+    with in_background(lambda: add_tasks(execution.pk, [NewTask()])) as added:
+        wait_until(lambda: waiting_for_locks() == 1, "the addition waits for the refresh")
+        other.execute(lock + "FOR UPDATE NOWAIT", [execution.pk])
+        other.rollback()
+        assert len(added()) == 1
 
 
 def test_a_deletion_and_the_outbox_lock_the_changes_in_id_order(

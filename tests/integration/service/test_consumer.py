@@ -1,11 +1,8 @@
 """The consumer of our workers beside Celery's, when a process of its pool dies."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.pages import ROOT
+from tests.integration.service.programs_of_pools import said_by
 
 #: A pool of one process, which dies, or seems to. The loop notices that, and cannot tell yet how the process has
 #: ended, so the process stays in the pool. At this moment the connection breaks, and the loop begins again.
@@ -22,7 +19,7 @@ from harbor_refresh.consumer import mend
 app = Celery("a pool", set_as_current=False, fixups=[])
 app.log.setup("ERROR")
 set_event_loop(hub := Hub())
-pool = TaskPool(1, app=app, threads=False)
+pool = TaskPool(1, app=app, initargs=(app, "host"), threads=False)
 pool.start()
 pool.register_with_event_loop(hub)
 dead = pool._pool._pool[0]
@@ -54,12 +51,4 @@ def test_a_pool_whose_process_died_while_the_connection_broke_gets_another_proce
     consumer: str, said: str, process: str
 ) -> None:
     """If the cases of Celery fail, Celery has mended it, and ours can go."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, consumer],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert said in done.stdout + done.stderr
+    assert said in said_by(PROGRAM, consumer, process)

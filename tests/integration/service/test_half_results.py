@@ -1,11 +1,8 @@
 """A result that is read half beside Celery's own reading, when the connection breaks or the process dies."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.pages import ROOT
+from tests.integration.service.programs_of_pools import said_by
 
 #: A pool of one process. Half of a result is written into its pipe and read. Then the loop begins again, and the
 #: rest is written. The next job must succeed.
@@ -73,12 +70,4 @@ os._exit(0)
 @pytest.mark.parametrize(("reader", "said"), [("ours", "the next result: [6]"), ("Celery's", "UnpicklingError")])
 def test_a_worker_that_has_read_half_a_result_goes_on(reader: str, said: str, process: str) -> None:
     """If the cases of Celery fail, Celery has mended it, and ours can go."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, reader, process],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert said in done.stdout + done.stderr
+    assert said in said_by(PROGRAM, reader, process)
