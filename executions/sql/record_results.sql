@@ -12,8 +12,8 @@
 -- :opens int  :most_pause float  the circuit: after so many failures in a row it waits, so many seconds at most
 -- returns  id, subscription, execution_id, revision, state, last_error of each result that was recorded
 --
--- Rows are locked in id order: first the keys of the subscriptions, so that none is deleted meanwhile, then the
--- deliveries, then the subscriptions whose circuit moves. The pause of a circuit is half of the time since the
+-- Rows are locked in id order: first the subscriptions whose circuit may move, then the keys of all, so that none is
+-- deleted meanwhile, then the deliveries. No key is locked first and its row later: hold_execution.sql says why. The pause of a circuit is half of the time since the
 -- first failure, so it grows by half with each probe that fails.
 WITH given AS (
     SELECT *
@@ -27,10 +27,29 @@ WITH given AS (
         %(answered)s::bool[]
     ) AS g (id, attempts, outcome, rotations, delay, error, answered)
 ),
+movable AS MATERIALIZED (
+    SELECT s.id
+    FROM execution_subscription s
+    WHERE
+        s.id = ANY(%(subscriptions)s::bigint[])
+        AND s.kind = 'webhook'
+        AND (
+            s.failures > 0
+            OR EXISTS (
+                SELECT
+                FROM given g
+                JOIN execution_delivery d ON d.id = g.id
+                WHERE d.subscription_id = s.id AND NOT g.answered
+            )
+        )
+    ORDER BY s.id
+    FOR NO KEY UPDATE
+),
 subscribed AS MATERIALIZED (
     SELECT s.id
     FROM execution_subscription s
-    WHERE s.id = ANY(%(subscriptions)s::bigint[])
+    -- the count comes first, so the rows that may change are locked before the keys
+    WHERE s.id = ANY(%(subscriptions)s::bigint[]) AND (SELECT count(*) FROM movable) >= 0
     ORDER BY s.id
     FOR KEY SHARE
 ),
@@ -86,7 +105,7 @@ circuits AS MATERIALIZED (
     SELECT s.id, s.failures + r.failed AS failures, r.answered
     FROM execution_subscription s
     JOIN receivers r ON r.subscription_id = s.id
-    WHERE s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0)
+    WHERE s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0) -- these are movable
     ORDER BY s.id
     FOR NO KEY UPDATE OF s
 ),

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import psycopg
 import pytest
+from django.db.models.functions import Now
 
 from executions.creation import NewExecution, NewTask, add_tasks, create, create_many
 from executions.deletion import delete, delete_ended, delete_final, delete_many_ended
@@ -145,6 +146,27 @@ def test_a_subscription_is_deleted_while_results_of_its_deliveries_are_recorded(
             deleted()
             assert len(recorded()) in (0, 3)  # before the deletion, or after it
     assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_results_that_wait_for_their_subscription_hold_nothing_of_it(
+    webhook: Subscription, other: "psycopg.Connection[tuple[object, ...]]", answered: bool
+) -> None:
+    """Another result is about to move its circuit. It is as with an addition that waits for its execution."""
+    if answered:
+        Subscription.objects.update(failures=1, failing_since=Now())
+    ended(1)
+    write_deliveries()
+    [claimed] = claim_for_webhooks(5, {}, 30.0)
+    result = Result(claimed, Outcome.DELIVERED if answered else Outcome.AGAIN, answered=answered)
+    other.execute("SELECT FROM execution_subscription FOR NO KEY UPDATE")
+    with in_background(lambda: record([result])) as recorded:
+        wait_until(lambda: waiting_for_locks() == 1, "the result waits for the other one")
+        other.execute("SELECT FROM execution_subscription FOR UPDATE NOWAIT")
+        other.rollback()
+        assert len(recorded()) == 1
+    webhook.refresh_from_db()
+    assert webhook.failures == (0 if answered else 1)
 
 
 def test_a_subscription_is_deleted_while_its_dead_letters_are_sent_again(
