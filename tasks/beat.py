@@ -5,7 +5,7 @@ The original ends if it cannot read its rows at the start, although workers wait
 memory.
 
 If the broker is away when the first message is due, the original tries to connect for 50 minutes, and then ends.
-Meanwhile nothing tells it from a beat that hangs. Here each message connects by itself, as those of the original
+Until then it looks like a beat that hangs. Here each message connects by itself, as those of the original
 do after the first. One that cannot be sent is logged and left out; its row is due again in a moment.
 
 Celery's handler of SIGTERM runs statements: it writes the rows, and reads them before if they are not read yet. If

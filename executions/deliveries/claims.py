@@ -16,8 +16,8 @@ from executions.database import absence_translated, run
 CIRCUIT_OPENS = 5
 #: The longest pause of an open circuit, in seconds.
 MAX_CIRCUIT_PAUSE = 600.0
-#: A delivery is tried at most so often, which is more than the backoff reaches within its age. It bounds the
-#: attempts that leave no result.
+#: A delivery is tried at most so often. One that fails with a result is too old before that, because the pauses
+#: between its attempts grow. So this limit is for attempts that leave no result: their process ended, or hung.
 MAX_ATTEMPTS = 30
 #: Deliveries that one statement makes dead because of their age, for each subscription.
 EXPIRED_AT_ONCE = 1_000

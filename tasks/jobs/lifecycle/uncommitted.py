@@ -1,6 +1,7 @@
-"""What the open transaction has done to an execution, so that waiting for its end before the commit would be in
-vain: jobs that it has recorded, which are published after the commit; an addition, which holds the execution open;
-the close of an open execution. Its ancestors end after it, so waiting for their end would be in vain as well."""
+"""Executions that cannot end before the open transaction does, so a wait for their end would last for ever.
+
+The transaction has recorded jobs, which are published after the commit; or it has added something, which holds the
+execution open; or it has closed an open execution. The ancestors of such an execution cannot end either."""
 
 from functools import partial
 
