@@ -4,6 +4,8 @@ With Django's own pages, staff who may change users can make themselves superuse
 a group, or by a new password for a superuser. Here, of staff's permissions only the one to view has an effect.
 """
 
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
@@ -43,3 +45,13 @@ class UserAdmin(OnlySuperusersChange, NotedAdmin, DjangoUserAdmin, ModelAdmin): 
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Leave out the password for people who may only look: with Django 6, unfold would show them its hash."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (title, options | {"fields": [field for field in options["fields"] if field != "password"]})
+            for title, options in fieldsets
+        ]

@@ -153,6 +153,8 @@ def test_staff_may_look_at_users_and_groups_and_see_no_password(staff: Client) -
     assert "root" in shown
     assert salt not in shown
     assert secret not in shown
+    assert ">Username</label>" in shown
+    assert ">Password</label>" not in shown
 
 
 @pytest.mark.usefixtures("database")
