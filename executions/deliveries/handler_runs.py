@@ -44,9 +44,9 @@ def run_handler(subscription_id: int, around: Around = nullcontext) -> bool:
     One execution is claimed at first, and more at a time while the handler is quick. If a call raises, its
     delivery is tried again later, and the other ones go on.
 
-    What if the process dies: what it claimed is due again when its lease ends, and has had an attempt. The next run
-    claims one delivery first. So a call that ends its process each time is soon alone in its claim, and costs others
-    no attempts. What if two run a handler at once: they have different executions.
+    What if the process dies: what it claimed is due again when its lease ends, and has had an attempt. The next
+    run claims one delivery first. So a call that ends its process each time is soon alone in its claim, and costs
+    others no attempts. What if two run a handler at once: they have different executions.
     """
     subscriptions = Subscription.objects.filter(pk=subscription_id)
     subscription = subscriptions.first()
