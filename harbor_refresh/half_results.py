@@ -9,7 +9,8 @@ or hears nothing more from that process.
 | the connection to the broker breaks, and the loop begins again | the loop goes on where it stopped reading |
 | the process dies | the rest is read, if the process has written it. Celery fails the job of that process |
 
-In both cases the pipe holds no half of a result afterwards, and the next process may have it.
+In both cases the pipe holds no half of a result afterwards, and the next process may have it. A worker that is
+told to end between such a break and the new connection may still end with an error; its jobs are recovered.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,10 +51,12 @@ class HalfResults:
 
 
 def keep(pool: Any) -> None:
-    """Keep the results that are read half. A pool of another kind has none."""
+    """Keep the results that are read half. A pool of another kind has none: one of threads or greenlets, or that
+    of processes without an event loop, which reads each result whole."""
     processes = getattr(pool, "_pool", None)
-    flush = getattr(processes, "process_flush_queues", None)
-    if processes is not None and flush and not isinstance(getattr(flush, "__self__", None), HalfResults):
+    if not hasattr(getattr(processes, "_result_handler", None), "_recv_message"):
+        return
+    if not isinstance(getattr(processes.process_flush_queues, "__self__", None), HalfResults):
         half = HalfResults(processes)
         processes._result_handler._recv_message = half.receive
         processes.process_flush_queues = half.flush

@@ -59,7 +59,7 @@ class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]
         values: dict[str, Any] = super().clean() or {}
         if not self.errors:
             try:
-                subscriptions.refuse_unusable(self.wish(values))
+                subscriptions.refuse_unusable(self.wish(values), was=self.instance.name)
             except Refused as exc:
                 raise ValidationError(str(exc)) from exc
         return values

@@ -10,6 +10,8 @@ from executions.models import Subscription
 from executions.models.subscription import Kind
 
 MAX_NAME = 200
+#: The name of its subscription begins with that.
+PREFIX = "handler "
 
 
 def keep_rows() -> None:
@@ -26,7 +28,7 @@ def keep_rows() -> None:
         rows = Subscription.objects.filter(kind=Kind.HANDLER)
         Subscription.objects.bulk_create(
             (
-                Subscription(kind=Kind.HANDLER, name=f"handler {name}"[-MAX_NAME:], handler=name)
+                Subscription(kind=Kind.HANDLER, name=f"{PREFIX}{name}"[-MAX_NAME:], handler=name)
                 for name in sorted(wanted.keys() - set(rows.values_list("handler", flat=True)))
             ),
             ignore_conflicts=True,

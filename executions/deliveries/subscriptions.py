@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
 
-from executions.callbacks import PREFIX
+from executions import callbacks
 from executions.conf import intake_settings
 from executions.database import run, violates
-from executions.deliveries import addresses, http
+from executions.deliveries import addresses, handler_subscriptions, http
 from executions.deliveries.answers import Answer
 from executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from executions.models import Callback, Delivery, OldSecret, Subscription
@@ -28,6 +28,8 @@ MAX_SUBSCRIPTIONS = 200
 MAX_NAME = 200
 MAX_LISTED = 100
 MAX_TRIGGER = 16
+#: How the names of other subscriptions begin. They are made with the first use of what they are for.
+RESERVED = {callbacks.PREFIX: "callback", handler_subscriptions.PREFIX: "handler"}
 #: A person waits for a test.
 TEST_SECONDS = 5.0
 #: As PostgreSQL has named it.
@@ -72,7 +74,7 @@ def change(subscription_id: int, **fields: Any) -> Subscription:
     with transaction.atomic():
         row = webhook(subscription_id, for_update=True)
         wish = replace(Wish(**{name: getattr(row, name) for name in Wish.__dataclass_fields__}), **fields)
-        refuse_unusable(wish)
+        refuse_unusable(wish, was=row.name)
         if Subscription.objects.filter(name=wish.name).exclude(pk=row.pk).exists():
             raise Refused(f"there is a subscription with the name {shown(wish.name)} already")
         closed = {"failures": 0, "failing_since": None, "retry_at": None}
@@ -85,7 +87,7 @@ def delete(subscription_id: int) -> None:
     for that of a callback which executions have: their ends would be told to nothing.
 
     The subscription is locked before its deliveries. Results that are recorded at this moment are recorded before,
-    or find no delivery any more: their transaction begins with the key of the subscription, too.
+    or find no delivery any more: their transaction begins with the subscription, too.
     """
     with transaction.atomic():
         row = Subscription.objects.select_for_update().filter(pk=subscription_id).first()
@@ -136,11 +138,13 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def refuse_unusable(wish: Wish) -> None:
+def refuse_unusable(wish: Wish, was: str = "") -> None:
+    """`was`: the name that the webhook has already, which stays allowed."""
     if not is_text(wish.name, MAX_NAME, at_least=1) or wish.name != wish.name.strip():
         raise Refused(f"name takes 1 to {MAX_NAME} characters, and no space at its ends")
-    if wish.name.startswith(PREFIX):
-        raise Refused(f"a name that begins with {PREFIX!r} is that of a callback")
+    for prefix, owner in RESERVED.items():
+        if wish.name.startswith(prefix) and wish.name != was:
+            raise Refused(f"a name that begins with {prefix!r} is that of a {owner}")
     addresses.refuse_unusable(wish.url)
     for name, most in (("vendor_types", MAX_VENDOR), ("triggers", MAX_TRIGGER)):
         given = getattr(wish, name)

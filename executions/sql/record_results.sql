@@ -13,8 +13,9 @@
 -- returns  id, subscription, execution_id, revision, state, last_error of each result that was recorded
 --
 -- Rows are locked in id order: first the subscriptions whose circuit may move, then the keys of all, so that none is
--- deleted meanwhile, then the deliveries. No key is locked first and its row later: hold_execution.sql says why. The pause of a circuit is half of the time since the
--- first failure, so it grows by half with each probe that fails.
+-- deleted meanwhile, then the deliveries. No key is locked first and its row later: hold_execution.sql says why.
+--
+-- The pause of a circuit is half of the time since the first failure, so it grows by half with each probe that fails.
 WITH given AS (
     SELECT *
     FROM unnest(
@@ -105,7 +106,7 @@ circuits AS MATERIALIZED (
     SELECT s.id, s.failures + r.failed AS failures, r.answered
     FROM execution_subscription s
     JOIN receivers r ON r.subscription_id = s.id
-    WHERE s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0) -- these are movable
+    WHERE s.kind = 'webhook' AND (NOT r.answered OR s.failures > 0) -- a subset of `movable`, so the row is locked already
     ORDER BY s.id
     FOR NO KEY UPDATE OF s
 ),

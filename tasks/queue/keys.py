@@ -19,6 +19,7 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `ticked`       | string | when a tick last looked for work                        | one                        |
 | `left`         | zset   | nodes that stopped by themselves, by when they did      | 1,000                      |
 | `dead`         | zset   | nodes that fell silent, by their last heartbeat         | 100                        |
+| `search`       | hash   | the search for lost messages after the last death       | one, of three fields       |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
 | `jobs`         | hash   | job → its record in progress; empty field → the memory  | jobs begun and not ended   |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
@@ -49,6 +50,7 @@ KINDS = {
     "ticked": "string",
     "left": "zset",
     "dead": "zset",
+    "search": "hash",
     "presence": "hash",
     "jobs": "hash",
     "counts": "hash",
@@ -86,6 +88,7 @@ class Keys:
         self.ticked = prefix + "ticked"
         self.left = prefix + "left"
         self.dead = prefix + "dead"
+        self.search = prefix + "search"
         self.presence = prefix + "presence"
         self.jobs = prefix + "jobs"
         self.counts = prefix + "counts"

@@ -284,6 +284,18 @@ class ExecutionQueue(Verbs):
             )
         return int(found[0][1]) if found else None
 
+    def begin_search(self, pause: float, longest: float, within: float) -> int:
+        """Return the last heartbeat (us) of the last dead node, if this process is to do a pass of the search for
+        what was lost with it; else 0. Seconds: from the first pass to the second, the longest pause, and how long
+        after the death."""
+        us = {"pause": pause, "longest": longest, "within": within}
+        found = {name: round(seconds * 1_000_000) for name, seconds in us.items()}
+        return int(self._run("begin_search", ttl=self._ttl_us, **found, once=True))
+
+    def end_search(self, death: int) -> None:
+        """Note that no further pass is needed after this death."""
+        self._run("end_search", death=death)
+
     def whereabouts(self, member: str) -> Whereabouts:
         """Return where this member is. Reads all tokens in flight, in pages."""
         with redis_errors_translated():

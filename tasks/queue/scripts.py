@@ -91,6 +91,8 @@ SCRIPTS = Scripts(
         "release": Script(("queue", "processing", "attempts", "waiting"), ("suffix", "limit")),
         "heartbeat": Script(("nodes", "presence", "left", "dead"), ("node", "ttl")),
         "leave": Script(("left",), ("node",)),
+        "begin_search": Script(("dead", "search"), ("ttl", "pause", "longest", "within")),
+        "end_search": Script(("search",), ("death",)),
         "take_queues": Script(("queues",)),
         "stats": Script(("queue", "processing", "attempts", "nodes", "pause", "presence"), ("ttl",)),
         "look": Script(

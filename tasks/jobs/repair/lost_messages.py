@@ -1,4 +1,4 @@
-"""Messages that were lost with a worker: their jobs get another one as soon as their queue is empty.
+"""Messages that were lost with a worker: their jobs get another one soon after their queue is empty.
 
 Redis takes a message out of its list before kombu can note who has it. If the worker is killed in between, the
 message is gone, and nothing in the broker tells that. So after a death the reaper does one more pass, in which it
@@ -8,56 +8,43 @@ message is lost, or a live worker holds it. Then another message is harmless, be
 
 While messages wait in a queue, its jobs may wait for those. Then there is another pass later, each time after
 twice as long, because a pass reads all unfinished jobs. After a pass that found an answer for each job there is
-none until another process dies. RabbitMQ loses no message with a worker, so there a pass is not needed, and
-harmless.
+none until another process dies. An hour after the death the passes of the reaper's schedule take over. RabbitMQ
+loses no message with a worker, so there a pass is not needed, and harmless.
 
-What if the process dies on any line, or a server is away: the next recovery, in this process or another, does the
-pass. What if Redis forgets the deaths: the reaper sends the message again, in its own time.
+One process does a pass, whichever recovery comes first when it is due: Redis keeps when that is (begin_search.lua,
+which also says what happens if Redis or the process dies).
 """
 
-import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from executions.database import absence_translated
 from tasks.conf import refresh_settings
 from tasks.jobs.repair.reaper import MayWait, reap
 from tasks.models.job import Job
 from tasks.queue import execution_queue
+from tasks.queue.clock import at
 
 FIRST_PAUSE = 5.0  # seconds
 LONGEST_PAUSE = 320.0
-
-
-@dataclass
-class Search:
-    """The search after the last death, in this process."""
-
-    death: int | None = None
-    pause: float = 0.0
-    begins_at: float = 0.0
-    is_over: bool = True
-
-
-_search = Search()
+#: The reaper's own passes come every hour, and are patient for some minutes alone.
+WITHIN = 3600.0
 
 
 def search_lost_messages(may_wait: MayWait) -> None:
-    """Do a pass of the reaper that is due after a death."""
-    global _search  # noqa: PLW0603
-    died = execution_queue().last_death(before=round(time.time() * 1_000_000))
-    if died is not None and died != _search.death:
-        _search = Search(died, FIRST_PAUSE, is_over=False)
-    if _search.is_over or _search.death is None or time.monotonic() < _search.begins_at:
+    """Do a pass of the reaper, if one is due after a death. Raises DatabaseAway."""
+    death = execution_queue().begin_search(FIRST_PAUSE, LONGEST_PAUSE, WITHIN)
+    if not death:
         return
-    still_there: list[int] = []
+    counted_as_dead = death + round(refresh_settings().node_ttl * 1_000_000)
+    unsure: list[Job] = []
 
     def asked(jobs: Sequence[Job]) -> Collection[int]:
         found = may_wait(jobs)
-        still_there.extend(found)
+        sent = [job for job in jobs if job.published_at and job.published_at < at(counted_as_dead)]
+        unsure.extend(job for job in sent if job.pk in found)
         return found
 
-    counted_as_dead = _search.death + round(refresh_settings().node_ttl * 1_000_000)
-    total = reap(asked, sent_before=counted_as_dead)
-    _search.is_over = not still_there and not total.troubled
-    _search.begins_at = time.monotonic() + _search.pause
-    _search.pause = min(2 * _search.pause, LONGEST_PAUSE)
+    with absence_translated():
+        total = reap(asked, sent_before=counted_as_dead)
+    if not unsure and not total.troubled:
+        execution_queue().end_search(death)

@@ -10,24 +10,30 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
 
+import psycopg
 import pytest
+from django.db import connection
 from django.utils import timezone
 from kombu import Connection
 from redis.exceptions import ConnectionError, NoPermissionError
 
 from executions.errors import QueueUnavailable
 from executions.models import Task
+from executions.status import Status
 from harbor_refresh.celery import app
 from tasks.broker import unacknowledged
 from tasks.broker.unacknowledged import note_again
 from tasks.celery_queues import JOBS
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.repair import lost_messages
+from tasks.jobs.records.pages import readable
+from tasks.jobs.records.records import job_records
+from tasks.jobs.repair import lost_messages, reaper
 from tasks.jobs.repair.reaper import reap
 from tasks.jobs.repair.unbegun import put_unbegun_back
 from tasks.queue.sets import PAGE
 from tasks.recover_stale import recover_stale
+from tests import servers
 from tests.integration.jobs.sample_jobs import record, write
 from tests.integration.redis_state import PREFIX, Redis
 
@@ -37,12 +43,6 @@ pytestmark = pytest.mark.usefixtures("database")
 DIED = -60.0
 #: Its last heartbeat came so late that what the test sends may be lost with it.
 JUST_NOW = -1.0
-
-
-@pytest.fixture(autouse=True)
-def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process has searched after no death."""
-    monkeypatch.setattr(lost_messages, "_search", lost_messages.Search())
 
 
 def queued(*jobs: str, **options: Any) -> None:
@@ -332,18 +332,23 @@ def test_a_message_sent_after_a_worker_counted_as_dead_was_not_lost_with_it(redi
     assert where(redis) == {}
 
 
-def test_a_search_that_could_tell_of_every_job_is_over_until_somebody_dies(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """The passes of the search, counted."""
+    counted = Mock(side_effect=reap)
+    monkeypatch.setattr(lost_messages, "reap", counted)
+    return counted
+
+
+def test_a_search_that_could_tell_of_every_job_is_over_until_the_next_death(
+    redis: Redis, passes: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_pause(monkeypatch)
-    passes = Mock(side_effect=reap)
-    monkeypatch.setattr(lost_messages, "reap", passes)
     queued("waits")
     died(redis, at=DIED + 1)
-    recover_stale()
-    assert passes.call_count == 1
-    recover_stale()
-    assert passes.call_count == 1, "nothing was sent so long ago, so nothing waits that may be lost"
+    for _ in range(2):
+        recover_stale()
+        assert passes.call_count == 1, "nothing was sent so long ago, so nothing waits that may be lost"
     died(redis, at=JUST_NOW)
     for count in (2, 3):
         recover_stale()
@@ -356,19 +361,83 @@ def test_a_search_that_could_tell_of_every_job_is_over_until_somebody_dies(
     assert where(redis) == {JOBS: ["waits"]}
 
 
-def test_while_a_backlog_waits_the_searches_grow_rare(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[float] = []
-    now = 1000.0
-
-    def noted(*given: Any, **also: Any) -> Any:
-        passes.append(now)
-        return reap(*given, **also)
-
-    monkeypatch.setattr("time.monotonic", lambda: now)
-    monkeypatch.setattr(lost_messages, "reap", noted)
+def test_while_a_backlog_waits_the_passes_grow_rare_for_all_processes_together(redis: Redis, passes: Mock) -> None:
+    """What a process knows is in Redis, so that a call may be any process's. A further death changes nothing."""
+    key = f"{PREFIX}search"
     queued("waits")
     died(redis, at=JUST_NOW)
-    while now < 3000:
-        lost_messages.search_lost_messages(lambda jobs: [job.pk for job in jobs])
-        now += 5
-    assert [round(moment - 1000) for moment in passes] == [0, 5, 15, 35, 75, 155, 315, 635, 955, 1275, 1595, 1915]
+    pauses = []
+    for count in range(1, 10):
+        recover_stale()
+        due, now = int(redis.hget(key, "due")), seconds(redis)
+        pauses.append(round((due / 1_000_000 - now) / 5) * 5)
+        redis.zadd(f"{PREFIX}dead", {f"gone {count}": round((now - 1) * 1_000_000)})
+        for _ in range(3):
+            recover_stale()
+        assert passes.call_count == count
+        redis.hset(key, "due", 1)  # the pause is over
+    assert pauses == [5, 10, 20, 40, 80, 160, 320, 320, 320]
+
+
+def seconds(redis: Redis) -> float:
+    whole, parts = redis.time()
+    return float(whole + parts / 1_000_000)
+
+
+def test_only_messages_that_were_sent_before_the_death_prolong_a_search(
+    redis: Redis, passes: Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reaper has lost its patience with them, but nothing says that they were lost with that worker."""
+    no_pause(monkeypatch)
+    monkeypatch.setattr(reaper, "_patience", lambda: 0)
+    died(redis)
+    queued("waits")
+    for _ in range(3):
+        recover_stale()
+    assert passes.call_count == 1
+    died(redis, at=JUST_NOW)
+    for _ in range(3):
+        recover_stale()
+    assert passes.call_count == 4
+
+
+def test_no_pass_is_done_for_a_death_of_more_than_an_hour_ago(redis: Redis, passes: Mock) -> None:
+    """A worker that starts, and a Redis that has forgotten the search, know of deaths of long ago."""
+    queued("waits")
+    died(redis, at=-3700.0)
+    recover_stale()
+    assert passes.call_count == 0
+    died(redis, at=-3500.0)
+    recover_stale()
+    assert passes.call_count == 1
+
+
+def test_a_pass_that_meets_a_locked_table_ends_no_recovery_and_comes_again_after_the_pause(
+    redis: Redis, passes: Mock, database: str
+) -> None:
+    queued("lost")
+    lose(redis, "lost")
+    died(redis, at=JUST_NOW)
+    minutes_later()
+    with psycopg.connect(servers.postgres.url_for(database)) as other:
+        other.execute("LOCK TABLE execution_job IN ACCESS EXCLUSIVE MODE")
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '100ms'")
+        recover_stale()
+        recover_stale()
+        assert passes.call_count == 1
+    redis.hset(f"{PREFIX}search", "due", 1)
+    recover_stale()
+    recover_stale()
+    assert where(redis) == {JOBS: ["lost"]}
+
+
+def test_a_job_that_waits_for_another_run_is_found_as_well(redis: Redis) -> None:
+    """Redis has a record of it, which says that its message was sent."""
+    queued("again")
+    lose(redis, "again")
+    waits = record("again", Status.SCHEDULED, 1, acknowledged=(1, Status.SCHEDULED))
+    write(redis, replace(waits, checked_in=job_records().memory().now))
+    died(redis, at=JUST_NOW)
+    recover_stale()
+    assert [one.sent for page in job_records().all() for one in readable(page)[0]] == [False]
