@@ -53,7 +53,7 @@ class HalfResults:
 def keep(pool: Any) -> None:
     """Keep the results that are read half. A pool of another kind has none: one of threads or greenlets, or that
     of processes without an event loop, which reads each result whole."""
-    processes = getattr(pool, "_pool", None)
+    processes: Any = getattr(pool, "_pool", None)
     if not hasattr(getattr(processes, "_result_handler", None), "_recv_message"):
         return
     if not isinstance(getattr(processes.process_flush_queues, "__self__", None), HalfResults):
