@@ -20,7 +20,7 @@ local dead, search = KEYS[1], KEYS[2]
 local ttl, first, longest, within = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local now = now_us()
-local last = redis.call('ZREVRANGEBYSCORE', dead, text(now), 0, 'WITHSCORES', 'LIMIT', 0, 1)
+local last = redis.call('ZRANGE', dead, text(now), 0, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')
 if #last == 0 or now > number(last[2]) + ttl + within then
     return 0
 end
