@@ -37,6 +37,7 @@ EXPECTED = (
     b"cache:execution:refresh:ticked",
     b"cache:execution:refresh:left",
     b"cache:execution:refresh:dead",
+    b"cache:execution:refresh:search",
     b"cache:execution:refresh:legacy",
     b"_kombu.binding",
     b"unacked_mutex",
