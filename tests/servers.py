@@ -46,8 +46,8 @@ def _parent() -> Path | None:
 
 directory = Path(tempfile.mkdtemp(prefix="harbor-refresh-test-", dir=_parent()))
 directory.chmod(0o755)
-#: Without a sync it is faster, and a kill of the server loses nothing. But a kill tears pages that are being written
-#: to memory, so `full_page_writes` stays on.
+#: Without a sync it is faster, and a kill of the server loses nothing. But a kill tears pages that are being
+#: written to memory, so `full_page_writes` stays on.
 postgres = EmbeddedPostgres(
     directory / "postgres",
     parameters={
