@@ -36,15 +36,16 @@ def search_lost_messages(may_wait: MayWait) -> None:
     if not death:
         return
     counted_as_dead = death + round(refresh_settings().node_ttl * 1_000_000)
-    unsure: list[Job] = []
+    sent_before = at(counted_as_dead)
+    is_unsure = False
 
     def asked(jobs: Sequence[Job]) -> Collection[int]:
+        nonlocal is_unsure
         found = may_wait(jobs)
-        sent = [job for job in jobs if job.published_at and job.published_at < at(counted_as_dead)]
-        unsure.extend(job for job in sent if job.pk in found)
+        is_unsure |= any(job.pk in found and job.published_at and job.published_at < sent_before for job in jobs)
         return found
 
     with absence_translated():
         total = reap(asked, sent_before=counted_as_dead)
-    if not unsure and not total.troubled:
+    if not is_unsure and not total.troubled:
         execution_queue().end_search(death)

@@ -4,8 +4,8 @@ import pytest
 
 from tests.integration.service.programs_of_pools import said_by
 
-#: A pool of one process. Half of a result is written into its pipe and read. Then the loop begins again, and the
-#: rest is written. The next job must succeed.
+#: A pool of one process. Half of a result is written into its pipe and read. The rest is written, unless the
+#: process dies before it. Then the loop begins again. The next job must succeed.
 PROGRAM = """
 import operator, os, pickle, signal, struct, sys
 from time import monotonic, sleep
