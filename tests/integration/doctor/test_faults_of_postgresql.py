@@ -92,8 +92,8 @@ def test_a_role_with_the_timeouts_that_the_doctor_types_has_them(
     assert found("database.timeouts") == []
 
 
-def test_a_server_that_does_not_write_to_its_disk() -> None:
-    """As that of the tests."""
+def test_a_server_that_does_not_write_to_its_disk(no_full_pages: None) -> None:
+    """That of the tests has no `fsync`."""
     assert [what.split(" is off")[0] for _, what in found("database.durable")] == ["fsync", "full_page_writes"]
 
 

@@ -10,7 +10,7 @@ from tests.integration.command_output import data, failing, manage, said
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
-def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do() -> None:
+def test_a_problem_is_a_line_of_what_is_wrong_and_one_of_what_to_do(no_full_pages: None) -> None:
     out, failure = failing("doctor", "--only", "database.durable")
     assert failure == "2 problems"
     lines = [line.rstrip() for line in out.splitlines()]
