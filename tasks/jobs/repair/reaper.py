@@ -91,7 +91,8 @@ def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait, long_a
         if acknowledged is None or record.rank > acknowledged.rank:
             ahead.append(record)
         elif record.rank < acknowledged.rank and not record.is_delivered:
-            taken = replace(record, revision=acknowledged.revision, status=acknowledged.status, node="")
+            # its message belongs to the older revision, and so do the arguments in it
+            taken = replace(record, revision=acknowledged.revision, status=acknowledged.status, node="", message="")
             changes.append((record, None if taken.is_final else taken))
             total.taken += 1
         elif record.is_final:
