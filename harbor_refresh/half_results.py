@@ -14,6 +14,7 @@ told to end between such a break and the new connection may still end with an er
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,14 +41,11 @@ class HalfResults:
         self._reading.pop(process, None)
 
     def flush(self, process: Any) -> None:
-        """Read what a dead process has written."""
-        one = self._reading.pop(process, None)
-        try:
-            is_whole = one is None or next(one, "whole") == "whole"
-        except (OSError, EOFError):
-            is_whole = False
-        if is_whole:
-            self._flush(process)
+        """Read what a dead process has written. If it died in the middle of a result, that half is forgotten."""
+        if one := self._reading.pop(process, None):
+            with suppress(OSError, EOFError):
+                next(one, None)
+        self._flush(process)
 
 
 def keep(pool: Any) -> None:
