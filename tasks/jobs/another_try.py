@@ -48,8 +48,8 @@ def delay_of(options: dict[str, Any]) -> float:
 
 
 def wait_for_another_try(job: Handle, delay: float, arguments: Arguments | None) -> int:
-    """Record that the job waits for another try, and return its new revision. `arguments` are given unless they
-    are those of the first message. If Redis is away, this node takes a new name, so recovery releases its jobs."""
+    """Record that the job waits for another try, and return its new revision. `arguments` are given if they have
+    changed. If Redis is away, this node takes a new name, and recovery releases its jobs."""
     run = job.run
     message = message_with_arguments(arguments, job.reason) if arguments else job.reason
     job.waits_for_another_try = True

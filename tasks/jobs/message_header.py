@@ -25,7 +25,8 @@ def of(message: Message) -> dict[str, Any]:
 def of_another_try(header: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
     """Return the headers of a message that a run sends for another try. `changed`: its arguments are not those of
     the first message."""
-    return {NAME: {**header, "revision": revision, "runs": runs, "changed": are_changed}}
+    again = {**header, "revision": revision, "runs": runs, "changed": bool(header.get("changed"))}
+    return {NAME: with_changed_arguments(again) if are_changed else again}
 
 
 def with_changed_arguments(header: dict[str, Any]) -> dict[str, Any]:

@@ -171,11 +171,12 @@ class TrackedJob(JobTask):
         refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            arguments, header = arguments_of(args, kwargs), self.request.get(message_header.NAME) or {}
-            current = arguments_of(self.request.args, self.request.kwargs)
-            are_changed = arguments != current or message_header.are_changed(header)
+            arguments = arguments_of(args, kwargs)
+            are_changed = arguments != arguments_of(self.request.args, self.request.kwargs)
             revision = wait_for_another_try(job, delay_of(options), arguments if are_changed else None)
-            headers = message_header.of_another_try(header, revision, job.run.runs, are_changed=are_changed)
+            headers = message_header.of_another_try(
+                self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
+            )
             options["headers"] = {**(options.get("headers") or {}), **headers}
             if mode.is_eager():
                 eager.put(self.name, args, kwargs, {**options, "task_id": task_id})

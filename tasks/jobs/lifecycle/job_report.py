@@ -25,7 +25,7 @@ class JobReport:
     message: str = ""
     result: Any = None
     is_followed: bool = True
-    #: The arguments of another try, unless they are those of the first message.
+    #: The arguments of another try, if they differ from those of the try before it.
     arguments: Arguments | None = None
     earlier_runs: int = 0
     kept: Kept | None = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from django.db.models import Count
 
 from tasks.jobs.lifecycle.publication import ITS_TURN, unpublished
-from tasks.jobs.records.attachments import contents_of
 from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import job_records
@@ -65,7 +64,7 @@ class JobInspection:
     @property
     def check_in(self) -> CheckIn | None:
         """Return what the run said last; None if the job does not run."""
-        return contents_of(self.record).check_in if self.record.is_running else None
+        return CheckIn.read(self.record.message) if self.record.is_running else None
 
 
 def inspect_jobs(job_ids: Sequence[str]) -> dict[str, JobInspection]:

@@ -13,8 +13,6 @@ from tasks.jobs.records.record import MAX_MESSAGE
 
 #: Counts bytes as well. Every program that reads JSON knows this number exactly.
 MAX_OF = 10**15
-#: Stands before a check-in in a message that has arguments as well (attachments.py). So no check-in contains it.
-BEFORE_CHECK_IN = "\x1e"
 WITH_NUMBERS = re.compile(r"check-in ([0-9]{1,16})/([0-9]{1,16}): (.*)", re.DOTALL)
 
 
@@ -34,7 +32,7 @@ class CheckIn:
                 "check_in takes done and of together, whole numbers with 0 <= done <= of <= 10^15, "
                 f"and got done={shown(done)}, of={shown(of)}"
             )
-        return cls(made_storable(message).replace(BEFORE_CHECK_IN, " ")[:MAX_MESSAGE], done, of)
+        return cls(made_storable(message)[:MAX_MESSAGE], done, of)
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -121,8 +121,8 @@ class JobRecord:
     def is_waiting(self) -> bool:
         return not self.is_running and not self.is_final
 
-    def released(self, now: int, revision: int, status: str = "Pending", message: str = "") -> Self:
-        """Return the record after its run was released: it waits in this revision."""
+    def released(self, now: int, revision: int, status: str = "Pending") -> Self:
+        """Return the record after its run was released: it waits in this revision, and has no message yet."""
         return replace(
             self,
             revision=revision,
@@ -132,7 +132,7 @@ class JobRecord:
             node="",
             sent=False,
             asked=False,
-            message=message,
+            message="",
         )
 
 

@@ -15,7 +15,6 @@ from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
 from tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
 from tasks.jobs.records import own_database
-from tasks.jobs.records.attachments import arguments_alone
 from tasks.jobs.records.pages import Page, readable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
@@ -108,12 +107,10 @@ def _is_dead(record: JobRecord, memory: Memory) -> bool:
 
 def _released(record: JobRecord, state: TaskState, now: int) -> JobRecord:
     """Return the record of a released job. It waits in a new revision, or in that of the database if that is ahead
-    and waits, too. The arguments of its try stay, unless the database is ahead and so knows later ones."""
+    and waits, too."""
     if state.revision > record.revision and not state.is_running:
         return record.released(now, state.revision, state.status)
-    following = next_revision(max(record.revision, state.revision), now / 1_000_000)
-    arguments = arguments_alone(record) if record.revision >= state.revision else ""
-    return record.released(now, following, message=arguments)
+    return record.released(now, next_revision(max(record.revision, state.revision), now / 1_000_000))
 
 
 def _late(records: Sequence[JobRecord], now: int) -> list[JobRecord]:

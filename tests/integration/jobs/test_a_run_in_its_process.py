@@ -20,18 +20,14 @@ from executions.models import Task
 from tasks.conf import refresh_settings
 from tasks.jobs import Handle, TrackedJob, handle, message_header
 from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
 from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.overview.inspection import inspect_jobs
-from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.jobs.runtime import current_runs, message_check
 from tasks.queue.node import this_node
-from tests.integration.jobs.sample_jobs import TOO_LONG, Outbox, alive, database_port, known
+from tests.integration.jobs.sample_jobs import Outbox, alive, database_port, known
 from tests.integration.redis_state import Clock, Redis, absent_redis
 
 pytestmark = pytest.mark.usefixtures("database", "clock")
@@ -147,8 +143,8 @@ TYPED = [
 ]
 
 
-def got(message: Message, work: Work, header: dict[str, Any] | None = None) -> list[Any]:
-    """What the job of this message gets, besides its handle. `header`: of another try."""
+def got(message: Message, work: Work) -> list[Any]:
+    """What the job of this message gets, besides its handle."""
     seen: list[Any] = []
     app = Celery("a team", set_as_current=False)
 
@@ -157,7 +153,7 @@ def got(message: Message, work: Work, header: dict[str, Any] | None = None) -> l
         return work(job)
 
     task = app.task(base=TrackedJob, name=message.name, shared=False)(carry_out)
-    header = header or message_header.of(message)
+    header = message_header.of(message)
     task.push_request(id=message.job, called_directly=False, args=message.args, kwargs={}, **header)
     with suppress(Retry):
         task(*message.args)
@@ -187,31 +183,6 @@ def test_another_try_gets_the_values_that_it_asked_for(
     deliver_and_publish(reports[:2])
     job_records().forget(["a"])
     assert got(message, lambda job: None) == TYPED, "the database has them"
-
-
-@pytest.mark.usefixtures("reports")
-@pytest.mark.parametrize("asks_once_more", [False, True])
-def test_the_arguments_of_another_try_outlive_each_process_that_knew_them(
-    asks_once_more: bool, redis: Redis, outbox: Outbox, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A host dies, with the process that asked for the try and with the one that ran it, before either had
-    reported it. The second may have asked for one more try, with the same arguments."""
-    headers: list[Any] = []
-    monkeypatch.setattr(Task_, "apply_async", lambda *_, **options: headers.append(options["headers"]))
-    message = one(outbox)
-    got(message, lambda job: job.retry(args=[2], countdown=0))
-    if asks_once_more:
-        got(replace(message, args=[2]), lambda job: job.retry(countdown=0), headers[0])
-    assert len(headers) == 1 + asks_once_more
-    run = begin(message_header.received("a", headers[-1][message_header.NAME]), "dead").run
-    job_records().check_in(run, "layer 1")
-    attached, seen = job_records().of(["a"])["a"].message, inspect_jobs(["a"])["a"]
-    assert seen.check_in == CheckIn("layer 1")
-    clock.move(TOO_LONG)
-    recover_jobs(outbox.publish)
-    assert [(one.revision, one.args) for one in outbox.messages] == [(run.revision + 1, [2])]
-    assert f"{known(redis)['records']['a'].message}\x1elayer 1" == attached
-    assert known(redis)["tasks"] == {"a": ("Pending", run.revision + 1, run.runs, "it asked for another try")}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from executions.status import Status
 from tasks.conf import refresh_settings
 from tasks.jobs import Handle
 from tasks.jobs.overview import inspection
-from tasks.jobs.records.attachments import contents_of
 from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.records import JobRecords, job_records
 from tasks.jobs.records.run import Run
@@ -96,19 +95,6 @@ def test_a_report_that_recovery_makes_of_a_run_has_its_message_and_no_numbers(
     written(redis, "a", "Running", "live", message=CheckIn("layer 3", 3, 7).text)
     reap()
     assert list(Task.objects.values_list("status", "status_message")) == [("Running", "layer 3")]
-
-
-@pytest.mark.parametrize("behind", ["", "\x1e", "\x1elayer 3"])
-def test_a_check_in_that_looks_like_arguments_changes_those_of_no_job(
-    behind: str, redis: Redis, queue: ExecutionQueue
-) -> None:
-    """What a job says may come from outside. Arguments stand before a character that no check-in contains."""
-    started("a")
-    said = 'again: [[2], {}, ""]' + behind
-    running(redis, "a").check_in(said)
-    [record] = job_records().of(["a"]).values()
-    assert contents_of(record).arguments is None
-    assert contents_of(record).message == check_in_of("a").message == said.replace("\x1e", " ")
 
 
 def test_the_page_of_a_task_shows_a_bar_for_numbers_alone(

@@ -91,28 +91,6 @@ BEGIN = {
         "go",
         4,
     ),
-    "the arguments of another try stay until a report has brought them into the database": Begin(
-        record(4, "Scheduled", node="", acknowledged="3 Running 5", message='again: [[2], {}, "why"]'),
-        record(4, runs=2, acknowledged="3 Running 5", message='again: [[2], {}, "why"]\x1e'),
-        "go",
-        4,
-    ),
-    "so they do if the run that had begun with them is dead": Begin(
-        record(4, node="other", renewed=RUN_OUT, message='again: [[2], {}, "why"]\x1elayer 1'),
-        record(5, runs=2, message='again: [[2], {}, "why"]\x1e'),
-        "go",
-        5,
-    ),
-    "and no longer": Begin(
-        record(4, "Scheduled", node="", acknowledged="4 Scheduled 5", message='again: [[2], {}, "why"]'),
-        record(4, runs=2, acknowledged="4 Scheduled 5"),
-        "go",
-        4,
-    ),
-    "a check-in that looks like arguments is none": Begin(
-        record(4, node="other", renewed=RUN_OUT, message='again: [[2], {}, "why"]'), record(5, runs=2), "go", 5
-    ),
-    "another message goes": Begin(record(4, "Scheduled", node="", message="why"), record(4, runs=2), "go", 4),
     "one that has ended is over": unchanged("over", 2, record(2, "Error", node="x")),
     "but not if its message is of a newer revision: it was tried again": Begin(
         record(2, "Error", runs=9, node="x", acknowledged="1 Running 5"),
@@ -258,25 +236,6 @@ def test_to_check_in_tells_what_it_says_and_whether_it_should_stop(redis: Redis,
     given(redis, {"jobs": {"j": record(2, message="layer 1", asked=1)}})
     assert records.check_in(run(), "layer 2") is True
     assert whole_redis(redis)["jobs"] == {"j": record(2, at=NOW + SECOND, message="layer 2", asked=1)}
-
-
-ATTACHED = 'again: [[2], {}, ""]\x1e'
-
-
-@pytest.mark.parametrize(
-    ("acknowledged", "is_kept"), [("", True), ("1 Running 5", True), ("2 Running 5", False), ("3 Error 5", False)]
-)
-def test_check_ins_replace_each_other_and_no_arguments_that_no_report_has_brought_along(
-    acknowledged: str, is_kept: bool, redis: Redis, faked: Faked
-) -> None:
-    begun = record(2, acknowledged=acknowledged, message=ATTACHED)
-    given(redis, {"jobs": {"j": begun}})
-    faked[0].check_in(run())
-    assert whole_redis(redis)["jobs"] == {"j": begun}
-    for said in ("layer 1", "layer 2"):
-        faked[0].check_in(run(), said)
-        message = ATTACHED + said if is_kept else said
-        assert whole_redis(redis)["jobs"] == {"j": record(2, acknowledged=acknowledged, message=message)}
 
 
 @pytest.mark.parametrize("kept", [record(3), record(2, node="other"), record(2, "Error"), record(3, "Pending")])

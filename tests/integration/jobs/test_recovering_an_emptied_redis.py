@@ -138,23 +138,6 @@ def test_a_record_from_before_another_try_does_not_bring_its_arguments_back(
     assert (found.revision, found.status, found.message) == (3, "Scheduled", "")
 
 
-@pytest.mark.parametrize("status", ["Running", "Scheduled"])
-def test_nor_does_the_record_of_a_run_that_began_before_it(
-    status: str, redis: Redis, outbox: Outbox, clock: Clock
-) -> None:
-    aged(recorded("j"))
-    outbox.taken()
-    stands("j", status, 3, 3)
-    Job.objects.update(args=[4])
-    page_2 = 'again: [[2], {}, "it asked for another try"]\x1elayer 1'
-    write(redis, record("j", "Running", 1, "dead", ago=3600, message=page_2))
-    for _ in range(3):
-        recover_jobs(outbox.publish)
-        clock.move(TOO_LONG)
-    assert {tuple(one.args) for one in outbox.messages} == {(4,)}
-    assert Job.objects.get().args == [4]
-
-
 def test_a_redis_that_is_as_new_as_was_noted_is_asked_for_nothing_again(
     redis: Redis, outbox: Outbox, clock: Clock
 ) -> None:

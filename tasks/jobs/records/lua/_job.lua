@@ -66,19 +66,6 @@ local function running(task, node, revision, runs)
     }
 end
 
--- Return the arguments of another try that this record has and the database may not have yet, as the message of a run
--- begins with them (../attachments.py); '' if there are none. A report of its revision brings them into the database.
-local function unreported_arguments(record)
-    local last = string.match(record.acknowledged, '^%d+')
-    if last and not is_later(record.revision, last) then
-        return ''
-    end
-    if record.status ~= 'Running' then
-        return string.find(record.message, '^again: ') and record.message .. '\30' or ''
-    end
-    return string.match(record.message, '^again: [^\30]*\30') or ''
-end
-
 -- Whether this run (its node, its revision) owns the record of its job: 'known' if it does, 'forgotten' if there is no
 -- record or an older one, 'other' if the job has ended or belongs to another run.
 local function standing(record, node, revision)

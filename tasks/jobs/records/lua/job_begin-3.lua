@@ -51,6 +51,5 @@ end
 
 local record = running(task, node, revision, runs + 1)
 record.acknowledged = known and known.acknowledged or ''
-record.message = known and unreported_arguments(known) or ''
 write_record(jobs, job, record)
 return { 'go', revision, record.runs, before }

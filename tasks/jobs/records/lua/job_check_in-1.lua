@@ -20,7 +20,7 @@ if lease ~= 'known' then
 end
 record.checked_in = text(now_us())
 if message ~= '' then
-    record.message = unreported_arguments(record) .. message
+    record.message = message
 end
 write_record(jobs, job, record)
 return tonumber(record.asked)
