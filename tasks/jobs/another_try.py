@@ -12,13 +12,13 @@ from executions.status import Status
 from tasks.jobs.delivery import reporter
 from tasks.jobs.handle import Handle
 from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.records.attachments import Arguments, message_with_arguments
+from tasks.jobs.records.arguments import Arguments, text_of_arguments
 from tasks.jobs.records.records import job_records
 from tasks.jobs.runtime import current_runs
 from tasks.queue.node import this_node
 
 
-def arguments_of(args: Any, kwargs: Any) -> Arguments:
+def plain(args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
     return list(args or ()), dict(kwargs or {})
 
 
@@ -47,19 +47,20 @@ def delay_of(options: dict[str, Any]) -> float:
     return float(options.get("countdown") or 0)
 
 
-def wait_for_another_try(job: Handle, delay: float, arguments: Arguments | None) -> int:
-    """Record that the job waits for another try, and return its new revision. `arguments` are given if they have
-    changed. If Redis is away, this node takes a new name, and recovery releases its jobs."""
+def wait_for_another_try(job: Handle, delay: float, changed: tuple[list[Any], dict[str, Any]] | None) -> int:
+    """Record that the job waits for another try, and return its new revision. `changed`: its arguments, if they
+    are not those of this try. If Redis is away, this node takes a new name, so recovery releases its jobs."""
     run = job.run
-    message = message_with_arguments(arguments, job.reason) if arguments else job.reason
+    text = text_of_arguments(*changed) if changed else ""
     job.waits_for_another_try = True
     current_runs.end(run)
     try:
-        revision = job_records().settle(run, Status.SCHEDULED, message, delay=delay)
+        revision = job_records().settle(run, Status.SCHEDULED, job.reason, delay=delay, arguments=text)
     except QueueUnavailable as exc:
         this_node.renew()
         raise Ignore from exc
     if revision is None:
         raise Ignore
+    arguments = Arguments(*changed, revision) if changed else None
     reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=arguments))
     return revision

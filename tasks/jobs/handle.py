@@ -24,6 +24,8 @@ class Handle:
         self.was_told_to_stop = False
         self.waits_for_another_try = False
         self.reason = ""
+        #: The arguments of this run, as they came, which the job cannot change.
+        self.given: Any = ([], {})
 
     @property
     def execution(self) -> TrackedExecution:

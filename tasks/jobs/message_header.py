@@ -18,23 +18,21 @@ def of(message: Message) -> dict[str, Any]:
             "runs": message.runs,
             "followed": message.has_followers,
             "database": message.database,
+            "arguments": message.arguments_revision,
         }
     }
 
 
 def of_another_try(header: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
-    """Return the headers of a message that a run sends for another try. `changed`: its arguments are not those of
-    the first message."""
-    again = {**header, "revision": revision, "runs": runs, "changed": bool(header.get("changed"))}
-    return {NAME: with_changed_arguments(again) if are_changed else again}
+    """Return the headers of a message that a run sends for another try. `are_changed`: its arguments are not those
+    of this run."""
+    again = {**header, "revision": revision, "runs": runs}
+    return {NAME: with_arguments(again, revision) if are_changed else again}
 
 
-def with_changed_arguments(header: dict[str, Any]) -> dict[str, Any]:
-    return {**header, "changed": True}
-
-
-def are_changed(header: dict[str, Any]) -> bool:
-    return bool(header.get("changed"))
+def with_arguments(header: dict[str, Any], revision: int) -> dict[str, Any]:
+    """Return the header of a message whose arguments have this revision (records/arguments.py)."""
+    return {**header, "arguments": revision}
 
 
 def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
@@ -44,6 +42,7 @@ def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
         revision=header["revision"],
         runs=header["runs"],
         database=header.get("database", ""),
+        arguments_revision=header.get("arguments", 0),
     )
 
 

@@ -18,7 +18,7 @@ from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
 from executions.status import Status
 from executions.text import made_storable, said_by
 from tasks.jobs import message_header
-from tasks.jobs.another_try import arguments_of, delay_of, merged, wait_for_another_try
+from tasks.jobs.another_try import delay_of, merged, plain, wait_for_another_try
 from tasks.jobs.celery_json import native
 from tasks.jobs.declarations import checked_result, refuse_arguments, refuse_unplain
 from tasks.jobs.delivery import recorder, reporter
@@ -27,6 +27,7 @@ from tasks.jobs.job_task import JobTask
 from tasks.jobs.lifecycle.admission import begin
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.options import refuse_options_of_retry
+from tasks.jobs.records.arguments import Arguments
 from tasks.jobs.records.attachments import message_of_end, text_of_result
 from tasks.jobs.records.kept import Kept, kept_result, kept_traceback
 from tasks.jobs.records.record import MAX_MESSAGE
@@ -73,15 +74,16 @@ class TrackedJob(JobTask):
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
         begun = self._begin(header)
-        arguments = begun.arguments or (args, kwargs)
-        if begun.are_unreported:
-            self.request.update(**{message_header.NAME: message_header.with_changed_arguments(header)})
         job = Handle(self, begun.run, is_followed=header["followed"])
+        job.given = (args, kwargs)
+        if newer := begun.arguments:
+            job.given = (newer.args, newer.kwargs)
+            self.request.update(**{message_header.NAME: message_header.with_arguments(header, newer.revision)})
         self.request.update(**{HANDLE: job})
         current_runs.begin(job.run)
         try:
             # those of the database are stored as JSON, and a message may be written in something else
-            given, named = native([*arguments])
+            given, named = native(job.given)
             self.request.update(args=given, kwargs=named)
             result = self._run_code(job, given, named)
             self._end_well(job, result)
@@ -114,11 +116,12 @@ class TrackedJob(JobTask):
                 time.sleep(PAUSE_SECONDS)
             raise Reject(said_by(exc), requeue=True) from None  # Celery logs each try: without a traceback
         if report := _report_of(begun):
-            # the arguments of another try may be unreported, because their process may have died
-            arguments = begun.arguments if begun.are_unreported else None
-            if message_header.are_changed(header) and begun.arguments is None:
-                arguments = arguments_of(self.request.args, self.request.kwargs)
-            reporter.put(replace(report, arguments=arguments))
+            # the process that has asked for them may have died
+            arguments = begun.arguments
+            if begun.are_unreported and arguments is None:
+                own = plain(self.request.args, self.request.kwargs)
+                arguments = Arguments(*own, received.arguments_revision)
+            reporter.put(replace(report, arguments=arguments if begun.are_unreported else None))
         if begun.verdict != Verdict.GO:
             raise Ignore
         return begun
@@ -171,8 +174,8 @@ class TrackedJob(JobTask):
         refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            arguments = arguments_of(args, kwargs)
-            are_changed = arguments != arguments_of(self.request.args, self.request.kwargs)
+            arguments = plain(args, kwargs)
+            are_changed = arguments != plain(*native(job.given))
             revision = wait_for_another_try(job, delay_of(options), arguments if are_changed else None)
             headers = message_header.of_another_try(
                 self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed

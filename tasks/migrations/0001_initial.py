@@ -175,6 +175,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=255)),
                 ("args", models.JSONField(default=list)),
                 ("kwargs", models.JSONField(default=dict)),
+                ("arguments_revision", models.BigIntegerField(db_default=0, default=0)),
                 ("options", models.JSONField(default=dict)),
                 ("max_attempts", models.PositiveSmallIntegerField()),
                 ("runs_before", models.PositiveIntegerField(default=0)),

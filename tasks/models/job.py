@@ -19,6 +19,8 @@ class Job(models.Model):
 
     A job of a chain `follows` another job. The result of a successful run of that job is written to `handed_on`,
     with the revision of the run. A job that takes no result gets only the revision.
+
+    `args` and `kwargs` have a revision, which is 0 until a run asks for others (records/arguments.py).
     """
 
     # both constraints are in sql/jobs_go_with_their_tasks.sql: there they can say ON DELETE CASCADE
@@ -28,6 +30,7 @@ class Job(models.Model):
     name = models.CharField(max_length=255)
     args = models.JSONField(default=list)
     kwargs = models.JSONField(default=dict)
+    arguments_revision = models.BigIntegerField(default=0, db_default=0)
     options = models.JSONField(default=dict)
     max_attempts = models.PositiveSmallIntegerField()
     runs_before = models.PositiveIntegerField(default=0)

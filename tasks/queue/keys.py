@@ -22,6 +22,7 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `search`       | hash   | the search for lost messages after the last death       | one, of three fields       |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
 | `jobs`         | hash   | job → its record in progress; empty field → the memory  | jobs begun and not ended   |
+| `arguments`    | hash   | job → what it asked for, until the database has it      | jobs begun and not ended   |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
 | `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
 | `queues`       | zset   | queue of the broker → when a worker last said it takes  | 1,000, of a week           |
@@ -53,6 +54,7 @@ KINDS = {
     "search": "hash",
     "presence": "hash",
     "jobs": "hash",
+    "arguments": "hash",
     "counts": "hash",
     "deliverer": "string",
     "queues": "zset",
@@ -91,6 +93,7 @@ class Keys:
         self.search = prefix + "search"
         self.presence = prefix + "presence"
         self.jobs = prefix + "jobs"
+        self.arguments = prefix + "arguments"
         self.counts = prefix + "counts"
         self.lock = prefix + "lock"
         self.deliverer = prefix + "deliverer"

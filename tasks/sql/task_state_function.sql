@@ -9,7 +9,7 @@
 CREATE FUNCTION execution_task_state(
     of_task bigint,
     OUT task_id bigint, OUT job_id text, OUT status text, OUT status_revision bigint, OUT run_count int,
-    OUT may_begin int, OUT database uuid
+    OUT may_begin int, OUT arguments_revision bigint, OUT database uuid
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE
 SET enable_seqscan = off AS $$
@@ -23,6 +23,7 @@ BEGIN
         t.status_revision::bigint,
         t.run_count::int,
         (j.runs_before + j.max_attempts)::int,
+        j.arguments_revision::bigint,
         (SELECT database FROM execution_redis_memory)
     FROM task t
     JOIN execution_job j ON j.task_id = t.id

@@ -2,8 +2,8 @@
 -- ended.
 --
 -- :task_ids bigint[]
--- returns  task_id, job_id, status, status_revision, run_count, how often it may begin in all, the name of this
---          database; no row for a task that is gone or has no job
+-- returns  task_id, job_id, status, status_revision, run_count, how often it may begin in all, the
+--          revision of its arguments, the name of this database; no row for a task that is gone or has no job
 SELECT state.*
 FROM unnest(%(task_ids)s::bigint[]) AS asked (task_id)
 CROSS JOIN LATERAL execution_task_state(asked.task_id) AS state

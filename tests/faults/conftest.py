@@ -26,7 +26,8 @@ REPLIES = b".reply.celery.pidbox"
 OF_NODES = {"nodes", "left", "dead", "search", "presence", "queues", "broker"}
 OF_PASSES = {"wake", "cursor", "ticked", "counts", "legacy", "deliverer"}
 STAY = {"stamp", "heat", "marks", "jobs"} | OF_NODES | OF_PASSES
-END_WITH_THE_WORK = {"queue", "processing", "attempts", "pause", "lock", "waiting", "traces", "instances"}
+OF_CLAIMS = {"queue", "waiting", "processing", "attempts", "lock", "instances"}
+END_WITH_THE_WORK = {"pause", "traces", "arguments"} | OF_CLAIMS
 #: Every key that may exist when all work is done. Any other key has leaked.
 EXPECTED = (
     *(f"cache:execution:refresh:{name}".encode() for name in sorted(STAY)),

@@ -122,7 +122,7 @@ ENDED: dict[str, tuple[Change, str]] = {
         "its message: harbor_job.revision takes a revision, and got None",
     ),
     "runs that are a list": (tells(runs=[1]), f"its message: harbor_job.runs {NO_COUNT} [1]"),
-    "a change that is a number": (tells(changed=5), "its message: harbor_job.changed takes true or false"),
+    "arguments of no revision": (tells(arguments=-5), "its message: harbor_job.arguments takes a revision"),
     "a database that is a number": (tells(database=5), "its message: harbor_job.database takes text, and got 5"),
     "no followers": (
         does_not_tell("followed"),

@@ -14,13 +14,13 @@ from executions.status import Status, is_final
 from tasks import signals
 from tasks.conf import refresh_settings
 from tasks.database import run
-from tasks.jobs.celery_json import as_json
 from tasks.jobs.lifecycle.chains import stop_broken, write_results
 from tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
 from tasks.jobs.lifecycle.kept_ends import keep_ends
+from tasks.jobs.lifecycle.requested_arguments import write_arguments
+from tasks.jobs.records.arguments import Request
 from tasks.jobs.records.records import job_records
 from tasks.jobs.repair.tally import in_halves
-from tasks.models.job import Job
 from tasks.without_redis import mode
 
 
@@ -43,7 +43,7 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
     1. Without a hook, one transaction locks the tasks, leaves out reports that come too late, because the job has
        ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, writes results into
        the jobs that follow, and keeps what runs have left (kept_ends.py). With a hook, a transaction leaves out
-       late reports and writes the last two before the reports are posted. The rest of a broken chain is stopped
+       late reports and writes the last three before the reports are posted. The rest of a broken chain is stopped
        afterwards, if the target has applied the report by then. The end of a job that the target rejects for good
        is applied here.
     2. Acknowledge what was delivered. Redis now deletes the record of a job that has ended.
@@ -101,7 +101,7 @@ def _write(reports: Sequence[JobReport], *, late: list[JobReport], applies_here:
         if applies_here:
             _report(in_time)
             _stop_behind(in_time)
-        _write_arguments(in_time)
+        write_arguments(_requests(reports))
         write_results(in_time)
         keep_ends(in_time)
     late += too_late
@@ -127,14 +127,9 @@ def _late(reports: Sequence[JobReport], *, may_break: bool) -> list[JobReport]:
     return [reports[position - 1] for (position,) in rows]
 
 
-def _write_arguments(reports: Sequence[JobReport]) -> None:
-    """Write the changed arguments of jobs that asked for another try, for each later message, in the order of
-    their ids: each write locks a row."""
-    for report in sorted(reports, key=lambda one: one.task_id):
-        if report.arguments is not None:
-            args, kwargs = as_json(report.arguments)
-            current = Job.objects.filter(pk=report.task_id, task__status_revision__lte=report.revision)
-            current.update(args=args, kwargs=kwargs, takes_result=False)
+def _requests(reports: Sequence[JobReport]) -> list[Request]:
+    """Return what the jobs asked for. A job that was stopped meanwhile goes on from there if it is resumed."""
+    return [report.request for report in reports if report.request]
 
 
 def _stop_behind(reports: Sequence[JobReport]) -> None:
@@ -145,6 +140,7 @@ def _acknowledge(reports: Sequence[JobReport], late: Sequence[JobReport]) -> Non
     """Acknowledge these reports; a late report is acknowledged as Stopped, because its job is over."""
     job_records().acknowledge((one.job, one.revision, one.status) for one in _without(late, reports))
     job_records().acknowledge((one.job, one.revision, Status.STOPPED) for one in late)
+    job_records().arguments_are_written((one.job, one.arguments.revision) for one in _requests(reports))
 
 
 def _succeeded(reports: Sequence[JobReport]) -> list[int]:

@@ -9,8 +9,7 @@ from executions.status import Status
 from tasks import signals
 from tasks.jobs.lifecycle.task_state import TaskState, task_state_of
 from tasks.jobs.records import own_database
-from tasks.jobs.records.attachments import contents_of
-from tasks.jobs.records.record import JobRecord
+from tasks.jobs.records.arguments import Arguments
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
 from tasks.models.job import Job
@@ -35,7 +34,7 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
     """
     if not own_database.is_ours(received.database):
         return refused(received, node)
-    records, message_revision = job_records(), received.revision
+    records, message = job_records(), received
     for _ in range(TRIES):
         since = time.monotonic()
         begun = records.begin(received, node)
@@ -43,7 +42,7 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
             return begun
         try:
             state = task_state_of(received.task_id, received.job)
-            begun = _with_later_arguments(begun, state, message_revision)
+            begun = _with_newest_arguments(begun, state, message)
         except BaseException:  # the job's code was not called, so any error undoes the run
             records.undo(begun)
             raise
@@ -88,20 +87,19 @@ def _counted(begun: Begun, state: TaskState) -> Begun:
     return replace(begun, run=replace(run, runs=runs + 1))
 
 
-def _with_later_arguments(begun: Begun, state: TaskState | None, message_revision: int) -> Begun:
-    """Add the arguments of a later message: from the latest try that the database knows of, or from a later one
-    that only Redis knows yet."""
+def _with_newest_arguments(begun: Begun, state: TaskState | None, message: ReceivedMessage) -> Begun:
+    """Add the arguments of the run, unless those of the message are the newest (records/arguments.py). The result
+    of the job before it has no revision of its own, so it is that of the later message."""
     if state is None:
         return begun
-    before = JobRecord.read(begun.run.job, begun.before)
-    is_ahead = before is not None and before.revision > max(message_revision, state.revision)
-    if before and is_ahead and (arguments := contents_of(before).arguments):
-        return replace(begun, arguments=arguments, are_unreported=True)
-    if state.revision <= message_revision:
-        return begun
+    of_message, in_database, requested = message.arguments_revision, state.arguments_revision, begun.requested
+    if requested and requested.revision > max(of_message, in_database):
+        return replace(begun, arguments=requested, are_unreported=True)
+    if (of_message, message.revision) >= (in_database, state.revision):
+        return replace(begun, are_unreported=of_message > in_database)
     with absence_translated():
         job = Job.objects.get(pk=state.task_id)
-    return replace(begun, arguments=(list(job.arguments), job.kwargs))
+    return replace(begun, arguments=Arguments(list(job.arguments), job.kwargs, job.arguments_revision))
 
 
 def _is_foreign(received: ReceivedMessage, state: TaskState) -> bool:

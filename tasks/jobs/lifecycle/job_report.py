@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from executions.reports import Report
 from executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
-from tasks.jobs.records.attachments import Arguments, contents_of
+from tasks.jobs.records.arguments import Arguments, Request
+from tasks.jobs.records.attachments import contents_of
 from tasks.jobs.records.kept import Kept
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.run import Run
@@ -25,7 +26,7 @@ class JobReport:
     message: str = ""
     result: Any = None
     is_followed: bool = True
-    #: The arguments of another try, if they differ from those of the try before it.
+    #: The arguments that the job asked for, if the database may have older ones.
     arguments: Arguments | None = None
     earlier_runs: int = 0
     kept: Kept | None = None
@@ -40,7 +41,6 @@ class JobReport:
             record.status,
             contents.message,
             contents.result,
-            arguments=contents.arguments,
             earlier_runs=_earlier_runs(record.status, record.runs),
             kept=contents.kept,
         )
@@ -71,6 +71,10 @@ class JobReport:
             _earlier_runs(status, run.runs),
             kept,
         )
+
+    @property
+    def request(self) -> Request | None:
+        return Request(self.job, self.task_id, self.arguments) if self.arguments else None
 
     @property
     def is_followed_success(self) -> bool:

@@ -24,6 +24,7 @@ class Message:
     runs: int
     has_followers: bool
     database: str
+    arguments_revision: int = 0
 
     @classmethod
     def of(cls, job: Job, database: str) -> "Message":
@@ -41,6 +42,7 @@ class Message:
             runs=task.run_count,
             has_followers=job.has_followers,  # type: ignore[attr-defined]  # of `publishable`
             database=database,
+            arguments_revision=job.arguments_revision,
         )
 
 

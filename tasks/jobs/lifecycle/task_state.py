@@ -19,6 +19,7 @@ class TaskState:
     revision: int
     runs: int
     may_begin: int
+    arguments_revision: int
     database: str
 
     @property

@@ -1,8 +1,7 @@
 """Attachments: data that the message of a record carries, so that it is not lost with the process of the run.
 
 A run that succeeds attaches its result for the next job of its chain. A run of which something is kept attaches
-that, too (kept.py). A run that asks for another try with other
-arguments attaches these, with the reason. The numbers of a check-in are in check_in.py.
+that, too (kept.py). The numbers of a check-in are in check_in.py, the arguments of another try in arguments.py.
 """
 
 import json
@@ -22,12 +21,8 @@ RESULT = "result: "
 #: A message with what is kept of the end: this prefix, and JSON of the parts of `Kept`, the message, and the
 #: result for the next job, in a list, which is empty if there is none.
 KEPT = "kept: "
-#: A message with arguments: this prefix, and JSON of args, kwargs and the reason.
-AGAIN = "again: "
 #: The most characters of JSON that are attached.
 MAX_CHARACTERS = 60_000
-
-Arguments = tuple[list[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,6 @@ class Contents:
 
     message: str
     result: Any = None
-    arguments: Arguments | None = None
     kept: Kept | None = None
 
 
@@ -59,19 +53,6 @@ def message_of_end(message: str, result: str | None, kept: Kept | None) -> str:
     return message if result is None else RESULT + result
 
 
-def message_with_arguments(arguments: Arguments, reason: str) -> str:
-    """Return the message of a record with these arguments. Raises ValueError if they cannot be attached."""
-    try:
-        text = json_text(as_json([*arguments, reason]))
-    except TypeError as exc:
-        raise ValueError(f"another try takes arguments that are JSON, and got others: {exc}") from exc
-    if len(text) > MAX_CHARACTERS:
-        raise ValueError(
-            f"another try takes arguments of {MAX_CHARACTERS:,} characters at most, and got {len(text):,}"
-        )
-    return AGAIN + text
-
-
 def contents_of(record: JobRecord) -> Contents:
     """Split the message of this record. An attachment that another program has written may be unreadable; then the
     whole text is the message, because the status of the record counts still."""
@@ -83,9 +64,6 @@ def contents_of(record: JobRecord) -> Contents:
             parts = json.loads(message.removeprefix(KEPT))
             said, handed_on = parts.pop("message"), parts.pop("handed_on")
             return Contents(said, handed_on[0] if handed_on else None, kept=Kept(**parts))
-        if message.startswith(AGAIN) and record.status in (Status.SCHEDULED, Status.STOPPED):
-            args, kwargs, reason = json.loads(message.removeprefix(AGAIN))
-            return Contents(reason, arguments=(args, kwargs) if record.status == Status.SCHEDULED else None)
     if record.status == Status.RUNNING:
         return Contents(CheckIn.read(message).message)
     return Contents(message)

@@ -12,6 +12,7 @@ from typing import cast
 from executions.status import is_final
 from executions.text import storable
 from tasks.conf import refresh_settings
+from tasks.jobs.records.arguments import Request
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tasks.jobs.records.scripts import RECORDS
@@ -46,7 +47,7 @@ class JobRecords(Verbs):
 
     def begin(self, received: ReceivedMessage, node: str) -> Begun:
         """Begin a run if Redis allows it. Sent once: a repeated call would find its own run alive."""
-        verdict, revision, runs, before = self._run(
+        verdict, revision, runs, before, requested = self._run(
             "job_begin",
             job=received.job,
             task=received.task_id,
@@ -58,7 +59,9 @@ class JobRecords(Verbs):
             once=True,
         )
         run = Run(received.job, received.task_id, node, int(revision), runs)
-        return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"))
+        request = Request.read(received.job, requested.decode(errors="replace"))
+        arguments = request.arguments if request else None
+        return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"), arguments)
 
     def undo(self, begun: Begun, *, instead: str | None = None) -> bool:
         """Undo a run whose code was never called: restore the record that was there, or write `instead`. False if
@@ -81,9 +84,12 @@ class JobRecords(Verbs):
             found += [LeaseAnswer(answer.decode()) for answer in answers]
         return found
 
-    def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int | None:
-        """End the run. Returns the new revision of the job, or None if the job belongs to another run by now."""
-        end = {"status": status, "delay": round(delay * 1_000_000), "message": message}
+    def settle(
+        self, run: Run, status: str, message: str, *, delay: float = 0.0, arguments: str = ""
+    ) -> int | None:
+        """End the run. `arguments` is JSON, if another try shall have others. Returns the new revision of the job,
+        or None if the job belongs to another run by now."""
+        end = {"status": status, "delay": round(delay * 1_000_000), "message": message, "arguments": arguments}
         end["are_unix"] = int(are_unix_seconds())
         now = self._run("job_settle", **run.named, **end, once=not is_final(status))
         return int(now) if now else None
@@ -93,6 +99,17 @@ class JobRecords(Verbs):
         return sum(
             self._run("job_acknowledge", *(part for one in page for part in one)) for page in pages(reports, PAGE)
         )
+
+    def requests(self) -> Iterator[Sequence[tuple[str, Request | None]]]:
+        """Yield in pages the arguments that jobs have asked for and the database may not have; None for an
+        unreadable request, also if its name is no text."""
+        for found in self._pages(self.keys.arguments):
+            yield [(job, Request.read(job, text) if storable(job) else None) for job, text in found.items()]
+
+    def arguments_are_written(self, arguments: Iterable[tuple[str, int]]) -> None:
+        """Forget requests of these jobs, because arguments of this revision are in the database."""
+        for page in pages(arguments, PAGE):
+            self._run("job_arguments_written", *(part for one in page for part in one))
 
     def stop(self, jobs: Iterable[str]) -> int:
         """Stop jobs whose tasks have been stopped. Returns how many run, and were asked to stop."""
@@ -114,16 +131,17 @@ class JobRecords(Verbs):
     def all(self) -> Iterator[Sequence[tuple[str, JobRecord | None]]]:
         """Yield every record in pages; None for an unreadable one, also if its name is no text. A record may come
         twice."""
+        for found in self._pages(self.keys.jobs):
+            yield [(job, JobRecord.read(job, text) if storable(job) else None) for job, text in found.items()]
+
+    def _pages(self, key: str) -> Iterator[dict[str, str]]:
         cursor = 0
         while True:
             with redis_errors_translated():
-                cursor, found = cast(
-                    "tuple[int, dict[bytes, bytes]]", self._redis.hscan(self.keys.jobs, cursor, count=PAGE)
-                )
+                cursor, found = cast("tuple[int, dict[bytes, bytes]]", self._redis.hscan(key, cursor, count=PAGE))
             found.pop(MEMORY, None)
             if found:
-                texts = {job.decode(errors=KEPT): raw.decode(errors="replace") for job, raw in found.items()}
-                yield [(job, JobRecord.read(job, text) if storable(job) else None) for job, text in texts.items()]
+                yield {job.decode(errors=KEPT): raw.decode(errors="replace") for job, raw in found.items()}
             if not cursor:
                 return
 
@@ -140,8 +158,15 @@ class JobRecords(Verbs):
 
     def forget(self, jobs: Sequence[str]) -> None:
         """Delete unreadable records."""
+        self._delete(self.keys.jobs, jobs)
+
+    def forget_requests(self, jobs: Sequence[str]) -> None:
+        """Delete unreadable requests."""
+        self._delete(self.keys.arguments, jobs)
+
+    def _delete(self, key: str, jobs: Sequence[str]) -> None:
         with redis_errors_translated():
-            self._redis.hdel(self.keys.jobs, *(job.encode(errors=KEPT) for job in jobs))
+            self._redis.hdel(key, *(job.encode(errors=KEPT) for job in jobs))
 
     def memory(self, noted_epoch: int | None = None, noted_sequence: int = 0) -> Memory:
         """Return the memory of Redis. If it is older than what was noted of it, a new epoch begins."""

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from tasks.jobs.records.arguments import Arguments
 
 
 class Verdict(StrEnum):
-    """The decision about a message, see lua/job_begin-3.lua."""
+    """The decision about a message, see lua/job_begin-4.lua."""
 
     GO = "go"
     ALIVE = "alive"
@@ -33,6 +34,8 @@ class ReceivedMessage:
     revision: int
     runs: int
     database: str = ""
+    #: The revision of its arguments, see arguments.py.
+    arguments_revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,14 @@ class Run:
 @dataclass(frozen=True)
 class Begun:
     """The answer to a received message. `before` is the record that was there; to undo the run, it is restored.
-    `why` is the reason if the job ends with this message. `arguments` are those of the run, if its message is
-    older than they are; `are_unreported` is true if the database does not know them yet."""
+    `requested` is what Redis has of the arguments that the job asked for. `arguments` are those of the run, if its
+    message is older than they are; `are_unreported` is true if the database has older ones than the run. `why` is
+    the reason if the job ends with this message."""
 
     verdict: Verdict
     run: Run
     before: str
-    arguments: tuple[list[Any], dict[str, Any]] | None = None
+    requested: Arguments | None = None
+    arguments: Arguments | None = None
     are_unreported: bool = False
     why: str = ""

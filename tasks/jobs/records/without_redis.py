@@ -33,11 +33,15 @@ class RecordsWithoutRedis:
     def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[LeaseAnswer]:
         return [LeaseAnswer.KNOWN for _ in runs]
 
-    def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0) -> int:
+    def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0, arguments: str = "") -> int:
+        """Return the revision after this end. The report of the end brings the arguments into the database."""
         return next_revision(run.revision, time.time()) if status == Status.SCHEDULED else run.revision
 
     def acknowledge(self, reports: Iterable[tuple[str, int, str]]) -> int:
         return 0
+
+    def arguments_are_written(self, arguments: Iterable[tuple[str, int]]) -> None:
+        """Forget nothing: no other place than the database has them."""
 
     def stop(self, jobs: Iterable[str]) -> int:
         """Ask nothing: a job that runs finds in the database that it was stopped."""

@@ -13,14 +13,16 @@ from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
+from tasks.jobs.lifecycle.requested_arguments import write_arguments
 from tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
 from tasks.jobs.records import own_database
-from tasks.jobs.records.pages import Page, readable
+from tasks.jobs.records.arguments import Request
+from tasks.jobs.records.pages import Page, readable, without_unreadable
 from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
 from tasks.jobs.records.redis_memory import note, note_looked_up, remember
 from tasks.jobs.repair.reaper import MayWait, all_may_wait, reap
-from tasks.jobs.repair.tally import Tally, guarded
+from tasks.jobs.repair.tally import Tally, guarded, in_halves
 from tasks.jobs.revisions import next_revision
 
 
@@ -35,7 +37,7 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
     """Do one pass over the jobs in progress, page by page. It ends early if the database is away.
 
     0. Make sure that this database has a name of its own in messages. Close open executions whose time limit has
-       passed.
+       passed. Write the arguments that jobs have asked for: the processes that had to report them may be dead.
     1. Release each job whose run is dead, if its record is still the one that was read: it waits again, in a new
        revision. A run whose lease is renewed is never touched. If several passes release the same job, one of them
        succeeds. The database is asked first: the record of a job that has ended is deleted, or the job is asked to
@@ -60,6 +62,8 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
         memory = remembered.memory
         with absence_translated():
             note(memory)
+        for requests in job_records().requests():
+            guarded(total, _write_arguments, requests)
         for page in job_records().all():
             guarded(total, _recover, page, memory, publish)
         if memory.is_settled and not remembered.is_complete:
@@ -73,6 +77,15 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
     finally:
         signals.jobs_recovered.send(sender=recover_jobs, outcome=total)
     return total
+
+
+def _write_arguments(total: Recovered, page: Sequence[tuple[str, Request | None]]) -> None:
+    requests, unreadable = without_unreadable(page, job_records().forget_requests)
+    total.unreadable += unreadable
+    refused = in_halves(write_arguments, requests)
+    total.troubled += len(refused)
+    written = [one for one in requests if one not in refused]
+    job_records().arguments_are_written((one.job, one.arguments.revision) for one in written)
 
 
 def _recover(total: Recovered, page: Page, memory: Memory, publish: Publish) -> None:

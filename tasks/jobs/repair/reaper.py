@@ -91,8 +91,10 @@ def _settle(total: Reaped, page: Page, memory: Memory, may_wait: MayWait, long_a
         if acknowledged is None or record.rank > acknowledged.rank:
             ahead.append(record)
         elif record.rank < acknowledged.rank and not record.is_delivered:
-            # its message belongs to the older revision, and so do the arguments in it
-            taken = replace(record, revision=acknowledged.revision, status=acknowledged.status, node="", message="")
+            # without its message, which belongs to the older revision
+            taken = replace(
+                record, revision=acknowledged.revision, status=acknowledged.status, node="", message=""
+            )
             changes.append((record, None if taken.is_final else taken))
             total.taken += 1
         elif record.is_final:

@@ -60,7 +60,7 @@ REQUIRED = {
     "followed": FLAG,
 }
 #: The parts that it may have besides.
-OPTIONAL = {"database": TEXT, "changed": FLAG}
+OPTIONAL = {"database": TEXT, "arguments": REQUIRED["revision"]}
 #: The names in Celery's request, in the process that runs the job. A header of such a name would replace it.
 OF_A_REQUEST = {name for name in dir(Context) if callable(getattr(Context, name))} | {
     "called_directly",

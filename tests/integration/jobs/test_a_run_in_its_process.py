@@ -143,17 +143,24 @@ TYPED = [
 ]
 
 
-def got(message: Message, work: Work) -> list[Any]:
-    """What the job of this message gets, besides its handle."""
+def got(
+    message: Message,
+    work: Callable[..., Any],
+    header: dict[str, Any] | None = None,
+    *,
+    gets_arguments: bool = False,
+) -> list[Any]:
+    """What the job of this message gets, besides its handle. `header` is that of another try. `gets_arguments`: so
+    does `work`."""
     seen: list[Any] = []
     app = Celery("a team", set_as_current=False)
 
     def carry_out(job: Handle, *args: Any) -> Any:
         seen.extend(args)
-        return work(job)
+        return work(job, *args) if gets_arguments else work(job)
 
     task = app.task(base=TrackedJob, name=message.name, shared=False)(carry_out)
-    header = message_header.of(message)
+    header = header or message_header.of(message)
     task.push_request(id=message.job, called_directly=False, args=message.args, kwargs={}, **header)
     with suppress(Retry):
         task(*message.args)
@@ -460,33 +467,3 @@ def test_all_that_a_message_tells_of_its_job_is_looked_at_when_it_is_received(ou
 
 def no_arguments(job: Handle) -> None:
     pass
-
-
-def test_the_message_of_another_try_tells_its_revision_and_each_run_reports_its_changed_arguments(
-    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][message_header.NAME])
-    )
-    with pytest.raises(Retry):
-        delivered(one(outbox), lambda job: job.retry(args=(2,), countdown=0))
-    (told,) = sent
-    assert (told["revision"], told["runs"], told["changed"]) == (1, 1, True)
-    assert [(report.status, report.arguments) for report in reports] == [
-        ("Running", None),
-        ("Scheduled", ([2], {})),
-    ]
-
-
-def test_the_message_of_another_try_with_the_same_arguments_changes_none(
-    outbox: Outbox, reports: list[JobReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        Task_, "apply_async", lambda *_, **options: sent.append(options["headers"][message_header.NAME])
-    )
-    with pytest.raises(Retry):
-        delivered(one(outbox), lambda job: job.retry(countdown=0))
-    assert (sent[0]["revision"], sent[0]["changed"]) == (1, False)
-    assert [report.arguments for report in reports] == [None, None]

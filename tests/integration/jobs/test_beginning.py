@@ -24,7 +24,7 @@ from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
 from tasks.models import Job
-from tests.integration.jobs.sample_jobs import NOW, Outbox, database_port, known, record, recorded, stands, write
+from tests.integration.jobs.sample_jobs import Outbox, database_port, known, record, recorded, stands, write
 from tests.integration.redis_state import Clock, Redis
 
 pytestmark = pytest.mark.usefixtures("database", "nodes")
@@ -267,82 +267,3 @@ def test_a_turn_of_another_job_changes_no_task_of_its_number(received: ReceivedM
     deliver_and_publish([JobReport("of another", received.task_id, 0, "Success")])
     assert known(redis)["tasks"] == {"j": ("Pending", 0, 0, "")}
     assert known(redis)["records"] == {}
-
-
-def test_the_arguments_of_another_try_are_those_of_each_message_from_then_on(
-    received: ReceivedMessage, redis: Redis, outbox: Outbox
-) -> None:
-    deliver_and_publish(
-        [JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=([2], {"size": 10}))]
-    )
-    job = Job.objects.get()
-    assert (job.args, job.kwargs) == ([2], {"size": 10})
-    deliver_and_publish([JobReport("j", received.task_id, 0, "Scheduled", "late", arguments=([1], {}))])
-    job.refresh_from_db()
-    assert (job.args, job.kwargs) == ([2], {"size": 10})
-
-
-def test_what_redis_holds_of_another_try_is_read_as_it_was_written(
-    received: ReceivedMessage, redis: Redis
-) -> None:
-    told = 'again: [[3, "ä|b"], {"size": 10}, "OSError: not yet"]'
-    waits = record("j", "Scheduled", 1, sent=False, message=told)
-    report = JobReport.of(waits)
-    assert (report.arguments, report.message) == (([3, "ä|b"], {"size": 10}), "OSError: not yet")
-    for text in ("again: " + "[" * 1990, "again: [1]", "again: x"):
-        assert JobReport.of(replace(waits, message=text)).arguments is None
-        assert JobReport.of(replace(waits, status="Running", message=text)).message == text
-    stopped = JobReport.of(replace(waits, status="Stopped"))
-    assert (stopped.arguments, stopped.message) == (None, "OSError: not yet")
-    assert waits.checked_in == NOW
-
-
-LATER = ([2], {"size": 10})
-TOLD = 'again: [[2], {"size": 10}, "OSError: not yet"]'
-
-
-def test_a_copy_of_an_older_message_runs_with_the_arguments_of_the_try_that_is_due(
-    received: ReceivedMessage, redis: Redis
-) -> None:
-    stands("j", "Scheduled", 1, 1)
-    Job.objects.update(args=LATER[0], kwargs=LATER[1])
-    begun = begin(received, "me")
-    assert (begun.run.revision, begun.arguments) == (1, LATER)
-
-
-def test_so_it_does_if_the_database_has_not_heard_of_that_try(received: ReceivedMessage, redis: Redis) -> None:
-    write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
-    begun = begin(received, "me")
-    assert (begun.run.revision, begun.arguments, begun.are_unreported) == (1, LATER, True)
-
-
-@pytest.mark.parametrize("revision", [1, 2])
-def test_not_so_if_the_record_is_of_a_redis_that_came_back_older(
-    revision: int, received: ReceivedMessage, redis: Redis
-) -> None:
-    stands("j", "Scheduled", 2, 2)
-    Job.objects.update(args=[3], kwargs={})
-    write(redis, record("j", "Scheduled", revision, sent=False, message=TOLD))
-    begun = begin(received, "me")
-    assert (begun.run.revision, begun.arguments, begun.are_unreported) == (2, ([3], {}), False)
-
-
-def test_a_message_of_that_try_has_its_own_arguments(received: ReceivedMessage, redis: Redis) -> None:
-    write(redis, record("j", "Scheduled", 1, sent=False, message=TOLD))
-    for status, revision in (("Pending", 0), ("Scheduled", 1)):
-        stands("j", status, revision)
-        begun = begin(replace(received, revision=1), "me")
-        assert (begun.run.revision, begun.arguments) == (1, None)
-        job_records().undo(begun)
-
-
-def test_the_arguments_of_another_try_land_though_its_run_has_begun_by_then(
-    received: ReceivedMessage, redis: Redis
-) -> None:
-    """Both reports are reported at once, and the later one is what the task comes to."""
-    waits = JobReport("j", received.task_id, 1, "Scheduled", "page 2", arguments=LATER)
-    deliver_and_publish(
-        [JobReport("j", received.task_id, 0, "Running"), waits, JobReport("j", received.task_id, 1, "Running")]
-    )
-    job = Job.objects.get()
-    assert ((job.args, job.kwargs), job.task.status) == (LATER, "Running")

@@ -9,8 +9,6 @@ from tasks.jobs.records.record import UNKNOWN
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import LeaseAnswer, Run
 from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.jobs.repair.reaper import reap
-from tasks.models import Job
 from tests.integration.jobs.sample_jobs import (
     TOO_LONG,
     Outbox,
@@ -113,29 +111,6 @@ def test_whatever_has_become_of_redis_messages_that_it_may_have_lost_are_sent_ag
     assert outbox.taken() == [("a", 0, 0), ("b", 0, 0)]
     clock.move(3600)
     assert (recover_jobs(outbox.publish), outbox.taken()) == (Recovered(), [])
-
-
-def test_a_record_from_before_another_try_does_not_bring_its_arguments_back(
-    redis: Redis, outbox: Outbox, clock: Clock
-) -> None:
-    """The report of page 4 was on its way while Redis came back with the record of page 2, and was acknowledged
-    there. So that record is brought to the revision of page 4, and must not take its own arguments along."""
-    aged(recorded("j"))
-    outbox.taken()
-    stands("j", "Scheduled", 3, 3)
-    Job.objects.update(args=[4])
-    page_2 = 'again: [[2], {}, "it asked for another try"]'
-    write(redis, record("j", "Scheduled", 1, acknowledged=(3, "Scheduled"), sent=False, ago=3600, message=page_2))
-    for _ in range(3):
-        came_back_older(redis)
-        clock.move(TOO_LONG)
-        recover_jobs(outbox.publish)
-        clock.move(TOO_LONG)
-        reap()
-    assert {(one.revision, *one.args) for one in outbox.messages} == {(3, 4)}
-    assert Job.objects.get().args == [4]
-    found = known(redis)["records"]["j"]
-    assert (found.revision, found.status, found.message) == (3, "Scheduled", "")
 
 
 def test_a_redis_that_is_as_new_as_was_noted_is_asked_for_nothing_again(

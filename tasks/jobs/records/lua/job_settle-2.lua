@@ -1,6 +1,7 @@
 -- Ends a run of a job: with a final status, or as Scheduled if the job is to run again, which is a new revision.
 --
--- KEYS[1] jobs  hash  JOB -> its record, while it is in progress
+-- KEYS[1] jobs       hash  JOB -> its record, while it is in progress
+-- KEYS[2] arguments  hash  JOB -> TASK|REVISION|JSON of what it asked for, until the database has it
 -- ARGV[1] job       the job
 -- ARGV[2] task      the row its reports are for
 -- ARGV[3] node      the node that runs it
@@ -10,8 +11,10 @@
 -- ARGV[7] delay     us until the job shall run again; 0 for at once
 -- ARGV[8] message   the last message of the run
 -- ARGV[9] are_unix  '1' if revisions are unix seconds
+-- ARGV[10] arguments  JSON, if the job shall run again with others than before; else ''
 -- returns the new revision of the job; '' if the run no longer belongs to this node, so that nothing was changed, or
---         if it was asked to stop and so does not run again: then it ends as Stopped
+--         if it was asked to stop and so does not run again: then it ends as Stopped. What it asked for is kept for
+--         the case that it is resumed
 --
 -- To end a run in the same way twice is idempotent, because an answer may be lost. A run that was taken for dead, and
 -- whose job was given to another node, can change nothing when it comes back. A run whose record was lost ends as if
@@ -19,10 +22,10 @@
 -- has ended.
 --
 -- include _job
-local jobs = KEYS[1]
+local jobs, requests = KEYS[1], KEYS[2]
 local job, task, node, revision, runs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local status, delay, message = ARGV[6], tonumber(ARGV[7]), ARGV[8]
-local are_unix = ARGV[9]
+local are_unix, arguments = ARGV[9], ARGV[10]
 
 local record = record_of(jobs, job)
 local lease = standing(record, node, revision)
@@ -32,6 +35,9 @@ if lease == 'other' then
 end
 if lease == 'forgotten' then
     record = running(task, node, revision, runs)
+end
+if arguments ~= '' then
+    redis.call('HSET', requests, job, table.concat({ task, next_revision(revision, are_unix), arguments }, '|'))
 end
 local runs_again = CODE[status] < 3
 local was_asked = runs_again and record.asked == '1'
