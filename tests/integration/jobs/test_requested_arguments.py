@@ -182,6 +182,37 @@ def test_a_message_tells_the_revision_of_its_arguments(
     ]
 
 
+@pytest.mark.parametrize("copy", ["of the try", "of the first message"])
+@pytest.mark.parametrize("in_row", [False, True])
+def test_a_run_reports_them_if_the_row_has_older_ones_and_goes_on_with_them(  # noqa: PLR0917  # fixtures
+    copy: str, in_row: bool, redis: Redis, outbox: Outbox, reports: list[JobReport], headers: list[dict[str, Any]]
+) -> None:
+    message = one(outbox)
+    got(message, lambda job: job.retry(args=[2], countdown=0))
+    if in_row:
+        deliver_and_publish(reports)
+    elif copy == "of the try":
+        redis.delete(ARGUMENTS)  # then the message alone has them
+    reports.clear()
+    if copy == "of the try":
+        message = replace(message, args=[2])
+    seen = got(message, lambda job: job.retry(countdown=0), headers[0] if copy == "of the try" else None)
+    assert (seen, about(headers[1])) == ([2], (2, 1))
+    unreported = None if in_row else Arguments([2], {}, 1)
+    assert [(one.status, one.arguments) for one in reports] == [("Running", unreported), ("Scheduled", None)]
+
+
+def test_a_message_that_is_made_of_the_row_tells_their_revision(outbox: Outbox) -> None:
+    execution = recorded("j")
+    outbox.taken()
+    row(5, 3)
+    Job.objects.update(published_at=None)
+    outbox.publish_after_commit(execution_id=execution.pk)
+    assert [(one.args, one.arguments_revision) for one in outbox.messages] == [([5], 3)]
+    told = message_header.of(outbox.messages[0])[message_header.NAME]
+    assert message_header.received("j", told).arguments_revision == 3
+
+
 def test_arguments_that_a_job_has_changed_in_place_are_others(
     redis: Redis, outbox: Outbox, reports: list[JobReport], headers: list[dict[str, Any]]
 ) -> None:

@@ -18,6 +18,7 @@ from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from tasks.claim_batch import publish as publish_claims
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.message import Message
+from tasks.jobs.records.arguments import text_of_arguments
 from tasks.jobs.records.records import JobRecords
 from tasks.jobs.records.run import ReceivedMessage
 from tasks.jobs.runtime.broker import publish as publish_jobs
@@ -116,6 +117,8 @@ def keys(redis: Redis) -> dict[str, Any]:
     records = JobRecords(settings, redis, redis, with_clock_of_test)
     records.memory()
     records.begin(ReceivedMessage("a-job", 7, revision=1, runs=0), "host-2-def")
+    asks = records.begin(ReceivedMessage("b-job", 8, revision=1, runs=0), "host-2-def").run
+    records.settle(asks, "Scheduled", "page 2", arguments=text_of_arguments([2], {}))
     state = whole_redis(redis, presence=True, observed=True)
     state["presence"]["server"] = "(server)"
     return {name: sorted(value) if isinstance(value, set) else value for name, value in sorted(state.items())}
