@@ -26,7 +26,8 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
        record; after step 2 only this process can end the job. So a second copy of the message, a late message
        and a Redis that has lost data are harmless.
     4. If the database objects, undo the run.
-    5. A copy of an older message runs in the current revision of the job, with the arguments of that revision.
+    5. A copy of an older message runs in the current revision of the job, with the newest arguments. What the job
+       asked for is read in Redis before the database, because it is forgotten there once the database has it.
 
     What if the process dies between the steps: its lease is not renewed, and recovery releases the job. What if it
     stands still so long that the job was given to another process: the time is measured, and it begins anew. What
