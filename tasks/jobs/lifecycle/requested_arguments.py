@@ -1,19 +1,21 @@
-"""The arguments that jobs have asked for are written into their rows."""
+"""The arguments that jobs have asked for are written into their rows (tasks/sql/write_arguments.sql)."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Sequence
 
+from tasks.database import run
 from tasks.jobs.celery_json import as_json
 from tasks.jobs.records.arguments import Request
-from tasks.models.job import Job
 
 
-def write_arguments(requests: Iterable[Request]) -> None:
-    """Write the requested arguments of these jobs, for each later message. A row with later ones stays as it is.
-
-    Each write locks a row, so they are written in the order of their ids.
-    """
-    for one in sorted(requests, key=lambda one: one.task_id):
-        args, kwargs = as_json([one.arguments.args, one.arguments.kwargs])
-        revision = one.arguments.revision
-        older = Job.objects.filter(pk=one.task_id, task__job_id=one.job, arguments_revision__lt=revision)
-        older.update(args=args, kwargs=kwargs, arguments_revision=revision, takes_result=False)
+def write_arguments(requests: Sequence[Request]) -> None:
+    """Write what these jobs asked for, for each later message. A row with later arguments stays as it is."""
+    if requests:
+        run(
+            "write_arguments",
+            task_ids=[one.task_id for one in requests],
+            jobs=[one.job for one in requests],
+            revisions=[one.arguments.revision for one in requests],
+            args=[json.dumps(as_json(one.arguments.args)) for one in requests],
+            kwargs=[json.dumps(as_json(one.arguments.kwargs)) for one in requests],
+        )

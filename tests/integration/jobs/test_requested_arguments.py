@@ -37,6 +37,7 @@ from tests.integration.jobs.sample_jobs import (
     Outbox,
     aged,
     alive,
+    chained,
     known,
     record,
     recorded,
@@ -145,6 +146,32 @@ def test_a_report_brings_them_into_the_row_whatever_the_order(redis: Redis, outb
         job = Job.objects.get()
         assert (job.args, job.kwargs, job.arguments_revision) == ([5], {"size": 10}, 5)
         assert not redis.exists(ARGUMENTS)
+
+
+@pytest.mark.parametrize("revisions", [(3, 5, 4), (5, 4, 3)])
+def test_of_several_in_one_transaction_each_job_gets_its_newest(
+    revisions: tuple[int, ...], redis: Redis, outbox: Outbox
+) -> None:
+    recorded("a", "b")
+    pks = dict(Task.objects.values_list("job_id", "pk"))
+    deliver_and_publish(
+        [
+            JobReport(job, pks[job], revision, "Scheduled", arguments=Arguments([job, revision], {}, revision))
+            for revision in revisions
+            for job in ("b", "a")
+        ]
+    )
+    rows = Job.objects.order_by("pk").values_list("args", "arguments_revision")
+    assert list(rows) == [(["a", 5], 5), (["b", 5], 5)]
+
+
+def test_the_result_of_the_job_before_is_one_of_them(redis: Redis, outbox: Outbox) -> None:
+    chained("a", "b")
+    pks = dict(Task.objects.values_list("job_id", "pk"))
+    deliver_and_publish([JobReport("a", pks["a"], 0, "Success", result=7)])
+    assert Job.objects.get(pk=pks["b"]).arguments == [7, "b"]
+    deliver_and_publish([JobReport("b", pks["b"], 1, "Scheduled", arguments=Arguments([7, "c"], {}, 1))])
+    assert Job.objects.get(pk=pks["b"]).arguments == [7, "c"]
 
 
 def test_a_report_that_is_acknowledged_forgets_no_later_ones(redis: Redis, outbox: Outbox) -> None:
