@@ -9,6 +9,7 @@ from celery.utils.time import maybe_make_aware
 
 from executions.errors import QueueUnavailable
 from executions.status import Status
+from tasks.jobs.celery_json import native
 from tasks.jobs.delivery import reporter
 from tasks.jobs.handle import Handle
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -47,20 +48,40 @@ def delay_of(options: dict[str, Any]) -> float:
     return float(options.get("countdown") or 0)
 
 
-def wait_for_another_try(job: Handle, delay: float, changed: tuple[list[Any], dict[str, Any]] | None) -> int:
-    """Record that the job waits for another try, and return its new revision. `changed`: its arguments, if they
-    are not those of this try. If Redis is away, this node takes a new name, so recovery releases its jobs."""
+def request_of(job: Handle, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """Return the JSON of these arguments of another try; empty if they are those of this try.
+
+    Arguments that the job has changed in place may be too large for Redis. Then the message alone has them. Raises
+    ValueError if they were given to `retry` and are too large.
+    """
+    if (args, kwargs) == plain(*native(job.given)):
+        return ""
+    try:
+        return text_of_arguments(args, kwargs)
+    except ValueError:
+        if job.gives_arguments:
+            raise
+        return ""
+
+
+def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any, given: int) -> tuple[int, bool]:
+    """Record that the job waits for another try, and return its new revision, and whether its arguments are others
+    than those of this try, which have the revision `given`. If Redis is away, this node takes a new name, so
+    recovery releases its jobs."""
     run = job.run
-    text = text_of_arguments(*changed) if changed else ""
+    args, kwargs = plain(args, kwargs)
+    request = request_of(job, args, kwargs)
     job.waits_for_another_try = True
     current_runs.end(run)
     try:
-        revision = job_records().settle(run, Status.SCHEDULED, job.reason, delay=delay, arguments=text)
+        revision = job_records().settle(
+            run, Status.SCHEDULED, job.reason, delay=delay, arguments=request, given=given
+        )
     except QueueUnavailable as exc:
         this_node.renew()
         raise Ignore from exc
     if revision is None:
         raise Ignore
-    arguments = Arguments(*changed, revision) if changed else None
+    arguments = Arguments(args, kwargs, revision) if request else None
     reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=arguments))
-    return revision
+    return revision, bool(request)

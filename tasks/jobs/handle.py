@@ -26,6 +26,7 @@ class Handle:
         self.reason = ""
         #: The arguments of this run, as they came, which the job cannot change.
         self.given: Any = ([], {})
+        self.gives_arguments = False
 
     @property
     def execution(self) -> TrackedExecution:

@@ -35,6 +35,10 @@ def with_arguments(header: dict[str, Any], revision: int) -> dict[str, Any]:
     return {**header, "arguments": revision}
 
 
+def arguments_revision(header: dict[str, Any]) -> int:
+    return header.get("arguments") or 0
+
+
 def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
     return ReceivedMessage(
         job=job,
@@ -42,7 +46,7 @@ def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
         revision=header["revision"],
         runs=header["runs"],
         database=header.get("database", ""),
-        arguments_revision=header.get("arguments", 0),
+        arguments_revision=arguments_revision(header),
     )
 
 

@@ -154,6 +154,7 @@ class TrackedJob(JobTask):
             refuse_options_of_retry(self, options)
             why = said_by(exc) if exc else "it asked for another try"
             job.reason = made_storable(why)[:MAX_MESSAGE]
+            job.gives_arguments = args is not None or kwargs is not None
         args, kwargs = merged(self.run, self.request, args, kwargs)
         if job is None or not mode.is_eager():
             return super().retry(args, kwargs, exc, **options)
@@ -174,9 +175,9 @@ class TrackedJob(JobTask):
         refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            arguments = plain(args, kwargs)
-            are_changed = arguments != plain(*native(job.given))
-            revision = wait_for_another_try(job, delay_of(options), arguments if are_changed else None)
+            header = self.request.get(message_header.NAME) or {}
+            given = message_header.arguments_revision(header)
+            revision, are_changed = wait_for_another_try(job, delay_of(options), args, kwargs, given)
             headers = message_header.of_another_try(
                 self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
             )

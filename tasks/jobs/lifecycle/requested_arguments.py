@@ -3,9 +3,12 @@
 import json
 from collections.abc import Sequence
 
+from django.db import transaction
+
 from tasks.database import run
 from tasks.jobs.celery_json import as_json
 from tasks.jobs.records.arguments import Request
+from tasks.models.job import Job
 
 
 def write_arguments(requests: Sequence[Request]) -> None:
@@ -19,3 +22,14 @@ def write_arguments(requests: Sequence[Request]) -> None:
             args=[json.dumps(as_json(one.arguments.args)) for one in requests],
             kwargs=[json.dumps(as_json(one.arguments.kwargs)) for one in requests],
         )
+
+
+def write_free_arguments(requests: Sequence[Request], *, left: list[Request]) -> None:
+    """Write those whose row no other transaction has locked; add the others to `left`. So recovery waits for none:
+    a publication holds rows while it waits for the broker."""
+    with transaction.atomic():
+        rows = Job.objects.filter(pk__in=[one.task_id for one in requests])
+        free = rows.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)
+        locked = set(rows.values_list("pk", flat=True)) - set(free.values_list("pk", flat=True))
+        left += [one for one in requests if one.task_id in locked]
+        write_arguments([one for one in requests if one.task_id not in locked])

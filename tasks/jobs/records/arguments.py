@@ -48,10 +48,16 @@ class Request:
             task, revision, arguments = text.split("|", 2)
             args, kwargs = json.loads(arguments)
             request = cls(job, int(task), Arguments(args, kwargs, int(revision)))
+            is_ours = request.text == text
         except (ValueError, TypeError, RecursionError):
             return None
-        is_ours = 0 < request.task_id <= MAX_ID and 0 < request.arguments.revision <= MAX_REVISION
-        return request if is_ours else None
+        is_in_bounds = 0 < request.task_id <= MAX_ID and 0 < request.arguments.revision <= MAX_REVISION
+        return request if is_ours and is_in_bounds else None
+
+    @property
+    def text(self) -> str:
+        arguments = self.arguments
+        return f"{self.task_id}|{arguments.revision}|{text_of_arguments(arguments.args, arguments.kwargs)}"
 
 
 def text_of_arguments(args: list[Any], kwargs: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ class JobRecords(Verbs):
         )
         run = Run(received.job, received.task_id, node, int(revision), runs)
         request = Request.read(received.job, requested.decode(errors="replace"))
-        arguments = request.arguments if request else None
+        arguments = request.arguments if request and request.task_id == received.task_id else None
         return Begun(Verdict(verdict.decode()), run, before.decode(errors="replace"), arguments)
 
     def undo(self, begun: Begun, *, instead: str | None = None) -> bool:
@@ -85,11 +85,12 @@ class JobRecords(Verbs):
         return found
 
     def settle(
-        self, run: Run, status: str, message: str, *, delay: float = 0.0, arguments: str = ""
+        self, run: Run, status: str, message: str, *, delay: float = 0.0, arguments: str = "", given: int = 0
     ) -> int | None:
-        """End the run. `arguments` is JSON, if another try shall have others. Returns the new revision of the job,
-        or None if the job belongs to another run by now."""
-        end = {"status": status, "delay": round(delay * 1_000_000), "message": message, "arguments": arguments}
+        """End the run. `arguments` is JSON, if another try shall have others; `given` is the revision of those of
+        the run. Returns the new revision of the job, or None if the job belongs to another run by now."""
+        end = {"status": status, "delay": round(delay * 1_000_000), "message": message}
+        end |= {"arguments": arguments, "given": given}
         end["are_unix"] = int(are_unix_seconds())
         now = self._run("job_settle", **run.named, **end, once=not is_final(status))
         return int(now) if now else None

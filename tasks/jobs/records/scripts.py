@@ -17,7 +17,10 @@ RECORDS = Scripts(
         "job_replace": Script(("jobs",)),
         "job_settle": Script(
             ("jobs", "arguments"),
-            ("job", "task", "node", "revision", "runs", "status", "delay", "message", "are_unix", "arguments"),
+            (
+                *("job", "task", "node", "revision", "runs", "status", "delay", "message", "are_unix"),
+                *("arguments", "given"),
+            ),
         ),
         "job_stop": Script(("jobs",)),
         "job_undo": Script(("jobs",), ("job", "node", "revision", "record")),

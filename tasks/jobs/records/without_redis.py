@@ -33,9 +33,12 @@ class RecordsWithoutRedis:
     def renew(self, runs: Sequence[Run], *, forgotten_too: bool = False) -> list[LeaseAnswer]:
         return [LeaseAnswer.KNOWN for _ in runs]
 
-    def settle(self, run: Run, status: str, message: str, *, delay: float = 0.0, arguments: str = "") -> int:
+    def settle(
+        self, run: Run, status: str, message: str, *, delay: float = 0.0, arguments: str = "", given: int = 0
+    ) -> int:
         """Return the revision after this end. The report of the end brings the arguments into the database."""
-        return next_revision(run.revision, time.time()) if status == Status.SCHEDULED else run.revision
+        runs_again = status == Status.SCHEDULED
+        return next_revision(max(run.revision, given), time.time()) if runs_again else run.revision
 
     def acknowledge(self, reports: Iterable[tuple[str, int, str]]) -> int:
         return 0

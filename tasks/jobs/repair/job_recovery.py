@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from executions import gates
 from executions.database import absence_translated
@@ -13,7 +14,7 @@ from tasks.jobs.delivery.followers import deliver_and_publish
 from tasks.jobs.lifecycle.job_report import JobReport, shuffled
 from tasks.jobs.lifecycle.message import Publish
 from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
-from tasks.jobs.lifecycle.requested_arguments import write_arguments
+from tasks.jobs.lifecycle.requested_arguments import write_free_arguments
 from tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
 from tasks.jobs.records import own_database
 from tasks.jobs.records.arguments import Request
@@ -82,9 +83,10 @@ def recover_jobs(publish: Publish, may_wait: MayWait = all_may_wait) -> Recovere
 def _write_arguments(total: Recovered, page: Sequence[tuple[str, Request | None]]) -> None:
     requests, unreadable = without_unreadable(page, job_records().forget_requests)
     total.unreadable += unreadable
-    refused = in_halves(write_arguments, requests)
+    left: list[Request] = []
+    refused = in_halves(partial(write_free_arguments, left=left), requests)
     total.troubled += len(refused)
-    written = [one for one in requests if one not in refused]
+    written = [one for one in requests if one not in refused and one not in left]
     job_records().arguments_are_written((one.job, one.arguments.revision) for one in written)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from celery import Task as Task_
 from celery.exceptions import Reject
+from django.db import connection
 
 from executions.deletion import delete
 from executions.models import Task
@@ -21,6 +22,7 @@ from tasks.jobs.lifecycle.ends import end_running
 from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.job_stops import stop_jobs
+from tasks.jobs.lifecycle.requested_arguments import write_arguments
 from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
 from tasks.jobs.records.arguments import Arguments, Request, text_of_arguments
 from tasks.jobs.records.records import job_records
@@ -29,6 +31,8 @@ from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tasks.jobs.repair.reaper import reap
 from tasks.models import Job
 from tasks.queue.node import host_of, this_node
+from tests.integration.concurrency import in_background, transaction_held_open, wait_until
+from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.hook_target import Request as Posted
 from tests.integration.jobs.hook_target import Target
 from tests.integration.jobs.sample_jobs import (
@@ -256,6 +260,21 @@ def test_arguments_that_a_job_has_changed_in_place_are_others(
     assert reports[-1].arguments == Arguments([[2, 3]], {}, 1)
 
 
+def test_a_change_in_place_that_is_too_large_for_redis_is_in_the_message_alone(
+    redis: Redis, outbox: Outbox, reports: list[JobReport], headers: list[dict[str, Any]]
+) -> None:
+    start("SCAN", [[NewJob("a.job", [["x" * 10] * 9_000], job_id="a")]])
+
+    def work(job: Any, left: list[str]) -> None:
+        left.pop(0)
+        job.retry(countdown=0)
+
+    got(outbox.messages.pop(), work, gets_arguments=True)
+    assert about(headers[0]) == (1, 0)
+    assert [(one.status, one.arguments) for one in reports] == [("Running", None), ("Scheduled", None)]
+    assert not redis.exists(ARGUMENTS)
+
+
 @pytest.mark.usefixtures("reports")
 @pytest.mark.parametrize("asks_once_more", [False, True])
 def test_they_outlive_each_process_that_knew_them(
@@ -441,10 +460,98 @@ def test_what_the_database_refuses_stays_in_redis_and_stops_no_other(redis: Redi
     aged(recorded("a", "b", "c"))
     outbox.taken()
     requested(redis, "a", "b", "c", page=2, revision=1)
-    redis.hset(ARGUMENTS, "b", redis.hget(ARGUMENTS, "b").replace(b"[2]", b'["\\u0000"]'))
+    pk = Task.objects.get(job_id="b").pk
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"ALTER TABLE execution_job ADD CONSTRAINT refuses CHECK (task_id <> {pk} OR arguments_revision = 0)"
+        )
     assert recover_jobs(outbox.publish) == Recovered(troubled=1)
     assert dict(Job.objects.values_list("task__job_id", "args")) == {"a": [2], "b": [], "c": [2]}
     assert redis.hkeys(ARGUMENTS) == [b"b"]
+
+
+def test_recovery_waits_for_no_row_and_leaves_its_arguments_to_the_next_pass(redis: Redis, outbox: Outbox) -> None:
+    """A publication holds rows while it waits for the broker."""
+    aged(recorded("a", "b"))
+    outbox.taken()
+    requested(redis, "a", "b", page=2, revision=1)
+    held = Job.objects.filter(task__job_id="a").select_for_update()
+    with transaction_held_open(lambda: list(held)) as commit:
+        assert recover_jobs(outbox.publish) == Recovered()
+        assert redis.hkeys(ARGUMENTS) == [b"a"]
+        commit()
+    recover_jobs(outbox.publish)
+    assert set(Job.objects.values_list("arguments_revision", flat=True)) == {1}
+    assert not redis.exists(ARGUMENTS)
+
+
+def test_of_two_transactions_at_once_the_newer_arguments_stay(outbox: Outbox) -> None:
+    recorded("j")
+    pk = Task.objects.get().pk
+
+    def written(revision: int) -> Callable[[], None]:
+        return lambda: write_arguments([Request("j", pk, Arguments([revision], {}, revision))])
+
+    with transaction_held_open(written(3)) as commit, in_background(written(2)) as finish:
+        wait_until(lambda: waiting_for_locks() == 1, "the older arguments to wait for the row")
+        commit()
+        finish()
+    assert (Job.objects.get().args, Job.objects.get().arguments_revision) == ([3], 3)
+
+
+def test_a_job_that_is_resumed_in_a_revision_below_that_of_its_arguments_goes_on(
+    outbox: Outbox, reports: list[JobReport], headers: list[dict[str, Any]]
+) -> None:
+    """Its reports were behind when it was stopped, so its task is: pages 2 to 11 were written late."""
+    start("SCAN", [[NewJob("a.job", job_id="a", max_attempts=100)]])
+    message = outbox.messages.pop()
+    for page in range(2, 12):
+        args, header = ([page - 1], headers[-1]) if headers else ([], None)
+        got(replace(message, args=args), asks_for(page), header)
+    deliver_and_publish(reports[:2])
+    task = Task.objects.get()
+    stop_jobs(task.execution_id)
+    deliver_and_publish(reports[2:])
+    task.refresh_from_db()
+    assert (task.status_revision, Job.objects.get().arguments_revision) == (1, 10)
+    reports.clear()
+    headers.clear()
+
+    assert resume_stopped(task.execution_id) == 1
+    (message,) = outbox.messages
+    pages = [*got(message, asks_for(12))]
+    for page in (13, 14):
+        deliver_and_publish(reports)
+        pages += got(replace(message, args=[page - 1]), asks_for(page), headers[-1])
+    assert pages == [11, 12, 13]
+    assert [about(one) for one in headers] == [(11, 11), (12, 12), (13, 13)]
+
+
+def asks_for(page: int) -> Callable[[Any], None]:
+    return lambda job: job.retry(args=[page], countdown=0, max_retries=None)
+
+
+def test_a_run_whose_record_is_gone_replaces_no_later_request(redis: Redis, outbox: Outbox, clock: Clock) -> None:
+    recorded("j")
+    requested(redis, "j", page=9, revision=9)
+    pk = Task.objects.get().pk
+    job_records().settle(Run("j", pk, "me", 2, 1), "Scheduled", "", arguments="[[3], {}]")
+    assert redis.hget(ARGUMENTS, "j") == f"{pk}|9|[[9], {{}}]".encode()
+
+
+def test_a_request_of_another_task_is_none_of_this_job(redis: Redis, outbox: Outbox) -> None:
+    recorded("j")
+    pk = Task.objects.get().pk
+    redis.hset(ARGUMENTS, "j", f"{pk + 1}|9|[[9], {{}}]")
+    assert begin(ReceivedMessage("j", pk, 0, 0), "me").arguments is None
+
+
+def test_a_header_may_tell_no_revision(outbox: Outbox, reports: list[JobReport]) -> None:
+    message = one(outbox)
+    header = message_header.of(message)
+    header[message_header.NAME]["arguments"] = None
+    got(replace(message, args=[1]), lambda job: None, header)
+    assert [one.status for one in reports] == ["Running", "Success"]
 
 
 @pytest.mark.parametrize(
@@ -461,6 +568,12 @@ def test_what_the_database_refuses_stays_in_redis_and_stops_no_other(redis: Redi
         "1|1|[[]]",
         "1|1|[[], {}, 1]",
         "1|1|" + "[" * 100_000,
+        "1|1|[[" + "[" * 300 + "]" * 300 + "], {}]",
+        "+1|1|[[], {}]",
+        "1|1|[[],{}]",
+        "1|1|[[NaN], {}]",
+        '1|1|[["\\u0000"], {}]',
+        '1|1|[["' + "x" * 60_000 + '"], {}]',
         "1|1|{}",
     ],
 )

@@ -82,6 +82,11 @@ local function standing(record, node, revision)
     return record.node == node and 'known' or 'other'
 end
 
+-- Return the revision of the arguments that a job has asked for (../arguments.py); '0' if Redis has none.
+local function requested_revision(requests, job)
+    return string.match(redis.call('HGET', requests, job) or '', '^%d+|(%d+)|') or '0'
+end
+
 -- The memory of this Redis: its epoch, and how often it has been advanced. The database notes both. It is stored among
 -- the records, so it is lost whenever they are, and then a new epoch begins.
 local function begin_epoch(jobs, presence)

@@ -8,8 +8,7 @@
 local requests = KEYS[1]
 
 for i = 1, #ARGV, 2 do
-    local revision = string.match(redis.call('HGET', requests, ARGV[i]) or '', '^%d+|(%d+)|')
-    if revision and not is_later(revision, ARGV[i + 1]) then
+    if not is_later(requested_revision(requests, ARGV[i]), ARGV[i + 1]) then
         redis.call('HDEL', requests, ARGV[i])
     end
 end
