@@ -22,7 +22,7 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `search`       | hash   | the search for lost messages after the last death       | one, of three fields       |
 | `presence`     | hash   | since when heartbeats come without a gap; the server    | one, of three fields       |
 | `jobs`         | hash   | job → its record in progress; empty field → the memory  | jobs begun and not ended   |
-| `arguments`    | hash   | job → what it asked for, until the database has it      | jobs begun and not ended   |
+| `arguments`    | hash   | job → what it asked for, until the database has it      | jobs that ask, 60 kB each  |
 | `counts`       | hash   | what passes over the jobs have done, and when           | one, with fixed fields     |
 | `deliverer`    | string | exists for a second after the deliverer was woken       | one, expires               |
 | `queues`       | zset   | queue of the broker → when a worker last said it takes  | 1,000, of a week           |

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
-from redis import Redis, RedisError
+from redis import Redis, RedisError, ResponseError
 
 from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from tasks.conf import refresh_settings
@@ -33,6 +33,7 @@ RUBBISH: dict[str, Callable[[Redis, str, bytes], object]] = {
     "jobs": lambda client, key, word: client.hset(key, word, word),
     "presence": lambda client, key, word: client.hset(key, mapping={"since": word, "heard": word}),
     "counts": lambda client, key, word: client.hset(key, word, word),
+    "arguments": lambda client, key, word: client.hset(key, word, b"7|1|" + word),
     "ticked": lambda client, key, word: client.set(key, word),
     "cursor": lambda client, key, word: client.set(key, word),
     "stamp": lambda client, key, word: client.set(key, word),
@@ -134,8 +135,10 @@ class Faults:
             client = self.redis.client()
             chosen = random.choice(list(RUBBISH))
             write = RUBBISH[chosen]
-            for _ in range(random.choice([1, 3, 50])):
-                write(client, getattr(Keys(refresh_settings().key_prefix), chosen), random.randbytes(8))
+            key = getattr(Keys(refresh_settings().key_prefix), chosen)
+            with suppress(ResponseError):  # the fault below has given it another type a moment ago
+                for _ in range(random.choice([1, 3, 50])):
+                    write(client, key, random.randbytes(8))
         return chosen
 
     def redis_another_type(self, random: Random) -> str:

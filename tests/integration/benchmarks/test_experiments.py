@@ -40,6 +40,7 @@ from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
 from executions.models import Execution, Lease, Task
 from executions.rollup import refresh
+from tasks.celery_queues import TICKS
 from tasks.queue import execution_queue
 from tasks.recover_stale import recover_stale
 from tests import servers
@@ -79,18 +80,28 @@ def run(bench_servers: Servers) -> Run:
     return measure
 
 
-def test_a_report_is_visible_sooner_with_the_wake_up_than_by_the_schedule(
+def test_reports_become_visible_with_the_wake_up_and_by_the_schedule_alone(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "WARM_UP_SECONDS", 0.2)
-    woken, scheduled = run(freshness, interval=10.0)
-    assert [row["wake_up"] for row in (woken, scheduled)] == [True, False]
-    assert [row["interval"] for row in (woken, scheduled)] == [30.0, 10.0]
-    for row in (woken, scheduled):
+    rows = run(freshness)
+    assert [(row["wake_up"], row["interval"]) for row in rows] == [(True, 30.0), (False, 2.0)]
+    for row in rows:
         assert (row["reports"], row["unseen"], row["errors"], row["cut"]) == (20, 0, 0, False)
         assert 0 < row["p50"] <= row["p95"] <= row["p99"] <= row["max"]
-    assert woken["p50"] < scheduled["p50"], "a tick was sent without the wake-up"
     assert not Execution.objects.exclude(status="Success").exists()
+
+
+@pytest.mark.parametrize("wake_up", [True, False])
+def test_a_reporter_sends_a_tick_with_the_wake_up_alone(
+    wake_up: bool, bench_servers: Servers, redis: Redis
+) -> None:
+    """No worker runs that could take it."""
+    ((_, task),) = prepare(1, 3, done=2)
+    with reporting([Assignment([task], budget=60.0, wake_up=wake_up)], bench_servers) as running:
+        (outcome,) = running.outcomes()
+    assert (outcome.applied, outcome.errors) == (1, 0)
+    assert redis.llen(TICKS) == wake_up
 
 
 def test_a_worker_without_the_wake_up_sends_no_tick_when_work_waits(bench_servers: Servers) -> None:
