@@ -19,10 +19,6 @@ from tasks.jobs.runtime import current_runs
 from tasks.queue.node import this_node
 
 
-def plain(args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
-    return list(args or ()), dict(kwargs or {})
-
-
 def merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Return the arguments of another try. Those that are not given stay, except where those that are given take
     their place, as in Celery, which would take the handle for the first of them."""
@@ -54,7 +50,7 @@ def request_of(job: Handle, args: list[Any], kwargs: dict[str, Any]) -> str:
     Arguments that the job has changed in place may be too large for Redis. Then the message alone has them. Raises
     ValueError if they were given to `retry` and are too large.
     """
-    if (args, kwargs) == plain(*native(job.given)):
+    if [args, kwargs] == native([job.given.args, job.given.kwargs]):
         return ""
     try:
         return text_of_arguments(args, kwargs)
@@ -64,24 +60,23 @@ def request_of(job: Handle, args: list[Any], kwargs: dict[str, Any]) -> str:
         return ""
 
 
-def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any, given: int) -> tuple[int, bool]:
-    """Record that the job waits for another try, and return its new revision, and whether its arguments are others
-    than those of this try, which have the revision `given`. If Redis is away, this node takes a new name, so
-    recovery releases its jobs."""
-    run = job.run
-    args, kwargs = plain(args, kwargs)
+def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any) -> tuple[int, int]:
+    """Record that the job waits for another try with these arguments. Return its new revision and that of its
+    arguments. If Redis is away, this node takes a new name, so recovery releases its jobs."""
+    run, given = job.run, job.given
+    args, kwargs = list(args or ()), dict(kwargs or {})
     request = request_of(job, args, kwargs)
     job.waits_for_another_try = True
     current_runs.end(run)
     try:
         revision = job_records().settle(
-            run, Status.SCHEDULED, job.reason, delay=delay, arguments=request, given=given
+            run, Status.SCHEDULED, job.reason, delay=delay, arguments=request, given=given.revision
         )
     except QueueUnavailable as exc:
         this_node.renew()
         raise Ignore from exc
     if revision is None:
         raise Ignore
-    arguments = Arguments(args, kwargs, revision) if request else None
-    reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=arguments))
-    return revision, bool(request)
+    asked = Arguments(args, kwargs, revision) if request else None
+    reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=asked))
+    return revision, (asked or given).revision

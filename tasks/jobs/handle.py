@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from executions.errors import QueueUnavailable, Refused
 from tasks.jobs.execution import TrackedExecution
+from tasks.jobs.records.arguments import Arguments
 from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.records import job_records
 from tasks.jobs.records.run import Run
@@ -15,17 +16,16 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """One run of a job."""
+    """One run of a job. It was `given` these arguments, as they are stored."""
 
-    def __init__(self, task: "Task[Any, Any]", run: Run, *, is_followed: bool = False) -> None:
+    def __init__(self, task: "Task[Any, Any]", run: Run, given: Arguments, *, is_followed: bool = False) -> None:
         self._task = task
         self.run = run
+        self.given = given
         self.is_followed = is_followed
         self.was_told_to_stop = False
         self.waits_for_another_try = False
         self.reason = ""
-        #: The arguments of this run, as they came, which the job cannot change.
-        self.given: Any = ([], {})
         self.gives_arguments = False
 
     @property
@@ -62,7 +62,7 @@ class Untracked(Handle):
     """The handle of a job that was called like a function, or sent without an execution. It is not tracked."""
 
     def __init__(self, task: "Task[Any, Any]") -> None:
-        super().__init__(task, Run("", 0, "", 0, 0))
+        super().__init__(task, Run("", 0, "", 0, 0), Arguments([], {}, 0))
 
     @property
     def execution(self) -> TrackedExecution:

@@ -23,20 +23,10 @@ def of(message: Message) -> dict[str, Any]:
     }
 
 
-def of_another_try(header: dict[str, Any], revision: int, runs: int, *, are_changed: bool) -> dict[str, Any]:
-    """Return the headers of a message that a run sends for another try. `are_changed`: its arguments are not those
-    of this run."""
-    again = {**header, "revision": revision, "runs": runs}
-    return {NAME: with_arguments(again, revision) if are_changed else again}
-
-
-def with_arguments(header: dict[str, Any], revision: int) -> dict[str, Any]:
-    """Return the header of a message whose arguments have this revision (records/arguments.py)."""
-    return {**header, "arguments": revision}
-
-
-def arguments_revision(header: dict[str, Any]) -> int:
-    return header.get("arguments") or 0
+def of_another_try(header: dict[str, Any], revision: int, runs: int, arguments: int) -> dict[str, Any]:
+    """Return the headers of a message that a run sends for another try. `arguments` is the revision of its
+    arguments (records/arguments.py)."""
+    return {NAME: {**header, "revision": revision, "runs": runs, "arguments": arguments}}
 
 
 def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
@@ -46,7 +36,7 @@ def received(job: str, header: dict[str, Any]) -> ReceivedMessage:
         revision=header["revision"],
         runs=header["runs"],
         database=header.get("database", ""),
-        arguments_revision=arguments_revision(header),
+        arguments_revision=header.get("arguments") or 0,
     )
 
 

@@ -18,7 +18,7 @@ from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
 from executions.status import Status
 from executions.text import made_storable, said_by
 from tasks.jobs import message_header
-from tasks.jobs.another_try import delay_of, merged, plain, wait_for_another_try
+from tasks.jobs.another_try import delay_of, merged, wait_for_another_try
 from tasks.jobs.celery_json import native
 from tasks.jobs.declarations import checked_result, refuse_arguments, refuse_unplain
 from tasks.jobs.delivery import recorder, reporter
@@ -32,7 +32,7 @@ from tasks.jobs.records.attachments import message_of_end, text_of_result
 from tasks.jobs.records.kept import Kept, kept_result, kept_traceback
 from tasks.jobs.records.record import MAX_MESSAGE
 from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, Run, Verdict
+from tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
 from tasks.jobs.runtime import current_runs, eager
 from tasks.queue.node import this_node
 from tasks.without_redis import agenda, mode
@@ -73,17 +73,15 @@ class TrackedJob(JobTask):
         header = self.request.get(message_header.NAME)
         if self.request.called_directly or header is None or self.request.get(HANDLE):  # it may call itself
             return self.run(Untracked(self), *args, **kwargs)
-        begun = self._begin(header)
-        job = Handle(self, begun.run, is_followed=header["followed"])
-        job.given = (args, kwargs)
-        if newer := begun.arguments:
-            job.given = (newer.args, newer.kwargs)
-            self.request.update(**{message_header.NAME: message_header.with_arguments(header, newer.revision)})
+        received = message_header.received(str(self.request.id), header)
+        of_message = Arguments([*args], kwargs, received.arguments_revision)
+        begun = self._begin(received, of_message)
+        job = Handle(self, begun.run, begun.arguments or of_message, is_followed=header["followed"])
         self.request.update(**{HANDLE: job})
         current_runs.begin(job.run)
         try:
             # those of the database are stored as JSON, and a message may be written in something else
-            given, named = native(job.given)
+            given, named = native([job.given.args, job.given.kwargs])
             self.request.update(args=given, kwargs=named)
             result = self._run_code(job, given, named)
             self._end_well(job, result)
@@ -105,8 +103,7 @@ class TrackedJob(JobTask):
         with with_savepoint():
             return checked_result(self.run(job, *args, **kwargs))
 
-    def _begin(self, header: dict[str, Any]) -> Begun:
-        received = message_header.received(str(self.request.id), header)
+    def _begin(self, received: ReceivedMessage, of_message: Arguments) -> Begun:
         try:
             begun = begin(received, this_node.name)
         except Exception as exc:  # a time limit may end it here as well
@@ -116,12 +113,9 @@ class TrackedJob(JobTask):
                 time.sleep(PAUSE_SECONDS)
             raise Reject(said_by(exc), requeue=True) from None  # Celery logs each try: without a traceback
         if report := _report_of(begun):
-            # the process that has asked for them may have died
-            arguments = begun.arguments
-            if begun.are_unreported and arguments is None:
-                own = plain(self.request.args, self.request.kwargs)
-                arguments = Arguments(*own, received.arguments_revision)
-            reporter.put(replace(report, arguments=arguments if begun.are_unreported else None))
+            # the process that has asked for these arguments may have died
+            unreported = (begun.arguments or of_message) if begun.are_unreported else None
+            reporter.put(replace(report, arguments=unreported))
         if begun.verdict != Verdict.GO:
             raise Ignore
         return begun
@@ -175,11 +169,9 @@ class TrackedJob(JobTask):
         refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            header = self.request.get(message_header.NAME) or {}
-            given = message_header.arguments_revision(header)
-            revision, are_changed = wait_for_another_try(job, delay_of(options), args, kwargs, given)
+            revision, arguments = wait_for_another_try(job, delay_of(options), args, kwargs)
             headers = message_header.of_another_try(
-                self.request.get(message_header.NAME) or {}, revision, job.run.runs, are_changed=are_changed
+                self.request.get(message_header.NAME) or {}, revision, job.run.runs, arguments
             )
             options["headers"] = {**(options.get("headers") or {}), **headers}
             if mode.is_eager():

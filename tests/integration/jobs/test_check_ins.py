@@ -13,6 +13,7 @@ from executions.status import Status
 from tasks.conf import refresh_settings
 from tasks.jobs import Handle
 from tasks.jobs.overview import inspection
+from tasks.jobs.records.arguments import Arguments
 from tasks.jobs.records.check_in import CheckIn
 from tasks.jobs.records.records import JobRecords, job_records
 from tasks.jobs.records.run import Run
@@ -53,7 +54,7 @@ def running(redis: Redis, job: str, said: CheckIn = CheckIn()) -> Handle:  # noq
     written(redis, job, "Running", "live", landed=True, message=said.text)
     Task.objects.filter(job_id=job).update(status=Status.RUNNING, status_code=2)
     task: Any = None
-    return Handle(task, Run(job, Task.objects.get(job_id=job).pk, "live", 0, 1))
+    return Handle(task, Run(job, Task.objects.get(job_id=job).pk, "live", 0, 1), Arguments([], {}, 0))
 
 
 def check_in_of(job: str) -> CheckIn:

@@ -16,6 +16,7 @@ from executions.rollup import refresh
 from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from tasks.jobs.handle import Untracked
 from tasks.jobs.lifecycle.publication import publish_recorded
+from tasks.jobs.records.arguments import Arguments
 from tasks.jobs.records.run import Run
 from tasks.jobs.repair.job_recovery import recover_jobs
 from tasks.models import Job
@@ -151,7 +152,7 @@ def test_a_job_adds_jobs_to_its_execution_while_it_runs(outbox: Outbox) -> None:
     """The execution was not opened: the task of the job keeps it from ending."""
     execution = start("SCAN", jobs=[scan.s("a")])
     task = execution.tasks.get()
-    handle = Handle(scan, Run(task.job_id, task.pk, "node", 0, 1))
+    handle = Handle(scan, Run(task.job_id, task.pk, "node", 0, 1), Arguments([], {}, 0))
     assert handle.execution == execution
     assert handle.execution.add([scan.s("b")]) == 1
     assert names(outbox) == ["a", "b"]
