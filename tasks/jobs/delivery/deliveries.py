@@ -41,11 +41,11 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
     """Deliver these reports, move the chains of jobs that have ended, and acknowledge.
 
     1. Without a hook, one transaction locks the tasks, leaves out reports that come too late, because the job has
-       ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, writes results into
-       the jobs that follow, and keeps what runs have left (kept_ends.py). With a hook, a transaction leaves out
-       late reports and writes the last three before the reports are posted. The rest of a broken chain is stopped
-       afterwards, if the target has applied the report by then. The end of a job that the target rejects for good
-       is applied here.
+       ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, writes the arguments
+       that jobs asked for, also those of late reports, writes results into the jobs that follow, and keeps what
+       runs have left (kept_ends.py). With a hook, a transaction leaves out late reports and writes the last three
+       before the reports are posted. The rest of a broken chain is stopped afterwards, if the target has applied
+       the report by then. The end of a job that the target rejects for good is applied here.
     2. Acknowledge what was delivered. Redis now deletes the record of a job that has ended.
 
     If the database refuses, halve and try each half, until the refused report is alone.

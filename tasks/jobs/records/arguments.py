@@ -15,9 +15,7 @@ from typing import Any, Self
 from executions.status import MAX_ID, MAX_REVISION
 from executions.text import json_text
 from tasks.jobs.celery_json import as_json
-
-#: The most characters of JSON.
-MAX_CHARACTERS = 60_000
+from tasks.jobs.records.attachments import MAX_CHARACTERS
 
 
 @dataclass(frozen=True)

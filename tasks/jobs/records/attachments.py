@@ -21,7 +21,7 @@ RESULT = "result: "
 #: A message with what is kept of the end: this prefix, and JSON of the parts of `Kept`, the message, and the
 #: result for the next job, in a list, which is empty if there is none.
 KEPT = "kept: "
-#: The most characters of JSON that are attached.
+#: The most characters of JSON that are attached, and of arguments.
 MAX_CHARACTERS = 60_000
 
 
