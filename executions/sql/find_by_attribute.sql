@@ -7,11 +7,16 @@
 -- returns  id; whether there was nothing more to compare, in every row; one row with NULL if none was found
 --
 -- The index answers with pages of the table in their order, so a value that most executions have costs no more than
--- `compared` of them, and the newest may be missing.
-WITH candidates AS MATERIALIZED (
+-- `compared` of them, and the newest may be missing. The limit stands outside of the first part: the planner would
+-- count on it, and read the whole table for a value that no execution has. PostgreSQL reads a part only as far as needed.
+WITH containing AS MATERIALIZED (
     SELECT id, extra_attrs
     FROM execution
     WHERE extra_attrs @> ANY(%(containing)s::jsonb[])
+),
+candidates AS MATERIALIZED (
+    SELECT id, extra_attrs
+    FROM containing
     LIMIT %(compared)s + 1
 ),
 read AS (

@@ -1,0 +1,120 @@
+"""PostgreSQL compiles a statement whose estimated cost passes `jit_above_cost`, which takes longer than to run it.
+
+No statement of ours costs so much on small tables. A planner setting that forbids a scan would make it so: until
+PostgreSQL 17 it adds 10,000,000,000 to the cost of a plan that must scan all the same.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.integration.statements import PACKAGES, planned
+
+ROWS = """
+INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, extra_attrs, revision)
+SELECT 'A', 0, 'Running', '', 'MANUAL', jsonb_build_object('n', n), 0 FROM generate_series(1, 1000) n;
+INSERT INTO task (execution_id, vendor_type, job_id, status, status_code, status_revision, status_message,
+    run_count, extra_attrs)
+SELECT id, 'A', 'job-' || id, 'Running', 2, 1, '', 1, '{}' FROM execution;
+INSERT INTO execution_job
+    (task_id, name, args, kwargs, options, max_attempts, runs_before, holds_key, takes_result)
+SELECT id, 'a.job', '[]', '{}', '{}', 3, 0, FALSE, FALSE FROM task;
+"""
+#: What calls each function of ours. Each of them keeps its plans, so a plan is made for values that are not known.
+CALLS = {
+    "execution_task_state": "SELECT * FROM execution_task_state((SELECT max(id) FROM task))",
+    "report_task_by_job": "SELECT * FROM report_task_by_job('job-7', 7, 'Running', 2, 9, NULL)",
+    "add_to_execution_counters": "SELECT add_to_execution_counters(ARRAY['a'], ARRAY['b'], ARRAY[1])",
+    "count_execution_refresh": (
+        "SELECT count_execution_refresh(1, 1, 0.1, ARRAY[1.0], ARRAY[1.0], ARRAY['a', 'b'], "
+        "ARRAY[1.0], ARRAY['a', 'b'])"
+    ),
+    "execution_rollup": "SELECT * FROM execution_rollup(ARRAY[1, 2, 3])",
+}
+COST = re.compile(r"\.\.([\d.]+) rows=")
+PARAMETER = re.compile(r"%\(\w+\)s")
+
+
+@pytest.fixture
+def cursor(database: str) -> Iterator[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS)
+        cursor.execute("VACUUM ANALYZE execution, task, execution_job")
+        cursor.execute("SET plan_cache_mode = force_generic_plan")
+        yield cursor
+
+
+def limit(cursor: Any) -> float:
+    cursor.execute("SELECT boot_val::float FROM pg_settings WHERE name = 'jit_above_cost'")
+    return float(cursor.fetchone()[0])
+
+
+def trouble(plan: str, most: float) -> str:
+    """Return the plan if it is too expensive. Since PostgreSQL 18 a forbidden scan is told and costs nothing."""
+    costs = [float(cost) for cost in COST.findall(plan)]
+    assert costs, plan
+    return plan if max(costs) > most or "Disabled: true" in plan else ""
+
+
+def prepared(words: str) -> tuple[str, int]:
+    """The statement with PostgreSQL's own parameters, and how many it has."""
+    numbers = itertools.count(1)
+    text = PARAMETER.sub(lambda _: f"${next(numbers)}", words)
+    return text.replace("%%", "%"), next(numbers) - 1
+
+
+def test_no_statement_is_compiled_on_small_tables(cursor: Any) -> None:
+    most = limit(cursor)
+    expensive, statements = {}, planned()
+    for name, words in statements.items():
+        text, count = prepared(words)
+        cursor.execute(f"PREPARE planned AS {text}")
+        given = f"({', '.join(['NULL'] * count)})" if count else ""
+        cursor.execute(f"EXPLAIN EXECUTE planned{given}")
+        if found := trouble("\n".join(line for (line,) in cursor.fetchall()), most):
+            expensive[name] = found
+        cursor.execute("DEALLOCATE planned")
+    assert expensive == {}
+    assert len(statements) > 80
+
+
+@contextmanager
+def plans(cursor: Any) -> Iterator[list[str]]:
+    """The plans of all statements that run meanwhile, those inside of functions included."""
+    told: list[str] = []
+    cursor.execute("LOAD 'auto_explain'")
+    for name, value in (("log_min_duration", "0"), ("log_nested_statements", "on"), ("log_level", "notice")):
+        cursor.execute(f"SET auto_explain.{name} = {value}")
+
+    def listen(notice: Any) -> None:
+        told.append(notice.message_primary)
+
+    cursor.connection.add_notice_handler(listen)
+    yield told
+    cursor.connection.remove_notice_handler(listen)
+    cursor.execute("SET auto_explain.log_min_duration = -1")
+
+
+def test_no_statement_of_a_function_is_compiled_on_small_tables(cursor: Any) -> None:
+    most = limit(cursor)
+    cursor.execute("SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang <> 13")
+    ours = {name for (name,) in cursor.fetchall() if "execution" in name or "task" in name}
+    assert ours == set(CALLS)
+    for name, call in CALLS.items():
+        with plans(cursor) as told:
+            cursor.execute(call)
+        assert told, name
+        assert [plan for plan in told if trouble(plan, most)] == []
+
+
+def test_no_statement_forbids_the_planner_anything() -> None:
+    texts = [one for package in PACKAGES for one in Path(str(files(package))).rglob("sql/**/*.sql")]
+    assert [str(one) for one in texts if re.search(r"^[^-].*\benable_\w+", one.read_text(), re.MULTILINE)] == []
+    assert len(texts) > 80

@@ -1,0 +1,37 @@
+"""Our statements by their packages, for tests that ask PostgreSQL about all of them."""
+
+from importlib.resources import files
+
+from executions.attachment import is_attached
+from executions.sql import text
+
+PACKAGES = (
+    "executions",
+    "tasks",
+    "tasks.strategies",
+    "harbor_refresh",
+    "harbor_refresh.attach",
+    "harbor_refresh.doctor",
+    "harbor_refresh.tracing",
+)
+#: Statements that make something, which a migration runs, and those that set something.
+NOT_PLANNED = ("CREATE ", "ALTER ", "SET ")
+
+
+def names(package: str) -> list[str]:
+    """The statements that run on the tables of this database."""
+    folder = files(package).joinpath("sql")
+    folders = [folder, folder.joinpath("attached")] if is_attached() else [folder]
+    found = {one.name for each in folders if each.is_dir() for one in each.iterdir() if one.name.endswith(".sql")}
+    return sorted(name.removesuffix(".sql") for name in found)
+
+
+def statement(package: str, name: str) -> str:
+    lines = [line for line in text(package, name).splitlines() if not line.startswith("--")]
+    return "\n".join(lines)
+
+
+def planned() -> dict[str, str]:
+    """The statements that PostgreSQL plans, by package and name."""
+    found = {f"{package}/{name}": statement(package, name) for package in PACKAGES for name in names(package)}
+    return {name: words for name, words in found.items() if not words.startswith(NOT_PLANNED)}
