@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-matrix slow fuzz soak lint bench package pictures password clean
+.PHONY: help up test test-stock test-matrix slow fuzz soak lint bench package pictures password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: $(STAMP)  ## run the tests but the slow ones, on all cores; ARGS="-k name"
 
 slow: $(STAMP)  ## run the tests that `make test` leaves out: benchmarks, older designs, random kills, others that take long
 	@exec $(PYTHON) -m pytest -m slow -n auto --dist loadfile $(ARGS)
+
+test-stock: $(STAMP)  ## run them on the PostgreSQL and the Redis of the distribution, as users have them
+	@exec $(PYTHON) -m tests.stock $(ARGS)
 
 test-matrix: $(STAMP)  ## run them with each Python of this machine and the newest Django it takes; ARGS="--python 3.13 tests/unit"
 	@exec $(PYTHON) -m tests.matrix $(ARGS)

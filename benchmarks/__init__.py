@@ -15,7 +15,7 @@ from outside, as production does. It is no installed app; `manage.py` finds its 
 | `cluster`, `ready_cluster`, `scheduled_app` | workers and a beat; the same, ready; workers without wake-up |
 | `reporters`, `reporter` | processes that report; what runs in one |
 | `empty_jobs`, `noop_app`, `group` | jobs that do nothing; a Celery app without the product; its group |
-| `stock_app` | the app of workers with Celery's own consumer and transport |
+| `stock_app`, `lean_app` | workers with Celery's own consumer and transport; the same without events of tasks |
 | `crash`, `limits` | the pass with a killed node; the two upper limits |
 | `meters`, `cpu`, `watcher` | what the servers counted; processor time; when a status became true |
 | `figures`, `percentiles`, `machine` | the arithmetic; the machine and versions |

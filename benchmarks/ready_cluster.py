@@ -30,6 +30,13 @@ class StockWorkers(Cluster):
     has_beat = False
 
 
+class LeanWorkers(StockWorkers):
+    """Workers with nothing of ours that send no events of tasks either."""
+
+    app = "benchmarks.lean_app"
+    prefix = "lean"
+
+
 @dataclass(frozen=True)
 class ReadyCluster:
     processes: Cluster

@@ -141,6 +141,18 @@ def database(template: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]
         yield name
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_compiled() -> Iterator[None]:
+    """PostgreSQL compiles no statement, because that takes longer than to run it. It counts compiled statements
+    since version 15. The wheel's PostgreSQL cannot compile, so only `make test-stock` can fail here."""
+    yield
+    with psycopg.connect(servers.postgres.url_for("postgres"), autocommit=True) as server:
+        if server.info.server_version >= 150_000:
+            server.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+            asked = "SELECT query FROM pg_stat_statements WHERE jit_functions > 0 ORDER BY query"
+            assert server.execute(asked).fetchall() == []
+
+
 @pytest.fixture(autouse=True)
 def no_look_outlives_its_test() -> Iterator[None]:
     """A process that knows of work checks a moment later (tasks/pipeline/wakeup.py); not in the next test. Nor

@@ -23,7 +23,7 @@ PACKAGES = {
     "redis-server": "redis-server",
     "redis-cli": "redis-tools",
     "openssl": "openssl",
-    "createdb": "postgresql-client",
+    "createdb": "postgresql",
     "rabbitmq-server": "rabbitmq-server",
     "chromium": "chromium fonts-dejavu-core",
     "go": "golang-go",
@@ -51,11 +51,11 @@ def _cannot_run(told: str) -> NoReturn:
 @cache
 def _find(program: str) -> Path | None:
     """Look for it; as root, install it. Processes of one test run install it one after the other."""
-    if (there := shutil.which(program)) is None and _may_install():
+    if (there := shutil.which(program)) is None:
         with LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if shutil.which(program) is None:
-                _install(PACKAGES[program])
+                install(PACKAGES[program])
         there = shutil.which(program)
     return Path(there) if there else None
 
@@ -64,8 +64,11 @@ def _may_install() -> bool:
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def _install(packages: str) -> None:
-    """Install them without what is only recommended, and without starting any. An error leaves them missing."""
+def install(packages: str) -> None:
+    """Install them without what is only recommended, and without starting any. If that fails, they are missing; so
+    are they if this user is not root."""
+    if not _may_install():
+        return
     quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     words = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages.split()]
     for command in (UPDATE, words):

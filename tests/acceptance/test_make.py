@@ -91,7 +91,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
 
 
 #: What each line starts, in the environment of the checkout. The tests that run the programs themselves:
-#: `up` and `clean` above; `test`, `slow`, `lint` and `test-matrix` are what CI runs (`.ci/run` and the workflow);
+#: `up` and `clean` above; `.ci/run` and the workflow run `test`, `test-stock`, `slow`, `lint` and `test-matrix`;
 #: tests/distribution builds the wheel; tests/soak, tests/browser/test_pictures.py and
 #: tests/integration/benchmarks say how to run the others small.
 STARTS = {
@@ -100,6 +100,7 @@ STARTS = {
     "make test": ["-m pytest -n auto --dist loadfile --no-loadscope-reorder"],
     'make test ARGS="-k reports"': ["-m pytest -n auto --dist loadfile --no-loadscope-reorder -k reports"],
     "make slow": ["-m pytest -m slow -n auto --dist loadfile"],
+    "make test-stock": ["-m tests.stock"],
     "make test-matrix": ["-m tests.matrix"],
     "make lint": [
         "-m ruff check .",

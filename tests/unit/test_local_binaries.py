@@ -31,8 +31,9 @@ def only_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def none_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make test-matrix` chooses one for the whole run."""
+    """`make test-stock` chooses them for the whole run."""
     monkeypatch.delenv("POSTGRES_PROGRAMS", raising=False)
+    monkeypatch.delenv("REDIS_PROGRAM", raising=False)
 
 
 def test_a_postgresql_that_was_chosen_is_taken_and_no_other(
@@ -46,6 +47,16 @@ def test_a_postgresql_that_was_chosen_is_taken_and_no_other(
     program(tmp_path, "postgres", "postgres (PostgreSQL) 13.2")
     with pytest.raises(LocalError, match=r"is 13\.2"):
         find_postgres()
+
+
+def test_a_redis_that_was_chosen_is_taken_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = program(tmp_path, "redis-server", "Redis server v=7.0.15 sha=0")
+    monkeypatch.setenv("REDIS_PROGRAM", str(chosen))
+    assert find_redis() == chosen
+
+    program(tmp_path, "redis-server", "Redis server v=6.0.1 sha=0")
+    with pytest.raises(LocalError, match=r"is 6\.0"):
+        find_redis()
 
 
 def test_the_wheels_come_first() -> None:

@@ -1,5 +1,6 @@
 """The experiments of the bench that report: tiny real runs, with real reporters and real workers."""
 
+import os
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from benchmarks.experiments import (
     reports,
     sweep,
 )
+from benchmarks.experiments.jobs import LEAN, OURS, STOCK
 from benchmarks.job_passes import JobPasses
 from benchmarks.meters import RedisMeter
 from benchmarks.ready_cluster import ready_cluster
@@ -180,35 +182,29 @@ def test_every_page_of_the_admin_is_opened_and_takes_at_most_twelve_queries(run:
 
 
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # Celery's backend saves a group with it
-def test_jobs_are_run_tracked_and_plain_by_both_workers_and_their_progress_is_measured(
+def test_jobs_are_run_tracked_and_plain_by_each_worker_and_their_progress_is_measured(
     run: Run, bench_servers: Servers
 ) -> None:
     rows = run(jobs, tasks=30)
     assert [(row["what"], row.get("worker"), row["jobs"], row["times"]) for row in rows] == [
-        *(("running", "ours", 20, 2), ("running", "ours", 20, 2)),
-        *(("running", "Celery's own", 20, 2), ("running", "Celery's own", 20, 2)),
+        *(("running", worker, 20, 2) for worker in (OURS, STOCK, LEAN) for _ in range(2)),
         *(("starting", None, 30, 2), ("starting", None, 30, 2), ("starting", None, 30, 2)),
         *(("progress", None, 30, 5), ("progress", None, 30, 5)),
     ]
     assert all(0 < row["least"] <= row["seconds"] + 1e-5 <= row["most"] + 2e-5 for row in rows)
-    tracked, plain, tracked_there, plain_there, recorded, published, *_ = rows
-    for row, same_worker in (
-        (tracked, plain),
-        (plain, plain),
-        (tracked_there, plain_there),
-        (plain_there, plain_there),
-    ):
-        assert row["over_plain_celery_percent"] == over(row, plain_there)
-        assert row["over_same_worker_percent"] == over(row, same_worker)
-    for counted in ("redis_commands_each", "sql_each"):
-        assert tracked[counted] > plain[counted], counted
-        assert tracked_there[counted] > plain_there[counted], counted
+    for tracked, plain in (rows[0:2], rows[2:4], rows[4:6]):
+        for row in (tracked, plain):
+            assert row["over_plain_celery_percent"] == over(row, rows[5])
+            assert row["over_same_worker_percent"] == over(row, plain)
+        for counted in ("redis_commands_each", "sql_each"):
+            assert tracked[counted] > plain[counted], counted
     # So few jobs may differ by less than a tick of the clock of processes.
-    assert min(row["cpu_ms_each"] for row in rows[:4]) > 0
+    assert min(row["cpu_ms_each"] for row in rows[:6]) > 0
+    recorded, published = rows[6:8]
     assert recorded["seconds"] < published["seconds"]
-    assert Task.objects.filter(status="Success").count() == 2 * (20 + 2 * 20) + 30, "the first passes warm up"
+    assert Task.objects.filter(status="Success").count() == 3 * (20 + 2 * 20) + 30, "the first passes warm up"
     assert not Execution.objects.exclude(status="Success").exists()
-    for name in ("worker1", "stock1"):
+    for name in ("worker1", "stock1", "lean1"):
         (log,) = bench_servers.directory.glob(f"processes*/{name}.log")
         assert log.read_text().count("Task bench.plain[") == 2 * (20 + 2 * 20), "received, succeeded"
 
@@ -217,13 +213,20 @@ def over(row: dict[str, Any], base: dict[str, Any]) -> Any:
     return None if row is base else pytest.approx(100 * (row["seconds"] / base["seconds"] - 1), abs=0.1)
 
 
-def test_the_other_worker_of_the_jobs_has_the_consumer_and_the_transport_of_celery() -> None:
+@pytest.mark.parametrize(("module", "events"), [("stock_app", "True"), ("lean_app", "False")])
+def test_the_other_workers_of_the_jobs_have_the_consumer_and_the_transport_of_celery(
+    module: str, events: str
+) -> None:
     program = (
-        "from benchmarks.stock_app import app; "
-        "print(app.connection_for_read().get_transport_cls().__module__, app.conf.worker_consumer)"
+        f"from benchmarks.{module} import app; "
+        "print(app.connection_for_read().get_transport_cls().__module__, app.conf.worker_consumer,"
+        " app.conf.worker_send_task_events)"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert said.stdout.split() == ["kombu.transport.redis", "celery.worker.consumer:Consumer"]
+    without = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=without
+    )
+    assert said.stdout.split() == ["kombu.transport.redis", "celery.worker.consumer:Consumer", events]
 
 
 def test_jobs_that_no_worker_takes_are_an_error_when_the_budget_ends(bench_servers: Servers, redis: Redis) -> None:
