@@ -146,6 +146,14 @@ def on_swept(outcome: "Swept", **_: Any) -> None:
             outcome.tasks,
             sum(outcome.forgotten.values()),
         )
+    if outcome.passed and outcome.executions_are_done:
+        log.warning(
+            "Sweep passed %d executions that the database does not let it delete, such as execution %s",
+            outcome.passed,
+            outcome.example,
+        )
+    for step, error in outcome.failed.items():
+        log.error("Sweep left its step %r, which failed: %s", step, error, exc_info=error)
 
 
 def on_dangling(outcome: "Swept", **_: Any) -> None:

@@ -1,11 +1,13 @@
 """Retention: which executions are kept, and the pages in which those that are not kept are found."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from executions.conf import OTHERS, intake_settings
 from executions.database import run
+from executions.references import referenced
 
 #: Executions that are read at a time.
 PAGE = 1_000
@@ -57,24 +59,28 @@ class Retention:
 
 @dataclass(frozen=True)
 class Position:
-    """The last execution that was read, and how many of its vendor type and vendor id were read so far."""
+    """The last execution that was read, and how many of its vendor type and vendor id were read so far. `passed`:
+    how many executions of all pages before could not be deleted, with an example."""
 
     vendor_type: str = ""
     vendor_id: int = 0
     execution_id: int = 0
     seen: int = 0
+    passed: int = 0
+    example: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """So many executions were read. Of these, `ids` are not kept and may be deleted, with so many `tasks` each.
-    `next` is None after the last page."""
+    """So many executions were read. Of these, `ids` are not kept, with so many `tasks` each. Those in `passed`
+    stay nevertheless: a row names them in this column (references.py). `next` is None after the last page."""
 
     looked_at: int
     ids: list[int] = field(default_factory=list)
     tasks: list[int] = field(default_factory=list)
     vendors: list[str] = field(default_factory=list)
     next: Position | None = None
+    passed: dict[int, str] = field(default_factory=dict)
 
     def batches(self, size: BatchSize) -> Iterator[list[int]]:
         """Split the ids so that each batch has at most so many executions and tasks, or is one execution. The size
@@ -82,6 +88,8 @@ class Page:
         batch: list[int] = []
         rows = 0
         for one, tasks in zip(self.ids, self.tasks, strict=True):
+            if one in self.passed:
+                continue
             if batch and (rows + tasks > size.rows or len(batch) >= size.rows):
                 yield batch
                 batch, rows = [], 0
@@ -93,10 +101,11 @@ class Page:
 
 @dataclass
 class Doomed:
-    """What a sweep would delete."""
+    """What a sweep would delete. `passed`: how many executions stay because rows in this column name them."""
 
     executions: int = 0
     tasks: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
 
 
 def find(retention: Retention, after: Position) -> Page:
@@ -114,8 +123,8 @@ def find(retention: Retention, after: Position) -> Page:
         others=retention.others,
         older_than=retention.older_than,
     )[0]
-    more = looked_at == PAGE
-    return Page(looked_at, ids, tasks, vendors, Position(vendor_type, vendor_id, last, seen) if more else None)
+    following = Position(vendor_type, vendor_id, last, seen) if looked_at == PAGE else None
+    return Page(looked_at, ids, tasks, vendors, following, referenced(ids))
 
 
 def count(retention: Retention, progress: Callable[[int], None] = lambda looked_at: None) -> dict[str, Doomed]:
@@ -125,10 +134,13 @@ def count(retention: Retention, progress: Callable[[int], None] = lambda looked_
     looked_at = 0
     while position:
         page = find(retention, position)
-        for vendor_type, tasks in zip(page.vendors, page.tasks, strict=True):
+        for pk, vendor_type, tasks in zip(page.ids, page.vendors, page.tasks, strict=True):
             one = counted.setdefault(vendor_type, Doomed())
-            one.executions += 1
-            one.tasks += tasks
+            if pk in page.passed:
+                one.passed[page.passed[pk]] += 1
+            else:
+                one.executions += 1
+                one.tasks += tasks
         looked_at += page.looked_at
         progress(looked_at)
         position = page.next

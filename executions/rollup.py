@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from executions import counters, crash_points, links, signals
 from executions.database import LOCK_TIMEOUT, absence_translated, first_line, run, sqlstate
 from executions.errors import DatabaseAway
+from executions.halving import in_halves
 from executions.news import tell_changes_written_after_commit
 from executions.steps import step
 
@@ -53,36 +55,37 @@ def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
     fault of a row, and each half would wait as long again. The same transaction counts what it did; a failure is
     counted after it, because that transaction is rolled back.
     """
-    ids = sorted(set(execution_ids))
-    if not ids:
-        return Refreshed()
+    outcome = Refreshed()
+    if ids := sorted(set(execution_ids)):
+        for part, result in in_halves(partial(_write, wait=wait), ids):
+            outcome += result if isinstance(result, Refreshed) else _refused(part[0], result, wait)
+    return outcome
+
+
+def _write(ids: Sequence[int], wait: bool) -> Refreshed:
     began = perf_counter()
-    try:
-        with absence_translated(), transaction.atomic(), step("write", execution_ids=ids) as note:
-            count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
-            waited = perf_counter() - began
-            changed, untold, nested = run(
-                "refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS
-            )[0]
-            if nested:
-                links.carry_up(ids_text)
-            if untold:
-                tell_changes_written_after_commit()
-            note(changed=changed)
-            crash_points.reach("deciding", ids)
-    except DatabaseError as exc:
-        if len(ids) == 1:
-            if not wait and sqlstate(exc) == LOCK_TIMEOUT:
-                return Refreshed(locked=set(ids))
-            with absence_translated():
-                counters.add({("refreshes", "result=failed"): 1})
-            return Refreshed(failed={ids[0]: first_line(exc)})
-        middle = len(ids) // 2
-        outcome = refresh(ids[:middle], wait=wait)
-        outcome += refresh(ids[middle:], wait=wait)
-        return outcome
+    with transaction.atomic(), step("write", execution_ids=ids) as note:
+        count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
+        waited = perf_counter() - began
+        changed, untold, nested = run(
+            "refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS
+        )[0]
+        if nested:
+            links.carry_up(ids_text)
+        if untold:
+            tell_changes_written_after_commit()
+        note(changed=changed)
+        crash_points.reach("deciding", ids)
     locked = set() if wait or count == len(ids) else _refreshable(ids) - _read(ids_text)
     return Refreshed(succeeded=count, changed=changed, locked=locked)
+
+
+def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:
+    if not wait and sqlstate(refusal) == LOCK_TIMEOUT:
+        return Refreshed(locked={execution_id})
+    with absence_translated():
+        counters.add({("refreshes", "result=failed"): 1})
+    return Refreshed(failed={execution_id: first_line(refusal)})
 
 
 def _read(array: str) -> set[int]:
@@ -90,9 +93,8 @@ def _read(array: str) -> set[int]:
     return {int(one) for one in array.strip("{}").split(",") if one}
 
 
-def _refreshable(ids: list[int]) -> set[int]:
-    with absence_translated():
-        return {row[0] for row in run("find_refreshable", ids=ids)}
+def _refreshable(ids: Sequence[int]) -> set[int]:
+    return {row[0] for row in run("find_refreshable", ids=ids)}
 
 
 def refresh_at_once(execution_ids: Sequence[int]) -> None:

@@ -1,10 +1,9 @@
 """The sweep: delete what retention does not keep, refresh what dangles, forget old rows. One at a time."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
@@ -13,8 +12,10 @@ from django.db import transaction
 from executions import crash_points, dangling, history, orphans, retention, signals
 from executions.attachment import is_attached
 from executions.conf import intake_settings
+from executions.database import absence_translated, first_line
 from executions.deletion import delete_final
-from executions.errors import Overtaken
+from executions.errors import Overtaken, RefreshError
+from executions.halving import in_halves
 from executions.housekeeping import HOUSEKEEPING, Chore
 from executions.lease import Held, Lease
 from executions.retention import BatchSize, Position, Retention
@@ -40,8 +41,9 @@ class Place:
 @dataclass
 class Swept:
     """What a sweep did. `left` executions dangle and stay as they are: they have an unfinished task or no task,
-    or could not be refreshed now; `left_ids` are the first of them. `forgotten`: old rows, by the name of the
-    step.
+    or could not be refreshed now; `left_ids` are the first of them. `passed` executions are not kept and could not
+    be deleted; `example` is one of them, with the reason. `forgotten`: old rows, by the name of the step.
+    `failed`: why a step was left early.
 
     `held`: another sweep is running, so this one did nothing. `overtaken`: this one lost its lease and ended
     early. `stopped_at`: its time was up; None if it is complete.
@@ -54,7 +56,10 @@ class Swept:
     left: int = 0
     left_ids: list[int] = field(default_factory=list)
     dangling_hours: float = 0
+    passed: int = 0
+    example: str = ""
     forgotten: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
     held: Held | None = None
     overtaken: bool = False
     stopped_at: Place | None = None
@@ -62,6 +67,14 @@ class Swept:
     @property
     def deleted(self) -> int:
         return self.executions + sum(self.forgotten.values())
+
+    @property
+    def executions_are_done(self) -> bool:
+        return self.stopped_at is None or self.stopped_at.step != EXECUTIONS
+
+    def pass_over(self, reasons: Mapping[int, str]) -> None:
+        self.passed += len(reasons)
+        self.example = self.example or next((f"{pk}: {why}" for pk, why in reasons.items()), "")
 
     def leave(self, ids: Sequence[int]) -> None:
         self.left += len(ids)
@@ -86,12 +99,14 @@ def sweep(
 
     1. Take the lease, which each transaction extends before it deletes.
     2. Delete the executions that retention does not keep (retention.py), in short transactions that wait for no
-       lock.
+       lock. One that the database refuses to delete, because a row of the project names it, is passed.
     3. Refresh the executions that dangle (dangling.py).
     4. Shorten long histories (history.py), and delete the old rows of other tables (housekeeping.py).
 
     Attached to a running Harbor, steps 2 and 3 are left out, because Harbor sweeps its tables by itself; our rows
     of executions that it has deleted are deleted instead (orphans.py).
+
+    A step that fails is left, and the next one is done.
 
     With `rules` only step 2 is done, by these rules; without, by those of the settings. With `seconds` it stops
     after the transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
@@ -154,7 +169,7 @@ class _Sweep:
         for number, name in enumerate(names[first:], start=first + 1):
             position: tuple[Any, ...] | None = begin.position if name == begin.step else ()
             while position is not None:
-                position = self.steps[name](*position)
+                position = self._page(name, position)
                 self.progress(self.outcome)
                 if self.is_over:
                     if position is not None:
@@ -163,21 +178,45 @@ class _Sweep:
                         self.outcome.stopped_at = Place(names[number])
                     return
 
+    def _page(self, step: str, position: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        try:
+            with absence_translated():
+                return self.steps[step](*position)
+        except RefreshError:  # the database is away, or another sweep has the lease
+            raise
+        except Exception as exc:
+            self.outcome.failed[step] = exc
+            return None
+
     def _executions(self, *position: Any) -> tuple[Any, ...] | None:
         self.lease.extend()
         begin = Position(*position)
+        self.outcome.passed, self.outcome.example = begin.passed, begin.example
         page = self._and_rest(lambda: retention.find(self.rules, begin))
         self.outcome.looked_at += page.looked_at
+        refused: dict[int, str] = {}
         for batch in page.batches(self.size):
-            executions, tasks = self._and_rest(partial(delete_final, batch, self.lease.extend))
-            self.size.note(self.took)
-            self.outcome.executions += executions
-            self.outcome.tasks += tasks
-            crash_points.reach("swept", batch)
+            for ids, deleted in in_halves(self._delete, batch):
+                if isinstance(deleted, Exception):
+                    refused[ids[0]] = first_line(deleted)
+                else:
+                    self.outcome.executions += deleted[0]
+                    self.outcome.tasks += deleted[1]
+                    crash_points.reach("swept", ids)
             self.progress(self.outcome)
-            if self.is_over:
-                return astuple(begin)  # the next sweep reads the rest of this page again
-        return astuple(page.next) if page.next else None
+            # the next sweep reads the rest of this page again, but would meet what was refused again, too
+            if self.is_over and not refused:
+                return astuple(begin)
+        named = {pk: f"a row names it in {column}" for pk, column in page.passed.items()}
+        self.outcome.pass_over(named | refused)
+        if page.next:
+            return astuple(replace(page.next, passed=self.outcome.passed, example=self.outcome.example))
+        return None
+
+    def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
+        deleted = self._and_rest(lambda: delete_final(ids, self.lease.extend))
+        self.size.note(self.took)
+        return deleted
 
     def _dangling(self, after_id: int = 0) -> tuple[int] | None:
         self.lease.extend()
@@ -220,7 +259,8 @@ class _Sweep:
     def _and_rest(self, work: Callable[[], T]) -> T:
         """Do the work and rest as long as it took."""
         began = time.monotonic()
-        result = work()
-        self.took = time.monotonic() - began
-        time.sleep(min(self.took, LONGEST_REST_SECONDS))
-        return result
+        try:
+            return work()
+        finally:
+            self.took = time.monotonic() - began
+            time.sleep(min(self.took, LONGEST_REST_SECONDS))

@@ -8,9 +8,10 @@ from django.db import DatabaseError, transaction
 
 from executions.action_lease import Done, HeldAction
 from executions.action_pages import count, page_after
-from executions.database import absence_translated, first_line
+from executions.database import first_line
 from executions.errors import Contended, Refused
 from executions.filters import Filter
+from executions.halving import in_halves
 from executions.models.action import State
 from executions.text import said_by
 from tasks.actions.bulk_verbs import VERBS, BulkVerb
@@ -89,28 +90,26 @@ class Slice:
             cursor = page.cursor
 
     def _do(self, verb: BulkVerb, ids: Sequence[int], cursor: int) -> Iterator[tuple[int, bool]]:
-        """Do these in one transaction. If the database refuses that, do each in a transaction of its own, so that
-        only those fail that cannot be done."""
-        try:
-            is_asked = self._commit(verb, ids, cursor)
-        except (DatabaseError, Contended) as exc:
-            refusal = exc
-        else:
-            yield cursor, is_asked
-            return
-        if len(ids) > 1:
-            *first, last = ids
-            for pk in first:
-                yield from self._do(verb, [pk], pk)
-            yield from self._do(verb, [last], cursor)
-        else:
-            reason = first_line(refusal) if isinstance(refusal, DatabaseError) else str(refusal)
-            yield cursor, self.held.note(cursor, self._failed(f"execution {ids[0]}: {reason}"))
+        """Do these in one transaction, or in several if the database refuses that, so that only those fail that
+        cannot be done."""
+
+        def cursor_after(part: Sequence[int]) -> int:
+            return cursor if part[-1:] == ids[-1:] else part[-1]
+
+        def commit(part: Sequence[int]) -> bool:
+            return self._commit(verb, part, cursor_after(part))
+
+        for part, is_asked in in_halves(commit, ids, (DatabaseError, Contended)):
+            if isinstance(is_asked, Exception):
+                failed = self._failed(f"execution {part[0]}: {first_line(is_asked)}")
+                yield cursor_after(part), self.held.note(cursor_after(part), failed)
+            else:
+                yield cursor_after(part), is_asked
 
     def _commit(self, verb: BulkVerb, ids: Sequence[int], cursor: int) -> bool:
         """Act and note the progress in one transaction. Several executions wait only briefly for a locked row,
         because their own locks are held meanwhile."""
-        with absence_translated(), absence_remembered(), transaction.atomic():
+        with absence_remembered(), transaction.atomic():
             if len(ids) > 1:
                 run("wait_briefly")
             done = verb.act(ids) if ids else Done()

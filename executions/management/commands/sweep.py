@@ -1,6 +1,7 @@
 """`manage.py sweep`: delete the executions that retention does not keep, and other old rows."""
 
 from argparse import ArgumentTypeError
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -115,6 +116,10 @@ def _dangling_data(outcome: Swept) -> dict[str, Any]:
     return {"refreshed": outcome.refreshed, "left": outcome.left, "first_left": outcome.left_ids}
 
 
+def _passed_data(outcome: Swept) -> dict[str, Any]:
+    return {"executions": outcome.passed, "example": outcome.example}
+
+
 def _counted(found: dict[str, Doomed], dangling: Swept) -> Answer:
     data = {"dry_run": True, "found": _as_data(found), "dangling": _dangling_data(dangling)}
     executions, tasks = (sum(getattr(one, what) for one in found.values()) for what in ("executions", "tasks"))
@@ -125,6 +130,9 @@ def _counted(found: dict[str, Doomed], dangling: Swept) -> Answer:
     if found:
         rows = [(vendor, one.executions, one.tasks) for vendor, one in found.items()]
         shown.append(table(("vendor", "executions", "tasks"), rows))
+    passed = sum((one.passed for one in found.values()), Counter[str]())
+    for column, number in passed.items():
+        shown.append(f"{number:,} more stay, because rows name them in {column}.")
     return Answer(data, [*shown, *_about(dangling, "Would refresh")])
 
 
@@ -135,6 +143,8 @@ def _done(found: dict[str, Doomed], outcome: Swept) -> Answer:
         "executions": outcome.executions,
         "tasks": outcome.tasks,
         "old_rows": outcome.forgotten,
+        "passed": _passed_data(outcome),
+        "failed": {step: str(error) for step, error in outcome.failed.items()},
         "dangling": _dangling_data(outcome),
     }
     rows = sum(outcome.forgotten.values())
@@ -142,9 +152,16 @@ def _done(found: dict[str, Doomed], outcome: Swept) -> Answer:
         f"Deleted {plural(outcome.executions, 'execution')} with {plural(outcome.tasks, 'task')}, "
         f"and {plural(rows, 'old row')}."
     )
-    left = sum(one.executions for one in found.values()) - outcome.executions
-    more = [f"{left:,} of them were locked or changed meanwhile; the next sweep takes them."] if left > 0 else []
-    return Answer(data, [summary, *more, *_about(outcome, "Refreshed")])
+    doomed = sum(one.executions + one.passed.total() for one in found.values())
+    left = doomed - outcome.executions - outcome.passed
+    more = [f"{left:,} more were locked or changed meanwhile; the next sweep takes them."] if left > 0 else []
+    if outcome.passed:
+        more.append(
+            f"{outcome.passed:,} more stay, because the database does not let them be deleted, such as execution "
+            f"{outcome.example}."
+        )
+    failure = "; ".join(f"the step {step!r} failed: {error}" for step, error in outcome.failed.items())
+    return Answer(data, [summary, *more, *_about(outcome, "Refreshed")], failure=failure)
 
 
 def _about(outcome: Swept, verb: str) -> list[str]:

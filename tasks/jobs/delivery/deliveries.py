@@ -20,7 +20,7 @@ from tasks.jobs.lifecycle.kept_ends import keep_ends
 from tasks.jobs.lifecycle.requested_arguments import write_arguments
 from tasks.jobs.records.arguments import Request
 from tasks.jobs.records.records import job_records
-from tasks.jobs.repair.tally import in_halves
+from tasks.jobs.repair.tally import refused_of
 from tasks.without_redis import mode
 
 
@@ -61,7 +61,7 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
 
 def _deliver_here(reports: Sequence[JobReport]) -> Delivered:
     late: list[JobReport] = []
-    refused = in_halves(partial(_write, late=late, applies_here=True), reports)
+    refused = refused_of(partial(_write, late=late, applies_here=True), reports)
     written = _without(refused, reports)
     _acknowledge(written, late)
     return Delivered(len(written), refused=refused, succeeded=_succeeded(written))
@@ -78,15 +78,15 @@ def _deliver_over_the_hook(reports: Sequence[JobReport]) -> Delivered:
     from tasks.jobs.delivery.hook import hook  # loaded only if there is a hook, because of its dependencies
 
     late: list[JobReport] = []
-    refused = in_halves(partial(_write, late=late, applies_here=False), reports)
+    refused = refused_of(partial(_write, late=late, applies_here=False), reports)
     posted = hook().post(_without([*late, *refused], reports))
     refusals = [Refusal(position, one.task_report, why) for position, (one, why) in enumerate(posted.unwanted)]
     if refusals:
         signals.refused.send(sender=deliver, refusals=refusals)
     ends = [report for report, _ in posted.unwanted if is_final(report.status)]
-    refused += in_halves(partial(_write, late=late, applies_here=True), ends)
+    refused += refused_of(partial(_write, late=late, applies_here=True), ends)
     answered = _without([*late, *refused], [*posted.accepted, *(report for report, _ in posted.unwanted)])
-    in_halves(_stop_behind, answered)
+    refused_of(_stop_behind, answered)
     done = [*answered, *late]
     _acknowledge(done, late)
     return Delivered(len(done), posted.left, posted.why_left, refused, _succeeded(done))

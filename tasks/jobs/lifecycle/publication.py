@@ -21,7 +21,7 @@ from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.lifecycle.message import LATER, Message, Publish
 from tasks.jobs.records.records import PAGE, Memory, job_records
 from tasks.jobs.records.redis_memory import note, remember
-from tasks.jobs.repair.tally import in_halves
+from tasks.jobs.repair.tally import refused_of
 from tasks.jobs.runtime import broker, eager
 from tasks.models.job import Job
 from tasks.queue.clock import at
@@ -94,9 +94,9 @@ def _waiting_behind_success() -> list[int]:
     before them has not succeeded, or its result was lost."""
     waiting = waiting_behind_ended()
     broken = [one.before_id for one in waiting if not one.is_behind_success]
-    in_halves(stop_broken, broken)
+    refused_of(stop_broken, broken)
     behind = [one for one in waiting if one.is_behind_success]
-    in_halves(partial(stop_broken, are_lost=True), without_record(behind))
+    refused_of(partial(stop_broken, are_lost=True), without_record(behind))
     return [one.task_id for one in behind]
 
 

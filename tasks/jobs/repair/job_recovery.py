@@ -23,7 +23,7 @@ from tasks.jobs.records.record import JobRecord
 from tasks.jobs.records.records import Memory, job_records
 from tasks.jobs.records.redis_memory import note, note_looked_up, remember
 from tasks.jobs.repair.reaper import MayWait, all_may_wait, reap
-from tasks.jobs.repair.tally import Tally, guarded, in_halves
+from tasks.jobs.repair.tally import Tally, guarded, refused_of
 from tasks.jobs.revisions import next_revision
 
 
@@ -84,7 +84,7 @@ def _write_arguments(total: Recovered, page: Sequence[tuple[str, Request | None]
     requests, unreadable = without_unreadable(page, job_records().forget_requests)
     total.unreadable += unreadable
     left: list[Request] = []
-    refused = in_halves(partial(write_free_arguments, left=left), requests)
+    refused = refused_of(partial(write_free_arguments, left=left), requests)
     total.troubled += len(refused)
     written = [one for one in requests if one not in refused and one not in left]
     job_records().arguments_are_written((one.job, one.arguments.revision) for one in written)

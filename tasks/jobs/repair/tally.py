@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from django.db import DatabaseError
 
 from executions.database import absence_translated, first_line
+from executions.halving import in_halves
 from tasks import signals
 
 
@@ -37,18 +38,11 @@ def guarded(total: T, settle: Callable[..., None], *page: Any) -> None:
 Item = TypeVar("Item")
 
 
-def in_halves(do: Callable[[Sequence[Item]], None], items: Sequence[Item]) -> list[Item]:
-    """Do it with all items. If the database refuses, do it with each half, until a refused item is alone.
-    Refused items are returned, and each is logged. If the database is away: DatabaseAway."""
-    if not items:
-        return []
-    try:
-        with absence_translated():
-            do(items)
-    except DatabaseError as exc:
-        if len(items) == 1:
-            signals.troubled.send(sender=do, error=first_line(exc))
-            return list(items)
-        middle = len(items) // 2
-        return in_halves(do, items[:middle]) + in_halves(do, items[middle:])
-    return []
+def refused_of(do: Callable[[Sequence[Item]], None], items: Sequence[Item]) -> list[Item]:
+    """Do it with all items that the database does not refuse; return the refused ones, each of which is logged."""
+    refused: list[Item] = []
+    for part, refusal in in_halves(do, items) if items else ():
+        if refusal:
+            signals.troubled.send(sender=do, error=first_line(refusal))
+            refused += part
+    return refused

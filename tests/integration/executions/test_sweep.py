@@ -6,21 +6,22 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from executions import history, housekeeping, retention
 from executions import sweep as sweeping
 from executions.creation import NewExecution, NewTask, create
 from executions.deletion import delete_final
-from executions.errors import Overtaken
+from executions.errors import DatabaseAway, Overtaken
 from executions.housekeeping import Chore
 from executions.lease import Lease
 from executions.models import (
@@ -280,7 +281,7 @@ def test_a_sweep_that_is_out_of_time_stops_after_a_transaction_and_says_where_to
     ended(12, vendor="SBOM", vendor_id=9)
     (dangling,) = ended(status="Running", vendor="X", age=OLD)
     outcome = sweep(seconds=0)
-    assert (outcome.executions, outcome.stopped_at) == (5, Place("executions", ("", 0, 0, 0)))
+    assert (outcome.executions, outcome.stopped_at) == (5, Place("executions", ("", 0, 0, 0, 0, "")))
     places = [outcome.stopped_at]
     while places[-1]:
         outcome = sweep(begin=places[-1], seconds=0)
@@ -518,3 +519,143 @@ def test_a_sweep_that_finds_nothing_is_silent(caplog: pytest.LogCaptureFixture) 
     outcome = sweep()
     assert (outcome.looked_at, outcome.executions, outcome.left) == (1, 0, 0)
     assert caplog.text == ""
+
+
+# what cannot be deleted
+
+
+@pytest.fixture
+def exports(database: str) -> Iterator[Callable[..., None]]:
+    """A table of the project with the foreign keys that Django makes; the function has a row name these."""
+    with connection.cursor() as cursor:
+        for name, table in (("execution", "execution"), ("task", "task")):
+            cursor.execute(
+                f'CREATE TABLE "Shop export of {name}s" (id serial, "of" bigint REFERENCES {table} (id) '
+                "DEFERRABLE INITIALLY DEFERRED)"
+            )
+
+    def refer(to: str, *ids: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f'INSERT INTO "Shop export of {to}s" ("of") SELECT unnest(%s::bigint[])', [list(ids)])
+
+    yield refer
+    with connection.cursor() as cursor:
+        cursor.execute('DROP TABLE "Shop export of executions", "Shop export of tasks"')
+
+
+@pytest.fixture
+def undeletable(database: str) -> Iterator[Callable[..., None]]:
+    """The function has the database refuse to delete these executions, for a reason that cannot be foreseen."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE held (id bigint)")
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "IF EXISTS (SELECT FROM held WHERE id = OLD.id) THEN RAISE 'execution % is held', OLD.id; END IF; "
+            "RETURN NULL; END $$"
+        )
+        cursor.execute(
+            "CREATE CONSTRAINT TRIGGER refuses AFTER DELETE ON execution DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+
+    def hold(ids: Sequence[int]) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO held SELECT unnest(%s::bigint[])", [list(ids)])
+
+    yield hold
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuses ON execution; DROP FUNCTION refuse; DROP TABLE held")
+
+
+def test_executions_that_rows_of_the_project_name_are_passed_and_told_once_and_the_sweep_goes_on(
+    exports: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    first, _, by_task, newest = ended(4, tasks=("Success", "Success"))
+    other = ended(3, vendor="SBOM")
+    exports("execution", first, newest, *other)
+    exports("task", *Task.objects.filter(execution_id=by_task).values_list("pk", flat=True))
+    (dangling,) = ended(status="Running", vendor="X", age=OLD)
+    ReceivedMessage.objects.create(id="old", at=LONG_AGO)
+    outcome = sweep()
+    assert (outcome.executions, outcome.passed, outcome.refreshed) == (1, 4, 1)
+    assert outcome.forgotten == {"ids of signed messages": 1}
+    assert ids() == {first, by_task, newest, *other, dangling}
+    assert Execution.objects.get(pk=dangling).status == "Success"
+    named = f'execution {first}: a row names it in "Shop export of executions".of'
+    line = f"Sweep passed 4 executions that the database does not let it delete, such as {named}"
+    assert [one.getMessage() for one in caplog.records].count(line) == 1
+
+
+def test_many_that_are_passed_cost_no_attempt_each_and_are_told_by_the_last_message(
+    exports: Callable[..., None], small_pages: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = ended(33)
+    exports("execution", *named)
+    with CaptureQueriesContext(connection) as asked:
+        outcome = sweep(seconds=0)
+        while outcome.stopped_at:
+            assert "Sweep passed" not in caplog.text or outcome.stopped_at.step != "executions"
+            outcome = sweep(begin=outcome.stopped_at, seconds=0)
+    assert not [one for one in asked.captured_queries if "Locks executions" in one["sql"]]
+    assert caplog.text.count("Sweep passed") == caplog.text.count("Sweep passed 32 executions") == 1
+    assert ids() == set(named)
+
+
+def test_an_execution_that_the_database_refuses_to_delete_is_found_alone(
+    undeletable: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    made_ids = ended(41)
+    undeletable([made_ids[3], made_ids[30]])
+    outcome = sweep()
+    assert (outcome.executions, outcome.tasks, outcome.passed) == (38, 38, 2)
+    assert ids() == {made_ids[3], made_ids[30], made_ids[-1]}
+    assert f"such as execution {made_ids[3]}: execution {made_ids[3]} is held" in caplog.text
+    assert outcome.failed == {}
+
+
+def test_a_page_of_executions_that_are_refused_holds_up_no_other_page(
+    undeletable: Callable[..., None], small_pages: None
+) -> None:
+    """A message that is out of time must not meet the same page again."""
+    made_ids = ended(33)
+    undeletable(made_ids[20:])
+    outcome, messages = sweep(seconds=0), 1
+    while outcome.stopped_at and messages < 60:
+        outcome = sweep(begin=outcome.stopped_at, seconds=0)
+        messages += 1
+    assert outcome.stopped_at is None
+    assert ids() == set(made_ids[20:])
+
+
+def test_a_step_that_fails_is_logged_and_the_others_are_done(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+
+    monkeypatch.setattr(retention, "find", broken)
+    monkeypatch.setattr(sweeping, "HOUSEKEEPING", (Chore("broken", broken, OLD), *housekeeping.HOUSEKEEPING))
+    (dangling,) = ended(status="Running", vendor="X", age=OLD)
+    ReceivedMessage.objects.create(id="old", at=LONG_AGO)
+    outcome = sweep()
+    assert list(outcome.failed) == ["executions", "broken"]
+    assert (outcome.refreshed, outcome.forgotten) == (1, {"ids of signed messages": 1})
+    assert Execution.objects.get(pk=dangling).status == "Success"
+    assert "Sweep left its step 'executions', which failed: division by zero" in caplog.text
+    assert LeaseRow.objects.get().held_until is None
+
+
+def test_a_sweep_without_a_database_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its other steps would fail, too."""
+    steps: list[str] = []
+
+    def away(*_: Any) -> Any:
+        steps.append("executions")
+        raise OperationalError("the connection was lost")
+
+    monkeypatch.setattr(retention, "find", away)
+    monkeypatch.setattr(sweeping.dangling, "find", lambda *_: steps.append("dangling"))
+    with pytest.raises(DatabaseAway):
+        sweep()
+    assert steps == ["executions"]

@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
+from executions import dangling
 from executions.errors import Overtaken
 from executions.lease import Lease
 from executions.management.ages import age
@@ -55,6 +57,8 @@ def test_it_deletes_what_the_settings_do_not_keep_and_says_how_much() -> None:
         "executions": 5,
         "tasks": 8,
         "old_rows": {},
+        "passed": {"executions": 0, "example": ""},
+        "failed": {},
         "dangling": {"refreshed": 0, "left": 1, "first_left": [stuck]},
     }
     assert left() == 5
@@ -131,3 +135,39 @@ def test_misuse_ends_with_2() -> None:
 def test_a_vendor_that_cannot_be_is_misuse(vendor: str) -> None:
     with pytest.raises(CommandError, match="takes a vendor type"):
         call_command("sweep", f"--vendor={vendor}")
+
+
+def test_executions_that_rows_of_the_project_name_are_counted_and_told() -> None:
+    some()
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE export (batch bigint REFERENCES execution DEFERRABLE INITIALLY DEFERRED)")
+        cursor.execute("INSERT INTO export SELECT id FROM execution WHERE vendor_type = 'SBOM'")
+    first = Execution.objects.filter(vendor_type="SBOM").earliest("pk").pk
+    assert said("sweep", "--dry-run").splitlines() == [
+        "Would delete 3 executions with 6 tasks. Dry run: nothing was written.",
+        "vendor      executions  tasks",
+        "IMAGE_SCAN           3      6",
+        "SBOM                 0      0",
+        "2 more stay, because rows name them in export.batch.",
+    ]
+    assert said("sweep").splitlines() == [
+        "Deleted 3 executions with 6 tasks, and 0 old rows.",
+        "2 more stay, because the database does not let them be deleted, such as execution "
+        f"{first}: a row names it in export.batch.",
+    ]
+    assert data("sweep")["passed"] == {"executions": 2, "example": f"{first}: a row names it in export.batch"}
+    assert left() == 6
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE export")
+    assert data("sweep")["executions"] == 2
+
+
+def test_a_step_that_fails_fails_the_command_after_the_others_were_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("no such table")
+
+    monkeypatch.setattr(dangling, "find", broken)
+    some()
+    printed, failure = failing("sweep")
+    assert printed.startswith("Deleted 5 executions")
+    assert failure == "the step 'dangling' failed: no such table"
