@@ -50,10 +50,15 @@ def of_shop(name, args, kwargs, options, task=None, **rest):
 
 @pytest.mark.parametrize("routes", THEIR_ROUTES)
 def test_our_tasks_go_to_our_queues_and_theirs_where_they_went(routes: str, tmp_path: Path) -> None:
+    joins(routes, tmp_path)
+
+
+def joins(routes: str, folder: Path, **options: Any) -> None:
+    """Join a project with routes and a schedule of its own. See that ours are there, and that its own stay."""
     given, theirs = THEIR_ROUTES[routes]
     sweep = {"Sweep": {"task": "shop.sweep", "schedule": 5}}
     settings = f"CELERY_TASK_ROUTES = {given}\nCELERY_BEAT_SCHEDULE = {sweep}"
-    seen = Host(tmp_path, "none", celery=JOINED, settings=settings, routes=ROUTER).ask(LOOK)
+    seen = Host(folder, "none", celery=JOINED, settings=settings, routes=ROUTER, **options).ask(LOOK)
     assert (seen["ours"], seen["unknown"], seen["theirs"]) == (OURS, [], theirs)
     assert seen["default"] == "shop.default"
     # an entry of the project that has the name of one of ours stays
@@ -218,7 +223,10 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "PersistentScheduler",
     ),
     "a schedule that was replaced": (
-        {"celery": JOINED + "\nassert app.conf.beat_schedule\napp.conf.beat_schedule = {}\n"},
+        {
+            "celery": JOINED + "\nassert app.conf.beat_schedule\napp.conf.beat_schedule = {}\n",
+            "settings": "CELERY_BEAT_SCHEDULE = {'mine': {'task': 'shop.mine', 'schedule': 5}}",
+        },
         "W002",
         "Beat does not send tasks.claim_batch",
     ),
