@@ -34,6 +34,7 @@ PURPOSES = {
 #: The findings of the overview that concern how the project is run, by the ids under which they are told.
 OF_THE_OVERVIEW = {
     "database_away": "E101",
+    "not_migrated": "E101",
     "redis_away": "E102",
     "broker_away": "E103",
     "no_worker": "E108",

@@ -285,3 +285,27 @@ def test_a_subclass_of_the_backend_is_postgresql(engine: str, expected: list[str
     files = {"backend__base": BACKEND, "backend____init__": ""}
     host = Host(tmp_path, "none", celery=JOINED, settings=SOUND, engine=engine, **files)
     assert list(problems(host)) == expected
+
+
+@pytest.mark.parametrize("command", ["migrate", "test", "shell"])
+def test_commands_that_make_no_checks_say_that_they_need_postgresql(command: str, tmp_path: Path) -> None:
+    words = ["-c", "from harbor_refresh import TrackedExecution as E; E.objects.first()"]
+    tests = "from django.test import TestCase\n\nclass Tests(TestCase):\n    def test_it(self):\n        pass\n"
+    engine = "django.db.backends.sqlite3"
+    host = Host(tmp_path, str(tmp_path / "db"), celery=JOINED, engine=engine, people__tests=tests)
+    done = host.run("-m", "django", command, *(words if command == "shell" else ()))
+    assert done.stderr.splitlines()[-1] == (
+        "django.core.exceptions.ImproperlyConfigured: The database is django.db.backends.sqlite3; Harbor Refresh "
+        'needs PostgreSQL. Write into the settings: DATABASES = {"default": {"ENGINE": '
+        '"django.db.backends.postgresql", "NAME": "the name of your database"}}.'
+    )
+
+
+@pytest.mark.parametrize("apps", [(), ("executions",), ("tasks",)])
+def test_a_project_without_our_apps_is_told_which_to_install(apps: tuple[str, ...], tmp_path: Path) -> None:
+    host = Host(tmp_path, "none", guest=False, apps=["django.contrib.admin", *apps])
+    done = host.run("-c", "import django\ndjango.setup()\nfrom harbor_refresh import start")
+    assert done.stderr.splitlines()[-1] == (
+        "django.core.exceptions.ImproperlyConfigured: Harbor Refresh is not installed in this project, or only in "
+        'part. Add "executions" and "tasks" to INSTALLED_APPS.'
+    )

@@ -106,3 +106,17 @@ def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redi
         "E103",
         "E108",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "todo"),
+    [
+        ("postgres", "Type: python manage.py migrate"),
+        ("none", "Look at the database server, and at DATABASES in the settings. Workers go on by themselves"),
+    ],
+    ids=["without our tables", "that does not exist"],
+)
+def test_it_says_what_to_do_about_a_database(name: str, todo: str, tmp_path: Path, redis: Redis) -> None:
+    host = Host(tmp_path, name, celery=JOINED, settings=SOUND)
+    (told,) = [one["todo"] for one in asked(host)[1] if one["id"] == "harbor_refresh.E101"]
+    assert told.startswith(todo)
