@@ -1,7 +1,8 @@
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.core.checks import register
+from django.core.exceptions import ImproperlyConfigured
 from django.db import router
 from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
@@ -29,12 +30,29 @@ class ExecutionsConfig(AppConfig):
 
 
 def register_types(connection: Any, **_: Any) -> None:
-    """Receive that Django has made a connection.
+    """Receive that Django has made a connection. `migrate`, `test` and `shell` make no checks, so a default
+    database that is not PostgreSQL is refused here, too.
 
     psycopg 3 is imported only if the service is attached: a project may run where it cannot be loaded, which a
     check tells (tasks/package_checks.py).
     """
+    from executions.database import other_than_postgresql
+
+    if found := other_than_postgresql(connection):
+        connection.close()
+        raise ImproperlyConfigured(" ".join(found))
     if is_attached():
         from executions import harbors_types
 
         harbors_types.register(connection)
+
+
+def require_installed(package: str) -> None:
+    """Raise ImproperlyConfigured if a project imports our models without their app. Django's own error names a
+    model and an `app_label`, and not what to do."""
+    if apps.get_containing_app_config(package) is None:
+        place = __package__.removesuffix("executions")
+        raise ImproperlyConfigured(
+            "Harbor Refresh is not installed in this project, or only in part. Add "
+            f'"{place}executions" and "{place}tasks" to INSTALLED_APPS.'
+        )

@@ -158,6 +158,10 @@ class TableLocked(DatabaseAway):
     """Another transaction, such as a migration, holds a whole table; the work goes back to the queue and waits."""
 
 
+class NotMigrated(DatabaseAway):
+    """The tables are missing, or those of another release; type: python manage.py migrate"""
+
+
 class DatabaseRefused(DatabaseAway):
     """PostgreSQL answers, and refuses this connection: the account, the password or the name is wrong."""
 

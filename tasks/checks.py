@@ -5,13 +5,11 @@ from typing import Any
 
 from celery import current_app
 from django.apps import AppConfig
-from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.postgresql.base import DatabaseWrapper
 
 from executions.attachment import is_attached
-from executions.declarations import is_service
+from executions.database import other_than_postgresql
 from tasks.broker.amqp_address import is_amqp
 from tasks.conf import Refresh, refresh_settings
 from tasks.queue.keys import HARBORS_SET
@@ -21,19 +19,8 @@ from tasks.redis_address import cluster_tag, is_cluster
 def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     conf = refresh_settings()
     messages: list[CheckMessage] = []
-    backend = type(connections[DEFAULT_DB_ALIAS])
-    # by the class: PostGIS's, a pool's or a meter's is a subclass of Django's, and has another name
-    if not issubclass(backend, DatabaseWrapper):
-        messages.append(
-            Error(
-                f"The database is {settings.DATABASES[DEFAULT_DB_ALIAS]['ENGINE']}; Harbor Refresh speaks "
-                "PostgreSQL only.",
-                hint="Set DATABASE_URL to postgresql://user:password@host:port/name."
-                if is_service()
-                else "Name a database of PostgreSQL in DATABASES, as its default.",
-                id="harbor_tasks.E001",
-            )
-        )
+    if found := other_than_postgresql(connections[DEFAULT_DB_ALIAS]):
+        messages.append(Error(found[0], hint=found[1], id="harbor_tasks.E001"))
     if conf.node_ttl < 3 * conf.heartbeat:
         messages.append(
             Error(

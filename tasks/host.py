@@ -46,9 +46,19 @@ def _on_configured(sender: Any, source: Any, **_: Any) -> None:
 
 
 def _add_to(conf: Any) -> None:
-    conf.task_routes = with_ours(conf.task_routes)
+    _write(conf, "task_routes", with_ours(conf.task_routes))
     if not has_rows():
-        conf.beat_schedule = schedule() | dict(conf.beat_schedule or {})
+        _write(conf, "beat_schedule", schedule() | dict(conf.beat_schedule or {}))
+
+
+def _write(conf: Any, name: str, value: Any) -> None:
+    """Set a value of Celery. Celery 5.6 reads the name with the project's prefix first (CELERY_BEAT_SCHEDULE), so
+    it needs that name, too, if the project has set it. For Celery 5.7 the prefixed name is not written, because it
+    would hide what the project assigns to `app.conf` later."""
+    conf[name] = value
+    if conf[name] is not value:
+        prefixed = f"{conf.prefix}{name}"
+        conf[prefixed.upper() if conf.prefix.isupper() else prefixed.lower()] = value
 
 
 def with_ours(routes: Any) -> list[Any]:

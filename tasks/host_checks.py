@@ -29,7 +29,8 @@ from tasks.without_redis import mode
 
 CONNECT = (
     "Add `harbor_refresh.connect(app)` where the project makes its Celery app, and import that module in the "
-    "project's __init__.py."
+    "project's __init__.py. If both are there, a later line replaces the routes or the schedule of the app: let "
+    "it add to them."
 )
 BROKERS = ("redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp", "memory")
 #: The longest wait for the messages that a killed worker had fetched. Celery's default is 3,600.

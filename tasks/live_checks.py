@@ -6,16 +6,21 @@ worker that is busy in a pool without processes (solo) does not answer.
 What if a worker starts or ends between two questions: it is told as it was, and the next look is right.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from celery import current_app
+from django.db.models import Count
 
+from executions.status import Status
 from tasks.celery_queues import DELIVERIES, TICKS, WORK
 from tasks.host_checks import jobs
+from tasks.models.job import Job
 from tasks.overview.findings import Level, findings
 from tasks.overview.state import look
+from tasks.pauses.pauses import paused
 
 REPLY_SECONDS = 1.5
 #: So many jobs are named that no worker knows.
@@ -29,6 +34,7 @@ PURPOSES = {
 #: The findings of the overview that concern how the project is run, by the ids under which they are told.
 OF_THE_OVERVIEW = {
     "database_away": "E101",
+    "not_migrated": "E101",
     "redis_away": "E102",
     "broker_away": "E103",
     "no_worker": "E108",
@@ -58,11 +64,31 @@ def live_checks() -> list[Found]:
         if one.code in OF_THE_OVERVIEW and (one.level == Level.WRONG or OF_THE_OVERVIEW[one.code].startswith("W"))
     ]
     if "broker" not in state.absent:
-        found += _workers()
+        found += _workers("database" not in state.absent)
     return found
 
 
-def _workers() -> Iterator[Found]:
+def waiting_without_worker(taken: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Find each queue in which jobs wait and that no worker takes; yield what is wrong, and what to do. The jobs
+    are counted in the database, so the broker is not asked. `taken`: the queues that workers take. Paused queues
+    are left out."""
+    waiting = Job.objects.filter(published_at__isnull=False, task__status__in=(Status.PENDING, Status.SCHEDULED))
+    groups = waiting.values_list("name", "options__queue", "options__routing_key").annotate(Count("pk")).order_by()
+    counts: Counter[str] = Counter()
+    for name, queue, key, count in groups:
+        options = {"queue": queue, "routing_key": key}
+        route = current_app.amqp.router.route({one: value for one, value in options.items() if value}, name)
+        counts[route["queue"].name] += count
+    for name in sorted(counts.keys() - set(taken) - paused().keys()):
+        jobs_wait = "1 job waits: it does" if counts[name] == 1 else f"{counts[name]:,} jobs wait: they do"
+        yield (
+            f"No worker takes the queue {name}, in which {jobs_wait} not begin.",
+            f"Start a worker with -Q {name}. If the name is a mistake, correct it where the jobs are started, and "
+            "stop or delete the executions of these jobs.",
+        )
+
+
+def _workers(has_database: bool) -> Iterator[Found]:
     inspect = current_app.control.inspect(timeout=REPLY_SECONDS)
     queues: dict[str, Any] = inspect.active_queues() or {}
     stats: dict[str, Any] = inspect.stats() or {}
@@ -74,6 +100,8 @@ def _workers() -> Iterator[Found]:
                 f"No worker takes the queue {queue}: {cost}.",
                 f"Start a worker with -Q {','.join(PURPOSES)}.",
             )
+    if has_database:
+        yield from (Found("harbor_refresh.E110", *told) for told in waiting_without_worker(taken))
     for worker in sorted({taken[queue] for queue in (TICKS, WORK) if queue in taken}):
         if (stats.get(worker, {}).get("pool") or {}).get("max-tasks-per-child") == 1:
             yield Found(

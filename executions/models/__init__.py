@@ -1,5 +1,10 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
+from executions.apps import require_installed
+
+# ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
+require_installed(__name__)
+
 from executions.models.action import Action
 from executions.models.addition import Addition
 from executions.models.api_token import ApiToken

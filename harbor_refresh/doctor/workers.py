@@ -12,6 +12,7 @@ from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
 from tasks.broker.lengths import waiting_in_all
 from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
+from tasks.live_checks import waiting_without_worker
 from tasks.queue.node import host_of
 
 START = "celery -A harbor_refresh worker"
@@ -69,6 +70,13 @@ def queues(facts: Facts) -> Iterator[Problem]:
             )
 
 
+def waiting_jobs(facts: Facts) -> Iterator[Problem]:
+    if not facts.workers.names:
+        return  # that is a problem of its own
+    for told in waiting_without_worker(set(PURPOSES).union(*facts.workers.queues.values())):
+        yield Problem(*told)
+
+
 def task_names(facts: Facts) -> Iterator[Problem]:
     """Find workers that take our queues and do not know our tasks: they drop the messages."""
     ours = ROUTES.keys() & current_app.tasks.keys()
@@ -108,6 +116,7 @@ CHECKS = (
     Check("workers.died", "no worker process died lately", overview("worker_died"), BOTH),
     Check("workers.answer", "workers answer, and send heartbeats", remote_control, BOTH),
     Check("workers.queues", "each queue has a worker", queues, BOTH),
+    Check("workers.jobs", "each queue of jobs has a worker", waiting_jobs, (Need.DATABASE, Need.BROKER)),
     Check("workers.tasks", "workers know every Celery task", task_names, BOTH),
     Check("workers.settings", "workers run with the same settings", same_settings, BOTH),
 )

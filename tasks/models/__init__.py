@@ -1,5 +1,10 @@
 """The tables of the pipeline and of jobs. `TrackedExecution` has no table; it is a proxy of Execution."""
 
+from executions.apps import require_installed
+
+# ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
+require_installed(__name__)
+
 from tasks.models.event import Event
 from tasks.models.job import Job
 from tasks.models.job_end import JobEnd

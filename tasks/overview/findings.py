@@ -30,6 +30,11 @@ BEAT = "celery -A harbor_refresh beat --pidfile="
 #: Of a project, whose app is not ours.
 ITS_WORKER = "celery -A YOUR_PROJECT worker -n refresh@%h -Q harbor_refresh,harbor_refresh.ticks"
 ITS_BEAT = "celery -A YOUR_PROJECT beat"
+OF_A_PROJECT = {
+    "DATABASE_URL": "DATABASES in the settings",
+    "REDIS_URL": "REDIS_URL in HARBOR_REFRESH (without it, at the broker of the Celery app)",
+    "CELERY_BROKER_URL": "the broker of the Celery app",
+}
 
 
 class Level(StrEnum):
@@ -58,12 +63,21 @@ def findings(state: State, conf: Refresh | None = None) -> list[Finding]:
 
 
 def _servers(state: State, conf: Refresh) -> Iterator[Finding]:
-    if reason := state.absent.get("database"):
+    reason = state.absent.get("database")
+    if reason and not state.is_migrated:
+        yield Finding(
+            "not_migrated",
+            f"The tables of this release are not in the database: {reason}.",
+            "No execution can be started, no report stored and no status refreshed.",
+            "Type: python manage.py migrate",
+        )
+    elif reason:
         yield Finding(
             "database_away",
             f"PostgreSQL does not answer: {reason}.",
             "No report can be stored and no status refreshed. What was committed is safe.",
-            "Look at the database server, and at DATABASE_URL. Workers go on by themselves when it is back.",
+            f"Look at the database server, and at {_setting('DATABASE_URL')}. Workers go on by themselves when it "
+            "is back.",
         )
     if reason := state.absent.get("redis"):
         yield Finding(
@@ -71,15 +85,20 @@ def _servers(state: State, conf: Refresh) -> Iterator[Finding]:
             f"Redis does not answer: {reason}.",
             "Reports are stored, and no status is refreshed until it is back. Nothing is lost: reconcile finds in "
             "the database what Redis forgot.",
-            "Look at the Redis server, and at REDIS_URL. Workers reconnect by themselves.",
+            f"Look at the Redis server, and at {_setting('REDIS_URL')}. Workers reconnect by themselves.",
         )
     if (reason := state.absent.get("broker")) and "redis" not in state.absent:
         yield Finding(
             "broker_away",
             f"The broker does not answer: {reason}.",
             "Workers get no messages, so nothing is refreshed and no job runs.",
-            "Look at the broker, and at CELERY_BROKER_URL.",
+            f"Look at the broker, and at {_setting('CELERY_BROKER_URL')}.",
         )
+
+
+def _setting(variable: str) -> str:
+    """Name the place where a project says what this variable of the service says."""
+    return variable if is_service() else OF_A_PROJECT[variable]
 
 
 def _paused(state: State, conf: Refresh) -> Iterator[Finding]:

@@ -5,25 +5,28 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 
-from executions.database import absence_translated, first_line
-from executions.errors import DatabaseAway
+from executions.database import absence_translated, first_line, sqlstate
+from executions.errors import DatabaseAway, NotMigrated
 from tasks.database import run
 from tasks.schedule import ROWS, has_rows
 
 #: How long the statement may take.
 PATIENCE_MS = 2_000
+#: A table or a column does not exist.
+MISSING = ("42P01", "42703")
 
 
 def read(most: int) -> dict[str, Any]:
     """Return the values of State that PostgreSQL knows; counts stop at `most`. Raises DatabaseAway, too, if the
-    database takes too long or has not been migrated."""
+    database takes too long, and NotMigrated if a table or a column is missing."""
     try:
         with absence_translated(), transaction.atomic():
             _be_brief()
             found = run("look", most=most)[0]
             schedule = _schedule()
     except (DatabaseError, InterfaceError) as exc:
-        raise DatabaseAway(f"PostgreSQL: {first_line(exc)}") from exc
+        kind = NotMigrated if sqlstate(exc) in MISSING else DatabaseAway
+        raise kind(f"PostgreSQL: {first_line(exc)}") from exc
     quarantined, dead_letters, open_actions, last_reconcile, drifted, paused = found
     return {
         "quarantined": quarantined,

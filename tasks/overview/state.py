@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from executions.errors import RefreshError
+from executions.errors import NotMigrated, RefreshError
 from tasks.conf import refresh_settings
 from tasks.overview import of_broker, of_database, of_redis
 
@@ -41,7 +41,7 @@ class Scheduled:
 @dataclass(frozen=True, kw_only=True)
 class State:
     """What is known. Each value is None if its server is away; `absent` has the reason by server, one of `redis`,
-    `broker` and `database`.
+    `broker` and `database`. The database counts as away, too, if it `is_migrated` no further than another release.
 
     `nodes` are alive. `dead` fell silent within the last hour without saying that they stop, the latest first; a
     silent node may also have lost its way to Redis. While no heartbeat comes at all, none is known to be dead, and
@@ -54,6 +54,7 @@ class State:
     """
 
     absent: Mapping[str, str] = field(default_factory=dict)
+    is_migrated: bool = True
     strategy: str = "claim"
     in_process: bool = False
     # from Redis
@@ -98,6 +99,7 @@ def look() -> State:
             known |= read()
         except RefreshError as exc:
             absent[server] = str(exc)
+            known["is_migrated"] = not isinstance(exc, NotMigrated)
     return State(absent=absent, strategy=conf.strategy, in_process=conf.in_process, **known)
 
 

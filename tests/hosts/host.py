@@ -172,9 +172,10 @@ class Host:
         settings: str = "",
         urls: str = URLS,
         celery: str = "",
+        python: str | Path = sys.executable,
         **files: str,
     ) -> None:
-        self.folder = folder
+        self.folder, self.python = folder, python
         installed = [
             *apps,
             "django.contrib.auth",
@@ -212,7 +213,7 @@ class Host:
     def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in (self.env | variables).items() if value}
         return subprocess.run(
-            [sys.executable, *words],
+            [self.python, *words],
             cwd=self.folder,
             env=env,
             capture_output=True,

@@ -50,10 +50,15 @@ def of_shop(name, args, kwargs, options, task=None, **rest):
 
 @pytest.mark.parametrize("routes", THEIR_ROUTES)
 def test_our_tasks_go_to_our_queues_and_theirs_where_they_went(routes: str, tmp_path: Path) -> None:
+    joins(routes, tmp_path)
+
+
+def joins(routes: str, folder: Path, **options: Any) -> None:
+    """Join a project with routes and a schedule of its own. See that ours are there, and that its own stay."""
     given, theirs = THEIR_ROUTES[routes]
     sweep = {"Sweep": {"task": "shop.sweep", "schedule": 5}}
     settings = f"CELERY_TASK_ROUTES = {given}\nCELERY_BEAT_SCHEDULE = {sweep}"
-    seen = Host(tmp_path, "none", celery=JOINED, settings=settings, routes=ROUTER).ask(LOOK)
+    seen = Host(folder, "none", celery=JOINED, settings=settings, routes=ROUTER, **options).ask(LOOK)
     assert (seen["ours"], seen["unknown"], seen["theirs"]) == (OURS, [], theirs)
     assert seen["default"] == "shop.default"
     # an entry of the project that has the name of one of ours stays
@@ -218,7 +223,10 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "PersistentScheduler",
     ),
     "a schedule that was replaced": (
-        {"celery": JOINED + "\nassert app.conf.beat_schedule\napp.conf.beat_schedule = {}\n"},
+        {
+            "celery": JOINED + "\nassert app.conf.beat_schedule\napp.conf.beat_schedule = {}\n",
+            "settings": "CELERY_BEAT_SCHEDULE = {'mine': {'task': 'shop.mine', 'schedule': 5}}",
+        },
         "W002",
         "Beat does not send tasks.claim_batch",
     ),
@@ -277,3 +285,27 @@ def test_a_subclass_of_the_backend_is_postgresql(engine: str, expected: list[str
     files = {"backend__base": BACKEND, "backend____init__": ""}
     host = Host(tmp_path, "none", celery=JOINED, settings=SOUND, engine=engine, **files)
     assert list(problems(host)) == expected
+
+
+@pytest.mark.parametrize("command", ["migrate", "test", "shell"])
+def test_commands_that_make_no_checks_say_that_they_need_postgresql(command: str, tmp_path: Path) -> None:
+    words = ["-c", "from harbor_refresh import TrackedExecution as E; E.objects.first()"]
+    tests = "from django.test import TestCase\n\nclass Tests(TestCase):\n    def test_it(self):\n        pass\n"
+    engine = "django.db.backends.sqlite3"
+    host = Host(tmp_path, str(tmp_path / "db"), celery=JOINED, engine=engine, people__tests=tests)
+    done = host.run("-m", "django", command, *(words if command == "shell" else ()))
+    assert done.stderr.splitlines()[-1] == (
+        "django.core.exceptions.ImproperlyConfigured: The database is django.db.backends.sqlite3; Harbor Refresh "
+        'needs PostgreSQL. Write into the settings: DATABASES = {"default": {"ENGINE": '
+        '"django.db.backends.postgresql", "NAME": "the name of your database"}}.'
+    )
+
+
+@pytest.mark.parametrize("apps", [(), ("executions",), ("tasks",)])
+def test_a_project_without_our_apps_is_told_which_to_install(apps: tuple[str, ...], tmp_path: Path) -> None:
+    host = Host(tmp_path, "none", guest=False, apps=["django.contrib.admin", *apps])
+    done = host.run("-c", "import django\ndjango.setup()\nfrom harbor_refresh import start")
+    assert done.stderr.splitlines()[-1] == (
+        "django.core.exceptions.ImproperlyConfigured: Harbor Refresh is not installed in this project, or only in "
+        'part. Add "executions" and "tasks" to INSTALLED_APPS.'
+    )

@@ -15,6 +15,23 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
+TASKS = """
+from celery import shared_task
+from tasks.jobs import TrackedJob
+
+for name in "abcde":
+
+    @shared_task(base=TrackedJob, name=f"shop.{name}")
+    def pack(job):
+        pass
+"""
+STARTS = """
+from celery import current_app
+from tasks.jobs import start
+
+current_app.loader.import_default_modules()
+print(start("REPLICATION", jobs=[current_app.tasks["shop.a"].s().set(queue="slwo")]).pk)
+"""
 REFRESHES = ["-n", "refresh@%h", "-Q", "harbor_refresh,harbor_refresh.ticks,harbor_refresh.deliveries"]
 
 
@@ -31,7 +48,7 @@ def asked(host: Host) -> tuple[int, list[dict[str, str]]]:
 
 def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis, cluster: Cluster) -> None:
     often = "HARBOR_REFRESH = {'EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS': 1}"
-    host = Host(tmp_path / "shop", database, celery=JOINED, settings=SOUND + often)
+    host = Host(tmp_path / "shop", database, celery=JOINED, settings=SOUND + often, people__tasks=TASKS)
     cluster.root, cluster.env = host.folder, {**host.env, "CELERY_BROKER_URL": servers.redis.url}
     celery = [sys.executable, "-m", "celery", "-A", "shop"]
     assert found(host) == (1, ["E104", "E105", "E108", "W104"])
@@ -45,17 +62,15 @@ def test_it_finds_what_does_not_run(tmp_path: Path, database: str, redis: Redis,
     beat = cluster.start("beat", [*celery, "beat"])
     wait_for(lambda: found(host) == (0, []), "a tick", log=beat.log)
 
+    host.ask(STARTS)
+    (told,) = asked(host)[1]
+    assert (told["id"], told["what"]) == (
+        "harbor_refresh.E110",
+        "No worker takes the queue slwo, in which 1 job waits: it does not begin.",
+    )
+    assert told["todo"].startswith("Start a worker with -Q slwo. If the name is a mistake, correct it")
 
-TASKS = """
-from celery import shared_task
-from tasks.jobs import TrackedJob
 
-for name in "abcde":
-
-    @shared_task(base=TrackedJob, name=f"shop.{name}")
-    def pack(job):
-        pass
-"""
 DISCOVERS = "app.autodiscover_tasks()\n"
 
 
@@ -91,3 +106,17 @@ def test_it_finds_servers_that_do_not_answer(tmp_path: Path, database: str, redi
         "E103",
         "E108",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "todo"),
+    [
+        ("postgres", "Type: python manage.py migrate"),
+        ("none", "Look at the database server, and at DATABASES in the settings. Workers go on by themselves"),
+    ],
+    ids=["without our tables", "that does not exist"],
+)
+def test_it_says_what_to_do_about_a_database(name: str, todo: str, tmp_path: Path, redis: Redis) -> None:
+    host = Host(tmp_path, name, celery=JOINED, settings=SOUND)
+    (told,) = [one["todo"] for one in asked(host)[1] if one["id"] == "harbor_refresh.E101"]
+    assert told.startswith(todo)

@@ -36,6 +36,10 @@ SILENT_BEAT = tuple(replace(row, sent=None if row.sent is None else 95.0) for ro
 
 FAULTS: dict[str, tuple[State, list[str]]] = {
     "database_away": (State(absent={"database": "PostgreSQL: refused"}), ["database_away"]),
+    "not_migrated": (
+        State(absent={"database": 'PostgreSQL: relation "execution" does not exist'}, is_migrated=False),
+        ["not_migrated"],
+    ),
     "redis_away": (
         replace(SOUND, absent={"redis": "Redis: refused", "broker": "Redis: refused"}, nodes=None, backlog=None),
         ["redis_away"],

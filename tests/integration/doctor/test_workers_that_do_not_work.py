@@ -11,6 +11,7 @@ from celery import current_app
 
 from harbor_refresh.doctor.facts import Workers
 from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tests.faults.cluster import Cluster
 from tests.integration.doctor.examined import E, found
 from tests.integration.redis_state import Redis
@@ -63,6 +64,10 @@ def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluste
         (E, f"No worker takes the queue {DELIVERIES}, in which 0 messages wait: no notification is sent."),
     ]
     wait_for(lambda: found("workers.queues") == queues, "exactly these to be told")
+
+    start("SCAN", [[NewJob("a.job", options={"queue": "slwo"})]])
+    told = [(E, "No worker takes the queue slwo, in which 1 job waits: it does not begin.")]
+    wait_for(lambda: found("workers.jobs") == told, "the queue of the job")
 
 
 def test_a_worker_whose_main_process_stands_still(cluster: Cluster) -> None:
