@@ -22,8 +22,8 @@ from tests.waiting import wait_for
 
 README = pages.read("README.md")
 UP, TEST = pages.lines(README.partition("## Two commands")[2].partition("\n## ")[0])
-#: With it, make finds the packages up to date, and installs none.
-INSTALLED = ".installed"
+#: With them, make finds the packages up to date, and installs none.
+INSTALLED = (".up", ".installed")
 #: What is made here and not kept in the repository.
 MADE = (".venv", ".git", ".local", ".*_cache", ".hypothesis", "dist", "build", "__pycache__", "*.egg-info")
 
@@ -35,9 +35,10 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(pages.ROOT, copy, ignore=shutil.ignore_patterns(*MADE))
     (copy / ".venv").mkdir()
     for one in Path(sys.prefix).iterdir():
-        if one.name != INSTALLED:
+        if one.name not in INSTALLED:
             (copy / ".venv" / one.name).symlink_to(one)
-    (copy / ".venv" / INSTALLED).touch()
+    for name in INSTALLED:
+        (copy / ".venv" / name).touch()
     return copy
 
 
@@ -147,7 +148,8 @@ def test_each_line_of_make_that_a_page_has_starts_what_it_says(tmp_path: Path) -
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(PYTHON, encoding="utf-8")
         program.chmod(0o755)
-        (tmp_path / ".venv" / INSTALLED).touch()
+        for name in INSTALLED:
+            (tmp_path / ".venv" / name).touch()
         (tmp_path / "dist").mkdir(exist_ok=True)
         (tmp_path / "dist/harbor_refresh-0.whl").touch()
         started.write_text("", encoding="utf-8")
