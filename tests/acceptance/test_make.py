@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from harbor_refresh.local.process import kill_tree, spawn
@@ -73,8 +73,8 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
     (address,) = set(re.findall(r"http://\S+(?=/admin/)", up.text()))
 
     def answers() -> bool:
-        with suppress(httpx.HTTPError):
-            return httpx.get(f"{address}/readyz", trust_env=False, timeout=60).status_code == 200
+        with suppress(httpx2.HTTPError):
+            return httpx2.get(f"{address}/readyz", trust_env=False, timeout=60).status_code == 200
         return False
 
     assert answers()
