@@ -55,11 +55,11 @@ fuzz: $(STAMP)  ## try every operation of the API with EXAMPLES (300) random req
 
 # The settings of production are checked with values of their own, so that nothing of this
 # machine's environment decides the outcome.
-lint: $(STAMP)  ## style, types, import directions, production settings, missing migrations
+lint: $(STAMP)  ## style, types, import directions, production settings, missing migrations, locks of migrations
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy $(PACKAGES)
-	$(PYTHON) -m pytest -q tests/unit/test_imports.py
+	$(PYTHON) -m pytest -q tests/unit/test_imports.py tests/integration/executions/test_locks_of_migrations.py
 	@echo "manage.py check --deploy, manage.py makemigrations --check"
 	@export DJANGO_SETTINGS_MODULE=settings.production ALLOWED_HOSTS=harbor-refresh.example \
 		DATABASE_URL=postgresql://postgres@127.0.0.1:1/none REDIS_URL=redis://127.0.0.1:1/0 \

@@ -106,7 +106,7 @@ STARTS = {
         "-m ruff check .",
         "-m ruff format --check .",
         "-m mypy harbor_refresh settings executions tasks benchmarks examples distribution manage.py",
-        "-m pytest -q tests/unit/test_imports.py",
+        "-m pytest -q tests/unit/test_imports.py tests/integration/executions/test_locks_of_migrations.py",
         "-c import secrets; print(secrets.token_urlsafe(64))",
         "manage.py check --deploy --fail-level WARNING",
         "-W ignore::RuntimeWarning manage.py makemigrations --check --dry-run",
