@@ -2,7 +2,9 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+# What `make up` needs is a fifth of what the tests and the tools need.
 STAMP := $(VENV)/.installed
+UP := $(VENV)/.up
 PACKAGES := harbor_refresh settings executions tasks benchmarks examples distribution manage.py
 ARGS ?=
 SEED ?= 1 2 3
@@ -15,13 +17,24 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
+# uv downloads and installs in parallel. It ignores pip's own settings, for example a mirror, so if uv cannot be
+# had or fails, pip installs.
+UV := uv==0.13.9
+define install
+	@echo "Installing $(1) into $(VENV)"
+	@{ $(PYTHON) -m pip install -qq $(UV) \
+		&& $(VENV)/bin/uv pip install -q --system-certs --python $(PYTHON) --requirement $(1); } 2>/dev/null \
+		|| $(PYTHON) -m pip install -qq --requirement $(1)
+	@touch $@
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help up test test-stock test-matrix slow fuzz soak lint bench package pictures password clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: $(STAMP)  ## start everything on this machine, with demo traffic; Ctrl-C ends it
+up: $(UP)  ## start everything on this machine, with demo traffic; Ctrl-C ends it
 	@exec $(PYTHON) -m harbor_refresh.local up
 
 # In the order of tests/conftest.py: the files with the longest tests come first.
@@ -45,11 +58,11 @@ fuzz: $(STAMP)  ## try every operation of the API with EXAMPLES (300) random req
 
 # The settings of production are checked with values of their own, so that nothing of this
 # machine's environment decides the outcome.
-lint: $(STAMP)  ## style, types, import directions, production settings, missing migrations
+lint: $(STAMP)  ## style, types, import directions, production settings, missing migrations, locks of migrations
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy $(PACKAGES)
-	$(PYTHON) -m pytest -q tests/unit/test_imports.py
+	$(PYTHON) -m pytest -q tests/unit/test_imports.py tests/integration/executions/test_locks_of_migrations.py
 	@echo "manage.py check --deploy, manage.py makemigrations --check"
 	@export DJANGO_SETTINGS_MODULE=settings.production ALLOWED_HOSTS=harbor-refresh.example \
 		DATABASE_URL=postgresql://postgres@127.0.0.1:1/none REDIS_URL=redis://127.0.0.1:1/0 \
@@ -69,11 +82,11 @@ package: $(STAMP)  ## build the wheel of a library for other Django projects, in
 pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chromium
 	@exec $(PYTHON) -m pytest -q -n 0 -m pictures tests/browser/test_pictures.py $(ARGS)
 
-password: $(STAMP)  ## set a new password for the admin account of a running `make up`
+password: $(UP)  ## set a new password for the admin account of a running `make up`
 	@exec $(PYTHON) -m harbor_refresh.local password
 
 clean:  ## remove .venv, the caches, and the data of `make up`
-	@if [ -e $(STAMP) ] && [ -d .local ]; then $(PYTHON) -m harbor_refresh.local forget; fi
+	@if [ -e $(UP) ] && [ -d .local ]; then $(PYTHON) -m harbor_refresh.local forget; fi
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .hypothesis .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -101,7 +114,9 @@ $(PYTHON):
 	fi; \
 	exit 1
 
-$(STAMP): requirements.txt requirements-traces.txt requirements-dev.txt $(PYTHON)
-	@echo "Installing the requirements into $(VENV)"
-	@$(PYTHON) -m pip install -qq --requirement requirements-dev.txt
-	@touch $(STAMP)
+$(UP): requirements.txt requirements-up.txt $(PYTHON)
+	$(call install,requirements-up.txt)
+
+$(STAMP): requirements.txt requirements-up.txt requirements-traces.txt requirements-dev.txt $(PYTHON)
+	$(call install,requirements-dev.txt)
+	@touch $(UP)

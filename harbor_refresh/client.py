@@ -1,4 +1,4 @@
-"""A client of the HTTP API, in one file: copy it to the runners. It needs Python 3.11, httpx and nothing else.
+"""A client of the HTTP API, in one file: copy it to the runners. It needs Python 3.11, httpx2 and nothing else.
 
     with Client("https://refresh.example", token, spool="/var/spool/runner") as client:
         execution = client.create("REPLICATION", tasks=[{"job_id": "layer 1"}])
@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 log = logging.getLogger("harbor_refresh.client")
 
@@ -469,8 +469,8 @@ class Service:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._timeout = timeout
         # Gunicorn closes a connection that is idle for 2 s, so it is not used again after 1 s.
-        self._connect: Callable[[], httpx.Client] = lambda: httpx.Client(
-            headers=headers, timeout=timeout, follow_redirects=False, limits=httpx.Limits(keepalive_expiry=1.0)
+        self._connect: Callable[[], httpx2.Client] = lambda: httpx2.Client(
+            headers=headers, timeout=timeout, follow_redirects=False, limits=httpx2.Limits(keepalive_expiry=1.0)
         )
         self.begin_anew()
 
@@ -478,9 +478,9 @@ class Service:
         """Begin without a connection: at first, and in a forked child. A connection that two processes use mixes
         up their answers."""
         self._lock = threading.Lock()
-        self._http: httpx.Client | None = None
+        self._http: httpx2.Client | None = None
 
-    def _connected(self) -> httpx.Client:
+    def _connected(self) -> httpx2.Client:
         with self._lock:
             self._http = self._http or self._connect()
             return self._http
@@ -505,9 +505,9 @@ class Service:
             stream = self._connected().stream(method, url, content=content, params=[*params], headers=headers)
             with stream as response:
                 raw = self._read(response)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as exc:
             return Trouble(_said_by(exc), is_undone=True)
-        except (httpx.HTTPError, httpx.StreamError) as exc:
+        except (httpx2.HTTPError, httpx2.StreamError) as exc:
             return Trouble(_said_by(exc))
         if raw is None:
             return Trouble("its answer is too long or takes too long")
@@ -523,7 +523,7 @@ class Service:
             return Trouble(f"it answered {answer.error()}", answer.status in (429, 503), wish)
         return answer
 
-    def _read(self, response: httpx.Response) -> bytes | None:
+    def _read(self, response: httpx2.Response) -> bytes | None:
         """Read the answer, within a size and a time: each part of it may take `timeout`, and it may have many."""
         end = time.monotonic() + 2 * self._timeout
         content = bytearray()

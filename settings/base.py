@@ -204,7 +204,7 @@ LOGGING: dict[str, Any] = {
         "stderr": {"class": "logging.StreamHandler", "formatter": "json" if LOG_FORMAT == "json" else "text"}
     },
     # it logs every request, and a job makes two
-    "loggers": {"httpx": {"level": "WARNING"}},
+    "loggers": {"httpx2": {"level": "WARNING"}},
     "root": {"handlers": ["stderr"], "level": env.one_of("LOG_LEVEL", "INFO", *LOG_LEVELS)},
 }
 

@@ -1,6 +1,6 @@
 """An event loop that other greenlets of its thread do not notice.
 
-With gevent or eventlet, all "threads" of a worker are greenlets of one thread, and Python notes the running loop
+With gevent, all "threads" of a worker are greenlets of one thread, and Python notes the running loop
 of a thread. While the loop waits, every other greenlet would seem to run inside it: Django would refuse to use
 the database there, and `asyncio.run` to begin.
 """

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib.util import find_spec
 
-NEEDED = ("httpcore", "standardwebhooks")
+NEEDED = ("httpcore2", "standardwebhooks")
 
 
 @cache

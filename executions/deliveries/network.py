@@ -9,7 +9,7 @@ from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
-import httpcore
+import httpcore2
 
 from executions.deliveries.addresses import Network, is_allowed
 
@@ -28,7 +28,7 @@ class Forbidden(Exception):
 @cache
 def tls() -> ssl.SSLContext:
     """The context of this process; to read the certificates takes longer than a request."""
-    return httpcore.default_ssl_context()
+    return httpcore2.default_ssl_context()
 
 
 class Resolver:
@@ -57,14 +57,14 @@ def _look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-class CheckedNetwork(httpcore.AsyncNetworkBackend):
+class CheckedNetwork(httpcore2.AsyncNetworkBackend):
     """Connect to addresses that are allowed. What is connected is what was checked, so a name that resolves to
-    something else a moment later changes nothing. httpcore checks a certificate against the name."""
+    something else a moment later changes nothing. httpcore2 checks a certificate against the name."""
 
     def __init__(self, resolve: Resolve, allowed: Sequence[Network]) -> None:
         self._resolve = resolve
         self._allowed = allowed
-        self._inner = httpcore.AnyIOBackend()
+        self._inner = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -73,7 +73,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    ) -> httpcore2.AsyncNetworkStream:
         try:
             addresses = [str(ip_address(host))]
         except ValueError:
@@ -81,11 +81,11 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         for one in addresses:
             if not is_allowed(ip_address(one), self._allowed):
                 raise Forbidden("the address is not one that webhooks may reach")
-        failure: Exception = httpcore.ConnectError("the name has no address")
+        failure: Exception = httpcore2.ConnectError("the name has no address")
         for one in addresses[:MAX_ADDRESSES]:
             try:
                 return await self._inner.connect_tcp(one, port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as exc:
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as exc:
                 failure = exc
         raise failure
 
@@ -93,9 +93,9 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         try:
             return await self._resolve(host, port)
         except (OSError, UnicodeError) as exc:
-            raise httpcore.ConnectError("the name cannot be resolved") from exc
+            raise httpcore2.ConnectError("the name cannot be resolved") from exc
 
-    async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+    async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
         raise Forbidden("webhooks reach no local sockets")
 
     async def sleep(self, seconds: float) -> None:

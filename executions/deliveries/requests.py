@@ -2,11 +2,10 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from urllib.parse import urlsplit
 
-import httpcore
+import httpcore2
 
 from executions.deliveries.addresses import mask
 from executions.deliveries.answers import Answer
@@ -23,67 +22,30 @@ CONNECTIONS = 20
 KEPT_SECONDS = 5.0
 
 
-class Connections:
-    """The connections to one receiver, each for one request at a time. Their number is that of the requests at a
-    time, which the caller bounds.
-
-    httpcore's pool does this, too, but compares each request with each connection, several times.
-    """
-
-    def __init__(self, network: CheckedNetwork) -> None:
-        self._network = network
-        self._idle: dict[str, list[httpcore.AsyncHTTPConnection]] = {}
-
-    @asynccontextmanager
-    async def taken(self, origin: httpcore.Origin) -> AsyncIterator[httpcore.AsyncHTTPConnection]:
-        """Give a connection, kept from an earlier request or new. It is kept if it is idle afterwards."""
-        one = await self._kept(origin) or httpcore.AsyncHTTPConnection(
-            origin, ssl_context=tls(), keepalive_expiry=KEPT_SECONDS, network_backend=self._network
-        )
-        try:
-            yield one
-        finally:
-            if one.is_idle() and not one.is_closed():
-                self._idle.setdefault(str(origin), []).append(one)
-            else:
-                await one.aclose()
-
-    async def _kept(self, origin: httpcore.Origin) -> httpcore.AsyncHTTPConnection | None:
-        idle = self._idle.get(str(origin), [])
-        while idle:
-            one = idle.pop()
-            if one.is_available() and not one.has_expired():
-                return one
-            await one.aclose()
-        return None
-
-    async def aclose(self) -> None:
-        for idle in self._idle.values():
-            for one in idle:
-                await one.aclose()
+def connections(network: CheckedNetwork) -> httpcore2.AsyncConnectionPool:
+    """Make a pool for one receiver. The caller bounds the requests at a time by CONNECTIONS."""
+    return httpcore2.AsyncConnectionPool(
+        ssl_context=tls(), max_connections=CONNECTIONS, keepalive_expiry=KEPT_SECONDS, network_backend=network
+    )
 
 
-async def send(connections: Connections, message: Message, timeout: float) -> Answer:
+async def send(pool: httpcore2.AsyncConnectionPool, message: Message, timeout: float) -> Answer:
     """Send it and wait for the status of the answer, `timeout` seconds for everything together."""
     try:
         async with asyncio.timeout(timeout):
-            return await _send(connections, message)
+            return await _send(pool, message)
     except TimeoutError:
         return Answer(None, f"no answer within {timeout:g} s")
     except Forbidden as exc:
         return Answer(None, str(exc))
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, ssl.SSLError) as exc:
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, ssl.SSLError) as exc:
         return Answer(None, f"{type(exc).__name__}: {exc}")
     except Exception as exc:  # a fault of the library must not stop the deliveries of others
         return Answer(None, type(exc).__name__)
 
 
-async def _send(connections: Connections, message: Message) -> Answer:
-    url = httpcore.URL(message.url)
-    async with (
-        connections.taken(url.origin) as connection,
-        connection.stream("POST", url, headers=message.headers, content=message.body) as response,
-    ):
+async def _send(pool: httpcore2.AsyncConnectionPool, message: Message) -> Answer:
+    async with pool.stream("POST", message.url, headers=message.headers, content=message.body) as response:
         status = response.status
         if 200 <= status < 300:
             await _read(response)
@@ -106,10 +68,10 @@ def _target(location: str) -> str:
     return f" to {parts.scheme}://{parts.netloc.rpartition('@')[2]}"[:MAX_SHOWN] if parts.netloc else ""
 
 
-async def _read(response: httpcore.Response) -> bytes:
+async def _read(response: httpcore2.Response) -> bytes:
     """Read the rest of an answer, so that the connection can be used again. A long or slow rest is left."""
     read = b""
-    with suppress(TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException):
+    with suppress(TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException):
         async with asyncio.timeout(REST_SECONDS):
             async for part in response.aiter_stream():
                 read += part

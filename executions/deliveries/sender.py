@@ -28,7 +28,7 @@ class _Receiver:
     so one that hangs takes nothing from the others."""
 
     def __init__(self, network: CheckedNetwork) -> None:
-        self.connections = requests.Connections(network)
+        self.connections = requests.connections(network)
         self.turns = asyncio.Semaphore(requests.CONNECTIONS)
 
 

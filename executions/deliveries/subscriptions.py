@@ -116,12 +116,12 @@ async def _sent(message: "Message") -> Answer:
     from executions.deliveries.network import CheckedNetwork, Resolver
 
     resolver = Resolver()
-    connections = requests.Connections(CheckedNetwork(resolver, addresses.networks()))
+    pool = requests.connections(CheckedNetwork(resolver, addresses.networks()))
     try:
         timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
-        return await requests.send(connections, message, timeout)
+        return await requests.send(pool, message, timeout)
     finally:
-        await connections.aclose()
+        await pool.aclose()
         resolver.close()
 
 

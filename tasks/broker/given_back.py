@@ -1,7 +1,7 @@
-"""Messages that a dead worker had fetched are given back, also by workers of gevent and eventlet.
+"""Messages that a dead worker had fetched are given back, also by workers of gevent.
 
 With a Redis as the broker the workers that live do it when the visibility timeout is over. In kombu a timer of the
-worker's event loop looks for such messages, and workers of gevent and eventlet have no event loop. There kombu
+worker's event loop looks for such messages, and workers of gevent have no event loop. There kombu
 looks only after a read that brings nothing, not even the end of its time. There is no such read while the worker
 may take more messages, so where all workers are of that kind, the messages of a killed one would wait until one of
 them has no room. A timer of Celery looks there.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from harbor_refresh.local.process import kill_tree, spawn
@@ -22,8 +22,8 @@ from tests.waiting import wait_for
 
 README = pages.read("README.md")
 UP, TEST = pages.lines(README.partition("## Two commands")[2].partition("\n## ")[0])
-#: With it, make finds the packages up to date, and installs none.
-INSTALLED = ".installed"
+#: With them, make finds the packages up to date, and installs none.
+INSTALLED = (".up", ".installed")
 #: What is made here and not kept in the repository.
 MADE = (".venv", ".git", ".local", ".*_cache", ".hypothesis", "dist", "build", "__pycache__", "*.egg-info")
 
@@ -35,9 +35,10 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(pages.ROOT, copy, ignore=shutil.ignore_patterns(*MADE))
     (copy / ".venv").mkdir()
     for one in Path(sys.prefix).iterdir():
-        if one.name != INSTALLED:
+        if one.name not in INSTALLED:
             (copy / ".venv" / one.name).symlink_to(one)
-    (copy / ".venv" / INSTALLED).touch()
+    for name in INSTALLED:
+        (copy / ".venv" / name).touch()
     return copy
 
 
@@ -72,8 +73,8 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
     (address,) = set(re.findall(r"http://\S+(?=/admin/)", up.text()))
 
     def answers() -> bool:
-        with suppress(httpx.HTTPError):
-            return httpx.get(f"{address}/readyz", trust_env=False, timeout=60).status_code == 200
+        with suppress(httpx2.HTTPError):
+            return httpx2.get(f"{address}/readyz", trust_env=False, timeout=60).status_code == 200
         return False
 
     assert answers()
@@ -106,7 +107,7 @@ STARTS = {
         "-m ruff check .",
         "-m ruff format --check .",
         "-m mypy harbor_refresh settings executions tasks benchmarks examples distribution manage.py",
-        "-m pytest -q tests/unit/test_imports.py",
+        "-m pytest -q tests/unit/test_imports.py tests/integration/executions/test_locks_of_migrations.py",
         "-c import secrets; print(secrets.token_urlsafe(64))",
         "manage.py check --deploy --fail-level WARNING",
         "-W ignore::RuntimeWarning manage.py makemigrations --check --dry-run",
@@ -148,7 +149,8 @@ def test_each_line_of_make_that_a_page_has_starts_what_it_says(tmp_path: Path) -
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(PYTHON, encoding="utf-8")
         program.chmod(0o755)
-        (tmp_path / ".venv" / INSTALLED).touch()
+        for name in INSTALLED:
+            (tmp_path / ".venv" / name).touch()
         (tmp_path / "dist").mkdir(exist_ok=True)
         (tmp_path / "dist/harbor_refresh-0.whl").touch()
         started.write_text("", encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from executions.api.access import Scope
@@ -29,7 +29,7 @@ class Prometheus:
         self.url = url
 
     def get(self, path: str, **parameters: str) -> Any:
-        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, trust_env=False, timeout=30).json()
+        answer = httpx2.get(f"{self.url}/api/v1/{path}", params=parameters, trust_env=False, timeout=30).json()
         assert answer["status"] == "success", answer
         return answer["data"]
 

@@ -3,7 +3,7 @@ tested and deleted, and whose dead letters are sent again."""
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -47,7 +47,7 @@ def test_a_token_is_shown_once_opens_the_api_and_is_revoked(open_page: OpenPage,
     def answer() -> int:
         headers = {"Authorization": f"Bearer {token}"}
         url = f"{service.url}/api/v1/executions"
-        return httpx.get(url, headers=headers, trust_env=False, timeout=60).status_code
+        return httpx2.get(url, headers=headers, trust_env=False, timeout=60).status_code
 
     assert answer() == 200
     page.goto(f"{TOKENS}?q=a+program+of+the+browser")

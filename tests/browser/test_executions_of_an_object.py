@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGKILL
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -40,8 +40,8 @@ def serving(host: Host, log: Path) -> Iterator[str]:
     process = spawn([sys.executable, *words], log=log, death_signal=SIGKILL, cwd=host.folder, env=env)
 
     def answers() -> bool:
-        with suppress(httpx.HTTPError):
-            return httpx.get(f"{url}/admin/login/").status_code == 200
+        with suppress(httpx2.HTTPError):
+            return httpx2.get(f"{url}/admin/login/").status_code == 200
         return False
 
     try:

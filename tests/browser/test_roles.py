@@ -1,6 +1,6 @@
 """A viewer sees every page and can act on none; an operator acts and does not delete; the login."""
 
-import httpx
+import httpx2
 from playwright.sync_api import expect
 
 from executions.models import Execution
@@ -36,7 +36,7 @@ def test_what_a_viewer_sends_by_hand_is_refused_and_changes_nothing(open_page: O
     execution, _ = made(1)
     page = open_page("/admin/", "viewer")
     cookies = {"sessionid": service.sign_in("viewer"), "csrftoken": "0" * 32}
-    with httpx.Client(base_url=service.url, cookies=cookies, trust_env=False, timeout=60) as client:
+    with httpx2.Client(base_url=service.url, cookies=cookies, trust_env=False, timeout=60) as client:
         stop = client.post(
             f"{EXECUTIONS}{execution.pk}/stop/",
             data={"csrfmiddlewaretoken": "0" * 32, "_form_submitted": "True"},

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from pytest_django import DjangoDbBlocker
@@ -67,9 +67,9 @@ class Services:
     def becomes_well(self, container: Container) -> None:
         wait_for(lambda: self.check(container).returncode == 0, f"{container.name} to be well", log=container.log)
 
-    def get(self, path: str, port: str = "WEB_PORT", **headers: str) -> httpx.Response:
+    def get(self, path: str, port: str = "WEB_PORT", **headers: str) -> httpx2.Response:
         url = f"http://127.0.0.1:{self.ports[port]}{path}"
-        return httpx.get(url, headers=headers, trust_env=False, timeout=60)
+        return httpx2.get(url, headers=headers, trust_env=False, timeout=60)
 
     def ends(self, container: Container) -> int:
         """End it as an engine does, and return its exit code."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from redis import Redis
 
@@ -47,8 +47,8 @@ def typed(programs: Cluster, name: str, line: str) -> Member:
 
 
 def answers(programs: Cluster, port: str, path: str) -> int | None:
-    with suppress(httpx.HTTPError):
-        return httpx.get(f"http://localhost:{programs.env[port]}{path}", trust_env=False, timeout=60).status_code
+    with suppress(httpx2.HTTPError):
+        return httpx2.get(f"http://localhost:{programs.env[port]}{path}", trust_env=False, timeout=60).status_code
     return None
 
 

@@ -22,7 +22,7 @@ EXTRAS = {
     "beat": ({"django_celery_beat"}, ("tasks.beat",)),
     "flower": ({"flower", "prometheus_client"}, ("flower",)),
     "http": (
-        {"ninja", "pydantic", "httpx", "httpcore", "standardwebhooks"},
+        {"ninja", "pydantic", "httpx2", "httpcore2", "standardwebhooks"},
         (
             "api",
             "api_description",

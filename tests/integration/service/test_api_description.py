@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import hypothesis
 import jsonschema_rs
 import pytest
@@ -205,12 +205,12 @@ def test_an_example_is_valid(content: dict[str, Any]) -> None:
 
 
 def test_the_service_serves_this_description(web: Web) -> None:
-    served = httpx.get(f"{web.url}/api/v1/openapi.json", timeout=SECONDS)
+    served = httpx2.get(f"{web.url}/api/v1/openapi.json", timeout=SECONDS)
     assert served.json() == json.loads(json.dumps(described()))
 
 
 def test_the_page_of_the_description_asks_no_other_host(web: Web) -> None:
-    page = httpx.get(f"{web.url}/api/v1/docs", timeout=SECONDS).text
+    page = httpx2.get(f"{web.url}/api/v1/docs", timeout=SECONDS).text
     files = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(files) >= 3
     assert [one for one in files if not finders.find(one.removeprefix("/static/"))] == []

@@ -9,7 +9,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from django.utils import timezone
 
@@ -51,7 +51,7 @@ def test_the_command_of_the_page_makes_a_token_that_reads_and_reports_for_so_man
     assert made.expires_at
     assert 89 < (made.expires_at - timezone.now()) / timedelta(days=1) < 91
     headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=f"{web.url}/api/v1", headers=headers, trust_env=False, timeout=60) as runner:
+    with httpx2.Client(base_url=f"{web.url}/api/v1", headers=headers, trust_env=False, timeout=60) as runner:
         created = runner.post("/executions", json={"vendor_type": "REPLICATION"})
         asked = [runner.get("/executions"), runner.post(f"/executions/{created.json()['id']}/stop")]
     assert [created.status_code, *(one.status_code for one in asked)] == [201, 200, 403]

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import redis as redis_library
 from hypothesis import HealthCheck, given
@@ -31,12 +31,12 @@ QUICK = {
 
 
 @pytest.fixture
-def runner(settings: Settings) -> Iterator[httpx.Client]:
+def runner(settings: Settings) -> Iterator[httpx2.Client]:
     """A runner with one connection that stays open."""
     settings.REFRESH_HARBOR_SECRET = SECRET
     settings.REFRESH_SIGNING_SECRETS = SIGNING
     headers = {"Authorization": f"Harbor-Secret {SECRET}", "Content-Type": "application/json"}
-    with web_server() as url, httpx.Client(base_url=url, headers=headers, timeout=30) as client:
+    with web_server() as url, httpx2.Client(base_url=url, headers=headers, timeout=30) as client:
         yield client
 
 
@@ -60,7 +60,7 @@ def said(histories: Sequence[Sequence[Any]]) -> list[Said]:
     return found
 
 
-def reported(runner: httpx.Client, jobs: int, reports: Sequence[Said]) -> tuple[Any, ...]:
+def reported(runner: httpx2.Client, jobs: int, reports: Sequence[Said]) -> tuple[Any, ...]:
     """The state after these reports: the tasks of a new execution, and its status."""
     execution = create(NewExecution("TEST", tasks=[NewTask(f"job {number}") for number in range(jobs)]))
     for job, status, revision, message in reports:
@@ -78,7 +78,7 @@ def reported(runner: httpx.Client, jobs: int, reports: Sequence[Said]) -> tuple[
 @given(histories=histories, data=st.data())
 @of_hypothesis(max_examples=20, **QUICK)
 def test_reports_repeated_late_and_in_any_order_give_the_state_of_the_ordered_run(
-    runner: httpx.Client, histories: list[Any], data: st.DataObject
+    runner: httpx2.Client, histories: list[Any], data: st.DataObject
 ) -> None:
     """`run_count` is left out: a run whose reports all come after those of a later run is not counted."""
     ordered = said(histories)
@@ -87,7 +87,7 @@ def test_reports_repeated_late_and_in_any_order_give_the_state_of_the_ordered_ru
     assert reported(runner, len(histories), mixed) == reported(runner, len(histories), ordered)
 
 
-def test_two_runs_of_one_job_in_every_order_there_is(runner: httpx.Client) -> None:
+def test_two_runs_of_one_job_in_every_order_there_is(runner: httpx2.Client) -> None:
     runs = [[(("Running",), ("Error", "broken")), (("Running",), ("Success", ""))]]
     ordered = said(runs)
     expected = reported(runner, 1, ordered)
@@ -118,20 +118,20 @@ garbage = st.binary(max_size=300) | st.recursive(
 )
 @of_hypothesis(max_examples=100, **QUICK)
 def test_no_request_makes_an_error_of_the_server(
-    runner: httpx.Client, body: bytes, path: str, headers: dict[str, str]
+    runner: httpx2.Client, body: bytes, path: str, headers: dict[str, str]
 ) -> None:
     answer = runner.post(PATH + path, content=body, headers=headers)
     assert answer.status_code in (400, 401, 404), (answer.status_code, answer.text)
 
 
-def test_an_address_without_an_id_and_a_body_that_is_too_large(runner: httpx.Client) -> None:
+def test_an_address_without_an_id_and_a_body_that_is_too_large(runner: httpx2.Client) -> None:
     create(NewExecution("TEST", tasks=[NewTask("j")]))
     assert runner.post(PATH.rstrip("/"), content=as_bytes(wire("j"))).status_code == 200
     assert runner.post(f"{PATH}1", content=b" " * 1_000_001).status_code == 413
     assert runner.post(f"{PATH}1", content=as_bytes(wire("j", "Success"))).status_code == 200
 
 
-def test_a_report_marks_its_execution(runner: httpx.Client, redis: redis_library.Redis) -> None:
+def test_a_report_marks_its_execution(runner: httpx2.Client, redis: redis_library.Redis) -> None:
     execution = create(NewExecution("TEST", tasks=[NewTask("j")]))
     runner.post(f"{PATH}0", content=as_bytes(wire("j")))
     assert whole_redis(redis)["queue:v2"] == {f"{execution.pk}:TEST"}

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from redis import Redis
 
@@ -70,8 +70,8 @@ def test_the_web_process_logs_requests_with_their_ids_and_without_their_queries(
 
     def answers() -> bool:
         try:
-            return httpx.get(url, headers={"X-Request-ID": "mine-1"}, trust_env=False).status_code == 401
-        except httpx.HTTPError:
+            return httpx2.get(url, headers={"X-Request-ID": "mine-1"}, trust_env=False).status_code == 401
+        except httpx2.HTTPError:
             return False
 
     wait_for(answers, "the web process", log=web.log)

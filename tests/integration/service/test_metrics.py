@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from django.db import connection
 from django.test import Client
@@ -227,7 +227,7 @@ def test_a_database_that_hangs_costs_its_values_and_no_more_than_the_patience(
 
 
 def test_the_service_answers_over_http(web: Web, redis: Redis) -> None:
-    with httpx.Client(base_url=web.url, trust_env=False, timeout=120) as client:
+    with httpx2.Client(base_url=web.url, trust_env=False, timeout=120) as client:
         assert client.get("/healthz").text == "ok\n"
         assert client.get("/readyz").json()["ready"] is True
         answer = client.get("/metrics", headers={"Authorization": f"Bearer {web.token}"})
@@ -243,8 +243,8 @@ def test_a_redis_that_hangs_costs_its_values_and_a_moment(database: str, tmp_pat
         os.kill(server.pid, signal.SIGSTOP)
         try:
             seconds = 10 * slowness()
-            answer = httpx.get(f"{url}/metrics", headers=headers, trust_env=False, timeout=seconds)
-            ready = httpx.get(f"{url}/readyz", trust_env=False, timeout=seconds)
+            answer = httpx2.get(f"{url}/metrics", headers=headers, trust_env=False, timeout=seconds)
+            ready = httpx2.get(f"{url}/readyz", trust_env=False, timeout=seconds)
         finally:
             os.kill(server.pid, signal.SIGCONT)
     found = scraped(answer.text)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from redis import Redis
@@ -54,7 +54,7 @@ def typed(line: str, **environment: str) -> str:
 def test_a_sound_service_passes_each_probe_over_http(database: str, redis: Redis) -> None:
     assert OVER_HTTP.keys() == {"livenessProbe", "readinessProbe"}
     assert {probe["port"] for probe in OVER_HTTP.values()} == {8000}, "the port of the image"
-    with web_server() as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+    with web_server() as url, httpx2.Client(base_url=url, trust_env=False, timeout=60) as client:
         for probe in OVER_HTTP.values():
             assert client.get(probe["path"], headers={"Host": "10.1.2.3"}).status_code == 200, probe
 
@@ -105,7 +105,7 @@ def test_the_variables_of_the_page_send_the_traces_of_callers_who_ask_for_them(
     _, tasks = made(2)
     with serving(database, tmp_path / "web.log", **exported) as url:
         headers = {"Authorization": f"Bearer {token(Scope.REPORT)}"}
-        with httpx.Client(base_url=f"{url}/api/v1", trust_env=False, headers=headers, timeout=60) as client:
+        with httpx2.Client(base_url=f"{url}/api/v1", trust_env=False, headers=headers, timeout=60) as client:
             for task, trace, flags in zip(tasks, (OTHER_TRACE, TRACE), ("00", "01"), strict=True):
                 parent = {"traceparent": f"00-{trace}-b7ad6b7169203331-{flags}"}
                 answer = client.post(f"/tasks/{task}/report", json={"status": "Success"}, headers=parent)

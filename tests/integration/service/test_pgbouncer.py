@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 from redis import Redis
@@ -162,7 +162,7 @@ def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: R
         cluster.beat()
         with (
             serving(database, log, **env, REFRESH_HARBOR_SECRET=SECRET) as url,
-            httpx.Client(base_url=url, trust_env=False, timeout=120) as client,
+            httpx2.Client(base_url=url, trust_env=False, timeout=120) as client,
         ):
             ready = client.get("/readyz")
             assert (ready.status_code, ready.json()) == (200, {"ready": True, "database": "ok", "redis": "ok"})
@@ -189,7 +189,7 @@ def test_the_web_process_works_behind_it(pooler: Pooler, database: str, redis: R
                 log=cluster.members[0].log,
             )
             wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)
-            with httpx.Client(base_url=url, trust_env=False, timeout=120, cookies=cookies) as person:
+            with httpx2.Client(base_url=url, trust_env=False, timeout=120, cookies=cookies) as person:
                 pages = {page: person.get(page) for page in (*PAGES, f"{LIST}{third}/change/")}
             assert {page: answer.status_code for page, answer in pages.items()} == dict.fromkeys(pages, 200)
             shown = set(map(int, re.findall(rf"{LIST}(\d+)/change/", pages[LIST].text)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
+import httpx2
 
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.local.process import spawn
@@ -57,8 +57,8 @@ class WebProcess:
             self.start()
 
     def _answers(self) -> bool:
-        with suppress(httpx.HTTPError):
-            return httpx.get(f"{self.url}/api/v1/nothing", trust_env=False).status_code == 404
+        with suppress(httpx2.HTTPError):
+            return httpx2.get(f"{self.url}/api/v1/nothing", trust_env=False).status_code == 404
         return False
 
     def kill(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from redis import Redis
 
@@ -59,7 +59,7 @@ def test_a_report_over_http_is_one_trace_from_the_span_of_its_caller_to_the_comp
             "traceparent": f"00-{TRACE}-{CALLER}-01",
             "X-Request-ID": "order-66",
         }
-        with httpx.Client(base_url=url, trust_env=False, headers=headers, timeout=120) as client:
+        with httpx2.Client(base_url=url, trust_env=False, headers=headers, timeout=120) as client:
             assert (
                 client.post("/api/v1/reports", json=body, headers={"Authorization": "Bearer no"}).status_code
                 == 401

@@ -239,7 +239,7 @@ def test_no_text_holds_the_token(make: Make, server: Recorder, caplog: pytest.Lo
         with pytest.raises(Unavailable) as failure:
             call()
         texts += traceback.format_exception(failure.value)
-        assert failure.value.__context__ is None, "an error of httpx refers to the headers of its request"
+        assert failure.value.__context__ is None, "an error of httpx2 refers to the headers of its request"
     assert caplog.text
     assert not [text for text in [*texts, caplog.text] if TOKEN in text]
 

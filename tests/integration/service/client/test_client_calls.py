@@ -290,7 +290,7 @@ def test_it_imports_the_standard_library_and_httpx_alone() -> None:
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     roots = {name.partition(".")[0] for name in names}
-    assert roots - sys.stdlib_module_names == {"httpx"}
+    assert roots - sys.stdlib_module_names == {"httpx2"}
 
 
 def test_the_page_names_every_verb_and_variable() -> None:
