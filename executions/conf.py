@@ -11,8 +11,6 @@ from executions.declarations import declarations, declared, values
 
 #: In `retention_counts`: every vendor type that is not named.
 OTHERS = "*"
-#: How many of the newest executions are kept for each vendor type and vendor id, as Harbor does.
-KEPT = {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 1, "PURGE_AUDIT_LOG": 10, "EXECUTION_SWEEP": 10, OTHERS: 50}
 #: Harbor's variable for the vendor type on the right has the name on the left in it.
 HARBORS_NAMES = {"PURGE_AUDIT": "PURGE_AUDIT_LOG"}
 
@@ -108,30 +106,34 @@ class Intake:
         "counts",
         {},
         "how many of the newest executions to keep for each vendor type and vendor id; the [sweep](#sweep) "
-        "deletes the others. For one vendor type Harbor's variables do the same: "
+        "deletes older ones that have ended. Executions without a vendor id have 0, so those of one "
+        "vendor type count together. For one vendor type Harbor's variables do the same: "
         "`IMAGE_SCAN_EXECUTION_RETENTION_COUNT`",
         at_least=1,
         at_most=1_000_000_000,
         takes="`VENDOR:N` with commas between them, each N from 1; `*` is every vendor type that is not named",
-        shown="`IMAGE_SCAN:1,SBOM:1,SCAN_ALL:1,PURGE_AUDIT_LOG:10,EXECUTION_SWEEP:10,*:50`",
+        shown="a project keeps all; the service as many as Harbor: "
+        "`IMAGE_SCAN:1,SBOM:1,SCAN_ALL:1,PURGE_AUDIT_LOG:10,EXECUTION_SWEEP:10,*:50`",
     )
     retention_days: int = declared(
         "REFRESH_RETENTION_DAYS",
         "integer",
         0,
-        "the sweep also deletes executions that ended so many days ago, whatever their number. 0: none for "
-        "its age",
+        "the sweep deletes executions that ended more than so many days ago, whatever their number, with their "
+        "tasks, jobs, results and history. 0: none for its age. A project that sets neither this nor the counts "
+        "keeps everything, and its tables grow",
         at_least=0,
         at_most=36_500,
     )
     history_days: int = declared(
         "REFRESH_HISTORY_DAYS",
         "integer",
-        30,
+        0,
         "of an execution that stays, the sweep deletes status changes older than that, except for its newest "
         "1,000. 0: none",
         at_least=0,
         at_most=36_500,
+        shown="a project: `0`; the service: `30`",
     )
     dangling_hours: float = declared(
         "MAX_DANGLING_HOURS",
@@ -144,9 +146,8 @@ class Intake:
 
     @property
     def kept(self) -> dict[str, int]:
-        """How many executions to keep, by vendor type, and of `OTHERS`."""
-        given = {HARBORS_NAMES.get(vendor, vendor): number for vendor, number in self.retention_counts.items()}
-        return KEPT | given
+        """How many executions to keep, by vendor type, and of `OTHERS`. All of a vendor type that is missing."""
+        return {HARBORS_NAMES.get(vendor, vendor): number for vendor, number in self.retention_counts.items()}
 
 
 DECLARED = declarations(Intake)

@@ -153,6 +153,14 @@ def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
     return _write_tasks((execution, task) for task in tasks)
 
 
+@harbors(Deed.CREATE)
+def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
+    """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none. Of two
+    calls at once the second stands."""
+    _refuse_attributes("", attributes)
+    return of._default_manager.filter(pk=pk).update(extra_attrs=attributes) == 1
+
+
 def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int]:
     """Write tasks; return their ids in the order given."""
     rows = [

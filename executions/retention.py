@@ -47,9 +47,13 @@ class Retention:
     def of_settings(cls, vendor: str | None = None) -> "Retention":
         conf = intake_settings()
         counts = conf.kept
-        others = counts.pop(OTHERS)
+        others = counts.pop(OTHERS, None)
         age = timedelta(days=conf.retention_days) if conf.retention_days else None
         return cls(counts, others, age, vendor)
+
+    @property
+    def keeps_everything(self) -> bool:
+        return not self.counts and self.others is None and self.older_than is None
 
     @classmethod
     def by_age(cls, older_than: timedelta, vendor: str | None = None) -> "Retention":
@@ -130,7 +134,7 @@ def find(retention: Retention, after: Position) -> Page:
 def count(retention: Retention, progress: Callable[[int], None] = lambda looked_at: None) -> dict[str, Doomed]:
     """Count what a sweep would delete now, by vendor type. Writes nothing."""
     counted: dict[str, Doomed] = {}
-    position: Position | None = Position()
+    position = None if retention.keeps_everything else Position()
     looked_at = 0
     while position:
         page = find(retention, position)

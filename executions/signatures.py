@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from executions.conf import intake_settings
-from executions.errors import BadSignature
+from executions.errors import BadSignature, Refused
 
 #: No dot, because dots separate the id, the timestamp and the body in what is signed.
 ID = re.compile(r"[A-Za-z0-9_:@+=/-]{1,255}")
@@ -57,6 +57,13 @@ def verify(request: HttpRequest) -> SignedMessage:
                 headers["webhook-id"], datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
             )
     raise BadSignature(reason or None)
+
+
+def refuse_another_task(named: int | None, task_id: int) -> None:
+    """Refuse a signed body that does not name the task of its address. The signature does not cover the address,
+    so the body may have been signed for another task."""
+    if named != task_id:
+        raise Refused("a signed report names its task in its body: task_id takes the id that is in the address")
 
 
 @lru_cache(maxsize=4)

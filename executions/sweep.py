@@ -153,7 +153,7 @@ class _Sweep:
         if is_attached():
             self.steps |= {ORPHANS: self._orphans}
         else:
-            self.steps |= {EXECUTIONS: self._executions}
+            self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
             self.steps |= {DANGLING: self._dangling} if rules is None else {}
         if rules is None:
             self.steps |= {HISTORY: self._history}

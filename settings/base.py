@@ -103,7 +103,21 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 HARBOR_REFRESH_SERVICE = True
 
 # executions/conf.py and tasks/conf.py declare each setting, with its default and its range.
-declared = {one.name: env.declared(one) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())}
+# A project keeps everything until it says otherwise; the service keeps as many executions as Harbor does.
+DEFAULTS_OF_SERVICE = {
+    "VENDOR_EXECUTION_RETENTION_COUNT": {
+        "IMAGE_SCAN": 1,
+        "SBOM": 1,
+        "SCAN_ALL": 1,
+        "PURGE_AUDIT_LOG": 10,
+        "EXECUTION_SWEEP": 10,
+        "*": 50,
+    },
+    "REFRESH_HISTORY_DAYS": 30,
+}
+declared = {
+    one.name: env.declared(one, DEFAULTS_OF_SERVICE) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())
+}
 globals().update(declared)
 # The intervals the environment names; the others are the administrator's, in the admin.
 SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))

@@ -8,7 +8,7 @@ a service that does not start.
 import base64
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
@@ -115,8 +115,9 @@ def auto_or_integer(name: str, *, at_least: int, at_most: int) -> int | None:
 
 
 def counts(name: str, default: dict[str, int], *, at_least: int, at_most: int) -> dict[str, int]:
-    """Whole numbers by name, as `NAME:N` with commas between them. A variable of its own for one name, such as
-    IMAGE_SCAN_EXECUTION_RETENTION_COUNT for IMAGE_SCAN in VENDOR_EXECUTION_RETENTION_COUNT, has precedence."""
+    """Whole numbers by name, as `NAME:N` with commas between them. A name that is not given has its default.
+    A variable of its own for one name, such as IMAGE_SCAN_EXECUTION_RETENTION_COUNT for IMAGE_SCAN in
+    VENDOR_EXECUTION_RETENTION_COUNT, has precedence."""
 
     def parse(raw: str) -> dict[str, int]:
         pairs = [word.rpartition(":") for word in raw.split(",") if word.strip()]
@@ -125,9 +126,9 @@ def counts(name: str, default: dict[str, int], *, at_least: int, at_most: int) -
             raise ValueError(raw)
         return found
 
-    given = _read(
-        name, dict(default), parse, f"NAME:N with commas between them, N from {at_least:,} to {at_most:,}"
-    )
+    takes = f"NAME:N with commas between them, N from {at_least:,} to {at_most:,}"
+    no_counts: dict[str, int] = {}
+    given = default | _read(name, no_counts, parse, takes)
     suffix = name[name.index("_") :]
     for variable in sorted(os.environ):
         if variable.endswith(suffix) and variable not in (name, suffix) and text(variable):
@@ -326,8 +327,8 @@ READERS: dict[str, Callable[..., Any]] = {
 WITHOUT_DEFAULT = {"optional_integer", "auto_or_integer", "http_url"}
 
 
-def declared(one: Declaration) -> Any:
-    """Read it by the reader of its kind, within its range."""
-    default = () if one.kind in WITHOUT_DEFAULT else (one.default,)
+def declared(one: Declaration, of_service: Mapping[str, Any]) -> Any:
+    """Read it by the reader of its kind, within its range. The service may have a default of its own."""
+    default = () if one.kind in WITHOUT_DEFAULT else (of_service.get(one.name, one.default),)
     limits = {name: getattr(one, name) for name in ("at_least", "at_most") if getattr(one, name) is not None}
     return READERS[one.kind](one.name, *default, *one.choices, **limits)

@@ -13,6 +13,7 @@ from executions.api.answers import answers, detail, require_execution
 from executions.api.attributes import PAIRS, AttributePairs, pairs
 from executions.api.problems import Problem
 from executions.api.schemas import (
+    AttributesIn,
     CreatedExecution,
     ExecutionDetail,
     ExecutionId,
@@ -29,9 +30,9 @@ from executions.api.schemas import (
 )
 from executions.audit import Kind, Outcome, Word, noted, person_of
 from executions.creation import NewExecution, NewTask
-from executions.errors import NotFinal
+from executions.errors import NoSuchExecution, NotFinal
 from executions.filters import Filter
-from executions.models import StatusChange
+from executions.models import Execution, StatusChange
 from executions.rollup import refresh
 
 
@@ -101,6 +102,18 @@ def list_executions(request: HttpRequest, query: Query[ListIn]) -> Any:
     summary="Look at one execution",
 )
 def get_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
+    return detail(execution_id)
+
+
+@router.patch(
+    "/executions/{execution_id}",
+    auth=may(Scope.REPORT),
+    response=answers({200: ExecutionDetail}, 400, 404),
+    summary="Replace the extra_attrs of an execution",
+)
+def change_execution(request: HttpRequest, execution_id: ExecutionId, body: AttributesIn) -> Any:
+    if not creation.replace_attributes(Execution, execution_id, body.extra_attrs):
+        raise NoSuchExecution(execution_id)
     return detail(execution_id)
 
 

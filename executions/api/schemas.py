@@ -208,6 +208,10 @@ REVISION = (
 EARLIER_RUNS = "How many runs there were before this one, if the runner counts."
 
 
+class AttributesIn(Body):
+    extra_attrs: Attributes = Field(description="They take the place of those that are there.")
+
+
 class OneReportIn(Body):
     status: str = Field(
         examples=["Running"],
@@ -227,6 +231,9 @@ class OneReportIn(Body):
     )
     earlier_runs: Whole = Field(
         0, description=EARLIER_RUNS, json_schema_extra={"minimum": 0, "maximum": MAX_EARLIER_RUNS}
+    )
+    task_id: Whole | None = Field(
+        None, examples=[None], description="The task in the address. A signed body must name it."
     )
 
 

@@ -12,6 +12,7 @@ from executions.api.access import Scope, may, may_report, taken_once
 from executions.api.answers import answers, require_execution
 from executions.api.attributes import PAIRS, AttributePairs, pairs
 from executions.api.schemas import (
+    AttributesIn,
     CreatedTasks,
     ExecutionId,
     NewTasksIn,
@@ -28,6 +29,7 @@ from executions.errors import NoSuchTask, Refused
 from executions.filters import Filter, with_attributes
 from executions.models import Task
 from executions.reports import Door, Report, report
+from executions.signatures import refuse_another_task
 
 router = Router(tags=["Tasks"])
 
@@ -82,6 +84,18 @@ def get_task(request: HttpRequest, task_id: TaskId) -> Any:
     return as_dict(task, TaskOut)
 
 
+@router.patch(
+    "/tasks/{task_id}",
+    auth=may(Scope.REPORT),
+    response=answers({200: TaskOut}, 400, 404),
+    summary="Replace the extra_attrs of a task",
+)
+def change_task(request: HttpRequest, task_id: TaskId, body: AttributesIn) -> Any:
+    if not creation.replace_attributes(Task, task_id, body.extra_attrs):
+        raise NoSuchTask(task_id)
+    return get_task(request, task_id)
+
+
 @router.post(
     "/tasks/{task_id}/report",
     auth=may_report,
@@ -89,7 +103,10 @@ def get_task(request: HttpRequest, task_id: TaskId) -> Any:
     summary="Report the status of one task",
 )
 def report_task(request: HttpRequest, task_id: TaskId, body: OneReportIn) -> Any:
-    """A report that is repeated, late or out of order changes nothing: it is `unchanged`."""
+    """A report that is repeated, late or out of order changes nothing: it is `unchanged`. A signed body names its
+    task (`task_id`), because the signature does not cover the address."""
+    if request.auth.message:  # type: ignore[attr-defined]
+        refuse_another_task(body.task_id, task_id)
     with taken_once(request):
         outcome = report([Report(task_id, body.status, body.revision, body.message, body.earlier_runs)], Door.API)
         for refusal in outcome.refused:

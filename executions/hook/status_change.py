@@ -3,7 +3,8 @@
     {"job_id": "…", "status": "Running", "check_in": "…", "metadata": {"id": "…", "revision": 1731492000,
      "upstream_job_id": "…", "check_in_at": 1731492001, …}, "status_message": "…"}
 
-`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` is our addition.
+`metadata` has more fields there (name, kind, cron_spec …), which are not read. `status_message` and `task_id` are
+our additions.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any
 
 from executions.creation import MAX_JOB_ID
 from executions.errors import Refused
-from executions.status import CODES, MAX_REVISION
+from executions.status import CODES, MAX_ID, MAX_REVISION
 from executions.text import is_text, is_whole, refuse_nesting, shown
 
 #: In bytes. A status change of Harbor takes about 500, and a check-in carries what a job has to say.
@@ -23,7 +24,7 @@ MAX_VALUES = 10_000
 @dataclass(frozen=True)
 class StatusChange:
     """`check_in` is empty unless the job has something to say, and then its status does not count. `upstream_id`
-    is the periodic job of which this job is a firing."""
+    is the periodic job of which this job is a firing. `task_id`: the task that a signed body names, or 0."""
 
     job_id: str
     status: str
@@ -32,6 +33,7 @@ class StatusChange:
     check_in: str = ""
     check_in_at: int = 0
     upstream_id: str = ""
+    task_id: int = 0
 
     @property
     def code(self) -> int:
@@ -78,6 +80,7 @@ def _read(data: dict[str, Any]) -> StatusChange:
         check_in=_text(data, "check_in"),
         check_in_at=_whole(metadata, "check_in_at", MAX_REVISION),
         upstream_id=_text(metadata, "upstream_job_id", MAX_JOB_ID),
+        task_id=_whole(data, "task_id", MAX_ID),
     )
 
 

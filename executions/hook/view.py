@@ -23,7 +23,7 @@ from executions.hook.status_change import MAX_BODY, StatusChange, read
 from executions.ownership import Deed, harbors
 from executions.received_messages import receive
 from executions.reports import Door, Refusal, Report, count_refused
-from executions.signatures import SignedMessage
+from executions.signatures import SignedMessage, refuse_another_task
 from executions.status import MAX_ID
 
 LATER = {"Retry-After": str(RETRY_AFTER)}
@@ -77,6 +77,8 @@ def status_hook(request: HttpRequest, task_id: str = "0") -> HttpResponse:
 
 @harbors(Deed.REPORT)
 def _take(change: StatusChange, task_id: int, message: SignedMessage | None) -> None:
+    if message and task_id != job_reports.NO_TASK:
+        refuse_another_task(change.task_id, task_id)
     with transaction.atomic() if message else nullcontext():
         if message:
             receive(message)

@@ -6,6 +6,10 @@ from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connection, router
 from django.db.models import Index, Model, UniqueConstraint
 
+from executions.declarations import of_project
+from executions.models import Execution
+from executions.retention import Retention
+from executions.status import FINAL
 from executions.text import plural
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need, run
@@ -104,6 +108,19 @@ def autovacuum(facts: Facts) -> Iterator[Problem]:
             )
 
 
+def retention(facts: Facts) -> Iterator[Problem]:
+    """Tell a project that keeps everything, unless it has said so (`RETENTION_DAYS` is 0)."""
+    if "RETENTION_DAYS" in of_project() or not Retention.of_settings().keeps_everything:
+        return
+    if ended := Execution.objects.filter(status__in=FINAL).count():
+        yield warning(
+            f"Nothing is deleted: {plural(ended, 'execution')} {'has' if ended == 1 else 'have'} ended and stay, "
+            "with tasks, jobs and results, so the tables grow.",
+            "Count what 90 days would leave: manage.py sweep --dry-run --older-than 90d. Then say what to keep: "
+            'HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
+        )
+
+
 def _models() -> list[type[Model]]:
     """The models of our tables. What Harbor's tables need to have, `manage.py attach check` says."""
     found = [model for label in LABELS for model in apps.get_app_config(label).get_models()]
@@ -129,4 +146,5 @@ CHECKS = (
     Check("tables.indexes", "every index is there and valid", indexes, (Need.DATABASE,)),
     Check("tables.rights", "the role may read and write every table", rights, (Need.DATABASE,)),
     Check("tables.autovacuum", "autovacuum keeps up with execution and task", autovacuum, (Need.DATABASE,)),
+    Check("tables.retention", "what is kept, and for how long, was decided", retention, (Need.DATABASE,)),
 )

@@ -98,19 +98,20 @@ def test_its_own_variables_and_settings_mean_its_own_servers(tmp_path: Path) -> 
 
         conf = refresh_settings()
         asked = [conf.redis_url, conf.chunk, conf.report_url, conf.interval, intake_settings().retention_days]
-        print(json.dumps(asked))
+        print(json.dumps([*asked, intake_settings().kept, intake_settings().history_days]))
     """
-    assert Host(tmp_path, "none").ask(asked) == ["redis://localhost:6379/0", 6000, "", 30, 0]
+    assert Host(tmp_path, "none").ask(asked) == ["redis://localhost:6379/0", 6000, "", 30, 0, {}, 0]
     own = """
         HARBOR_REFRESH = {
             "REDIS_URL": "redis://refresh.shop:6379/3",
             "CHUNK": 7,
             "REPORT_URL": "https://a.shop/b",
             "RETENTION_DAYS": 90,
+            "VENDOR_EXECUTION_RETENTION_COUNT": {"EXPORT": 5},
         }
     """
     given = Host(tmp_path, "none", settings=own).ask(asked)
-    assert given == ["redis://refresh.shop:6379/3", 7, "https://a.shop/b/", 30, 90]
+    assert given == ["redis://refresh.shop:6379/3", 7, "https://a.shop/b/", 30, 90, {"EXPORT": 5}, 0]
 
 
 def test_the_queue_is_on_the_broker_of_the_project_if_that_is_a_redis(tmp_path: Path) -> None:

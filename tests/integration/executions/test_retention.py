@@ -5,15 +5,18 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as how
 from hypothesis import strategies as st
 from pytest_django import Settings
 
 from executions import retention, sql
+from executions.conf import DECLARED
 from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
 from executions.retention import BatchSize, Page, Position, Retention, count, find
 from executions.status import FINAL
 from executions.sweep import sweep
+from settings import base, env
 from tests.integration.executions.old_executions import ended
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -64,9 +67,7 @@ def kept(executions: list[Made], rules: Retention) -> set[int]:
 
 
 @given(st.lists(MADE, max_size=14), RULES, st.integers(1, 5), st.integers(1, 4))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], print_blob=True
-)
+@how(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], print_blob=True)
 def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages(
     executions: list[Made], rules: Retention, page: int, batch: int
 ) -> None:
@@ -96,22 +97,29 @@ def test_the_sweep_deletes_what_the_model_deletes_whatever_the_size_of_its_pages
     assert set(StatusChange.objects.values_list("execution_id", flat=True)) == stays
     assert Task.objects.count() == sum(len(one.tasks) for one in executions if one.pk in stays)
     assert outcome.executions == told == len(executions) - len(stays)
-    assert outcome.looked_at == sum(rules.vendor in (None, one.vendor) for one in executions)
+    looked_at = [one for one in executions if rules.vendor in (None, one.vendor)]
+    assert outcome.looked_at == (0 if rules.keeps_everything else len(looked_at))
 
 
-def test_the_settings_keep_as_many_as_harbor(settings: Settings) -> None:
-    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"REPLICATION": 2, "PURGE_AUDIT": 3, "SCAN_ALL": 4}
-    rules = Retention.of_settings()
+def test_the_service_keeps_as_many_as_harbor_of_what_its_environment_does_not_name(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    monkeypatch.setenv("VENDOR_EXECUTION_RETENTION_COUNT", "REPLICATION:2,PURGE_AUDIT:3,SCAN_ALL:4")
+    name = "VENDOR_EXECUTION_RETENTION_COUNT"
+    setattr(settings, name, env.declared(DECLARED["retention_counts"], base.DEFAULTS_OF_SERVICE))
     kept_of = {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 4, "PURGE_AUDIT_LOG": 3, "EXECUTION_SWEEP": 10}
-    assert rules == Retention({**kept_of, "REPLICATION": 2}, others=50)
-    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"*": 7}
+    assert Retention.of_settings() == Retention({**kept_of, "REPLICATION": 2}, others=50)
+
+
+def test_what_no_setting_names_is_kept(settings: Settings) -> None:
+    settings.VENDOR_EXECUTION_RETENTION_COUNT = {}
+    assert Retention.of_settings() == Retention({}, others=None)
+    ended(60, age=timedelta(days=4000))
+    outcome = sweep()
+    assert (outcome.looked_at, Execution.objects.count()) == (0, 60)
+    settings.VENDOR_EXECUTION_RETENTION_COUNT = {"SBOM": 1}
     settings.REFRESH_RETENTION_DAYS = 30
-    assert Retention.of_settings("SBOM") == Retention(
-        {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 1, "PURGE_AUDIT_LOG": 10, "EXECUTION_SWEEP": 10},
-        others=7,
-        older_than=timedelta(days=30),
-        vendor="SBOM",
-    )
+    assert Retention.of_settings("SBOM") == Retention({"SBOM": 1}, None, timedelta(days=30), "SBOM")
 
 
 def test_what_belongs_to_a_swept_execution_goes_with_it() -> None:

@@ -108,3 +108,25 @@ def test_an_unusable_message_leaves_no_id() -> None:
     recorded("j")
     assert answers_of(wire("j", "Succeed"), wire("k"), [1]) == [400, 404, 400]
     assert not ReceivedMessage.objects.exists()
+
+
+def test_a_message_for_a_task_that_is_not_there_yet_is_taken_there_later_and_nowhere_else() -> None:
+    """The signature does not cover the address."""
+    execution, (other,) = recorded("")
+    for body, code in ((wire("", task_id=7777), 404), (wire("j", task_id=7777), 404), (wire("j"), 400)):
+        headers = signed(body)
+        assert answer(body, 7777, headers)[0] == code
+        refused, why = answer(body, other.pk, headers)
+        assert (refused, "names its task in its body" in why) == (400, True)
+        assert Task.objects.get().status == "Pending"
+        assert not ReceivedMessage.objects.exists()
+    body = wire("", task_id=7777)
+    headers = signed(body)
+    Task.objects.create(pk=7777, vendor_type="X", execution=execution)
+    assert [answer(body, 7777, headers)[0] for _ in range(2)] == [200, 409]
+    assert [one.status for one in Task.objects.order_by("pk")] == ["Pending", "Running"]
+
+
+def test_without_a_task_in_the_address_the_job_alone_is_reported() -> None:
+    recorded("j")
+    assert answer(BODY, 0, signed(BODY)) == (200, "")

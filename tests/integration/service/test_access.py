@@ -20,6 +20,7 @@ SCOPES = {
     ("POST", "/executions"): Scope.REPORT,
     ("GET", "/executions"): Scope.READ,
     ("GET", "/executions/{execution_id}"): Scope.READ,
+    ("PATCH", "/executions/{execution_id}"): Scope.REPORT,
     ("DELETE", "/executions/{execution_id}"): Scope.MANAGE,
     ("GET", "/executions/{execution_id}/history"): Scope.READ,
     ("GET", "/executions/{execution_id}/events"): Scope.READ,
@@ -33,6 +34,7 @@ SCOPES = {
     ("POST", "/executions/{execution_id}/retry"): Scope.MANAGE,
     ("POST", "/executions/{execution_id}/resume"): Scope.MANAGE,
     ("GET", "/tasks/{task_id}"): Scope.READ,
+    ("PATCH", "/tasks/{task_id}"): Scope.REPORT,
     ("GET", "/tasks/{task_id}/job"): Scope.READ,
     ("POST", "/tasks/{task_id}/report"): Scope.REPORT,
     ("POST", "/tasks/{task_id}/stop"): Scope.MANAGE,
@@ -166,12 +168,17 @@ def test_a_signature_counts_for_reports_alone(method: str, path: str) -> None:
 def test_a_signed_request_is_carried_out_once() -> None:
     _, (task,) = made(1)
     reports = json.dumps({"reports": [{"task_id": task, "status": "Running"}]}).encode()
-    one = json.dumps({"status": "Success"}).encode()
+    one = json.dumps({"status": "Success", "task_id": task}).encode()
     for path, body in (("/reports", reports), (f"/tasks/{task}/report", one)):
         headers = signed(body, path)
         assert [sent(body, path, **headers) for _ in range(2)] == [200, 409], path
-    unknown = signed(one, "unknown")
-    assert [sent(one, "/tasks/7777/report", **unknown) for _ in range(2)] == [404, 404], "it may be sent again"
+    other = json.dumps({"status": "Success", "task_id": 7777}).encode()
+    unknown = signed(other, "unknown")
+    assert [sent(other, "/tasks/7777/report", **unknown) for _ in range(2)] == [404, 404], "it may be sent again"
+    nameless = b'{"status": "Error", "revision": 9}'
+    elsewhere = [sent(other, f"/tasks/{task}/report", **unknown)]
+    elsewhere += [sent(nameless, f"/tasks/{task}/report", **signed(nameless, "m5"))]
+    assert elsewhere == [400, 400], "it may have been signed for another task"
     assert Task.objects.values_list("status", flat=True).get() == "Success"
 
 
@@ -187,7 +194,7 @@ def test_the_status_hook_asks_for_the_scope_of_reports(settings: Settings) -> No
     expired = token(Scope.REPORT, name="expired", expires_at=timezone.now() - timedelta(seconds=1))
     revoked = token(Scope.REPORT, name="revoked")
     api_tokens.revoke(ApiToken.objects.get(name="revoked").pk)
-    body = wire("j")
+    body = wire("j", task_id=7777)
 
     def hook(**headers: str) -> int:
         address = "/service/notifications/tasks/7777"

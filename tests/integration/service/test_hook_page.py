@@ -39,7 +39,8 @@ def task() -> Task:
 
 
 def pointed_at(service: str, one: Task, text: str) -> str:
-    return text.replace("https://refresh.example", service).replace("tasks/7", f"tasks/{one.pk}")
+    mine = text.replace("tasks/7", f"tasks/{one.pk}").replace('"task_id": 7', f'"task_id": {one.pk}')
+    return mine.replace("https://refresh.example", service)
 
 
 def run(*argv: str, **environment: str) -> str:

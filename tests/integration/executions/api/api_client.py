@@ -36,6 +36,9 @@ class Program:
     def post(self, path: str, body: Any = None, status: int = 200, **headers: str) -> Any:
         return answered(self.send("POST", path, body, **headers), status)
 
+    def patch(self, path: str, body: Any, status: int = 200) -> Any:
+        return answered(self.send("PATCH", path, body), status)
+
     def delete(self, path: str, status: int = 204) -> Any:
         return answered(self.send("DELETE", path), status)
 

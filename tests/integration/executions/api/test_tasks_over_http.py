@@ -1,6 +1,10 @@
 """Tasks are looked at, one or in pages."""
 
+from executions.models import Execution, Task
 from executions.reports import Report, report
+from executions.rollup import refresh
+from executions.stops import stop
+from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
 
@@ -35,3 +39,39 @@ def test_the_tasks_of_an_execution_come_in_pages_the_oldest_first(program: Progr
     assert [one["id"] for one in first["items"] + second["items"]] == tasks
     assert second["next"] is None
     assert [one["id"] for one in program.get(f"{path}?status=Error&status=Success")["items"]] == tasks[::2]
+
+
+def test_extra_attrs_are_replaced_also_after_the_end_and_nothing_else_changes(program: Program) -> None:
+    execution, tasks = made(2)
+    report([Report(pk, "Success", 1) for pk in tasks])
+    refresh([execution.pk])
+    before = rows(Execution), rows(Task)
+    for path in (f"/executions/{execution.pk}", f"/tasks/{tasks[0]}"):
+        for given in ({"artifact": {"digest": "sha256:1"}, "n": 1}, {"n": 2}):
+            assert program.patch(path, {"extra_attrs": given})["extra_attrs"] == given
+            assert program.get(path)["extra_attrs"] == given
+    for of, pk in zip(before, (execution.pk, tasks[0]), strict=True):
+        of[pk] |= {"extra_attrs": {"n": 2}}
+    assert (rows(Execution), rows(Task)) == before
+
+
+def test_extra_attrs_of_what_is_not_there_or_cannot_be_stored_are_refused(program: Program) -> None:
+    execution, (task,) = made(1)
+    for path in ("/executions/7777", "/tasks/7777"):
+        assert "there is no" in program.patch(path, {"extra_attrs": {}}, 404)["detail"]
+    for path in (f"/executions/{execution.pk}", f"/tasks/{task}"):
+        for given, code in (({"extra_attrs": [1]}, 422), ({}, 422), ({"extra_attrs": {"a": "\x00"}}, 400)):
+            program.patch(path, given, code)
+    assert Execution.objects.get().extra_attrs == Task.objects.get().extra_attrs == {}
+
+
+def test_an_execution_that_is_to_end_as_error_is_stopped_after_one_task_was_reported_so(program: Program) -> None:
+    """As docs/hook.md says of StopAndWaitWithError of Harbor."""
+    execution, (first, second) = made(2)
+    program.post(f"/tasks/{first}/report", {"status": "Error", "message": "the policy is gone"}, 200)
+    assert stop(execution.pk) == 1
+    assert Execution.objects.get().status == "Error"
+    assert list(Task.objects.order_by("pk").values_list("pk", "status", "status_message")) == [
+        (first, "Error", "the policy is gone"),
+        (second, "Stopped", ""),
+    ]
