@@ -73,6 +73,9 @@ def flower(cluster: Cluster, redis: Redis) -> str:
             *[f"--conf={FLOWER}", "--address=127.0.0.1", f"--port={port}"],
         ],
         REFRESH_PUBLIC_URL=ADMIN,
+        DJANGO_SETTINGS_MODULE="settings.production",
+        SECRET_KEY=settings.SECRET_KEY,
+        ALLOWED_HOSTS="127.0.0.1",
     )
     wait_for(lambda: "Connected to redis" in member.text(), "Flower to be there", log=member.log)
     wait_for(lambda: redis.pubsub_numpat() > 0, "Flower to listen to events", log=member.log)
@@ -104,6 +107,10 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue
     wait_for(lambda: "examples" in browser.get("/broker"), "the queue that only a worker names", log=worker.log)
     shown = browser.get("/broker")
     assert [name for name in QUEUES if name not in shown] == [], "also the paused one, which no worker takes from"
+
+    with _opener.open(urllib.request.Request(f"{flower}/tasks", headers=browser.headers)) as page:  # noqa: S310
+        assert page.headers["X-Frame-Options"] == "DENY"
+        assert "Secure" in page.headers["Set-Cookie"]
 
     # a browser without the login of the staff is led to the admin; no browser may change anything
     other = session_of(User.objects.create(username="other"))
