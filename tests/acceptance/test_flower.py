@@ -10,11 +10,13 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 from redis import Redis
 
 from executions.audit import Origin, Person
 from executions.creation import NewExecution, NewTask, create
 from executions.reports import Report, report
+from harbor_refresh.flower import pages
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER
 from tasks.celery_queues import JOBS, QUEUES
@@ -73,13 +75,22 @@ def flower(cluster: Cluster, redis: Redis) -> str:
             *[f"--conf={FLOWER}", "--address=127.0.0.1", f"--port={port}"],
         ],
         REFRESH_PUBLIC_URL=ADMIN,
-        DJANGO_SETTINGS_MODULE="settings.production",
-        SECRET_KEY=settings.SECRET_KEY,
-        ALLOWED_HOSTS="127.0.0.1",
     )
     wait_for(lambda: "Connected to redis" in member.text(), "Flower to be there", log=member.log)
     wait_for(lambda: redis.pubsub_numpat() > 0, "Flower to listen to events", log=member.log)
     return f"http://127.0.0.1:{port}"
+
+
+def test_the_cookie_of_flower_is_as_secure_as_that_of_the_admin(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, object] = {"template_path": "/"}
+    monkeypatch.setattr(pages, "flower_settings", given)
+    for name in ("get_active_queue_names", "set_default_headers"):
+        monkeypatch.setattr(pages.BaseHandler, name, getattr(pages.BaseHandler, name))
+    settings.SESSION_COOKIE_SECURE = True
+    pages.adapt()
+    assert given["xsrf_cookie_kwargs"] == {"secure": True, "samesite": "Lax"}
 
 
 def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue(
@@ -110,7 +121,7 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue
 
     with _opener.open(urllib.request.Request(f"{flower}/tasks", headers=browser.headers)) as page:  # noqa: S310
         assert page.headers["X-Frame-Options"] == "DENY"
-        assert "Secure" in page.headers["Set-Cookie"]
+        assert "SameSite=Lax" in page.headers["Set-Cookie"]
 
     # a browser without the login of the staff is led to the admin; no browser may change anything
     other = session_of(User.objects.create(username="other"))
