@@ -61,6 +61,7 @@ LEFT_OUT = {
     "templates": "replace templates of other packages",
     "tracing": "connected by the service's app",
     "urls.py": "the service's addresses",
+    "web_worker.py": "the service's web process",
     "wsgi.py": "the service's web process",
 }
 #: A file of another kind is refused: it may be one that belongs into no wheel.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Model
 
@@ -90,6 +91,15 @@ def other_than_postgresql(connection: Any) -> tuple[str, str] | None:
         '"NAME": "the name of your database"}}.'
     )
     return f"The database is {connection.settings_dict['ENGINE']}; Harbor Refresh needs PostgreSQL.", todo
+
+
+def allow_long_statements() -> None:
+    """Give the rest of this transaction the time of a worker, also in a web process: a stop, a retry or a deletion
+    writes each task of an execution, and there may be a million. In a project nothing is changed, because its
+    limits are its own."""
+    if limit := getattr(settings, "LONG_STATEMENT_TIMEOUT", ""):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [limit])
 
 
 def raise_if_away() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from django.db import transaction
 
 from executions import links
-from executions.database import run
+from executions.database import allow_long_statements, run
 from executions.errors import NoSuchExecution, NotFinal
 from executions.models import (
     Addition,
@@ -104,6 +104,7 @@ def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambd
 def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
     """Lock these executions with all that is deleted with them; return whether each has ended, in id order.
     Unknown ids are left out."""
+    allow_long_statements()
     rows = Execution.objects.select_for_update().filter(pk__in=list(execution_ids)).order_by("pk")
     codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
     ids = list(codes)

@@ -25,7 +25,7 @@ from django.db.models.functions import Now
 
 from executions import gate_locks
 from executions.attachment import is_attached
-from executions.database import run
+from executions.database import allow_long_statements, run
 from executions.models import Execution, Link, Task
 from executions.news import tell_touched_after_commit
 from executions.status import CODES, Status
@@ -90,8 +90,9 @@ def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
 
     A child may be added meanwhile to an execution that is not locked yet; its id is higher. So look again until
     nothing new is found: nothing is added to an execution that is locked with its gate. A child whose parent was
-    deleted meanwhile is left out.
+    deleted meanwhile is left out. The caller may change each task of each of them, which takes its time.
     """
+    allow_long_statements()
     locked: dict[int, Relative] = {}
     while True:
         levels = family(execution_ids)

@@ -25,9 +25,10 @@ def page(chosen: Filter, limit: int, below: int | None = None) -> Page:
 
     A page may hold fewer than `limit`, even none, and not be the last: it ends after COMPARED executions. What if
     executions are created meanwhile: their ids are higher, so they move no page. What if some are deleted: the
-    next page begins below an id, which need not exist.
+    next page begins below an id, which need not exist. The attributes of its executions are not read, because they
+    have no bound together.
     """
-    rows = Execution.objects.order_by("-pk")
+    rows = Execution.objects.order_by("-pk").defer("extra_attrs")
     if below is not None:
         rows = rows.filter(pk__lt=below)
     floor = None

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from executions.api.idempotency import MAX_KEY
+from executions.api.pages import MAX_ITEMS
 from executions.api.parsing import MAX_VALUES
 from executions.api.schemas import MAX_REPORTS, MAX_TASKS
 from executions.conf import DECLARED
@@ -135,14 +136,14 @@ def errors(_: Description) -> str:
 def limits(_: Description) -> str:
     rate = DECLARED["requests_per_minute"]
     rows = [
-        ("address with its query", "4,094 bytes (gunicorn's `--limit-request-line`)", "414, not as a problem"),
+        ("address with its query and the headers", "262,144 bytes", "431, not as a problem"),
         ("body", f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2} MiB", "413"),
         ("values in a body, an empty list or object counting for two", f"{MAX_VALUES:,}", "413"),
         ("nested levels of a body", f"{MAX_DEPTH}", "400"),
         ("`extra_attrs` of one row", f"{MAX_JSON:,} bytes", "400"),
         ("tasks in a request", f"{MAX_TASKS:,}", "422"),
         ("reports in a request", f"{MAX_REPORTS:,}", "422"),
-        ("items of a page", "1,000; 100 if `limit` is not given", "422"),
+        ("items of a page", f"{MAX_ITEMS:,}; 100 if `limit` is not given", "422"),
         ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
         ("an Idempotency-Key", f"{MAX_KEY} visible ASCII characters", "422"),
         ("requests of a token in a minute", f"{rate.default:,} (`{rate.name}`)", "429"),

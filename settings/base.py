@@ -13,6 +13,7 @@ from executions.conf import DECLARED as OF_EXECUTIONS
 from settings import env
 from settings.badge import Badge
 from settings.packages import folder_of
+from settings.process import kind_of_process
 from tasks.broker.connecting import broker_of_celery
 from tasks.conf import DECLARED as OF_TASKS
 
@@ -133,12 +134,23 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # longer than a transaction.
 DATABASE_POOLED = env.flag("DATABASE_POOLED")
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = DATABASE_POOLED
-# a transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks
-SESSION_OPTIONS = {"lock_timeout": "5s", "idle_in_transaction_session_timeout": "20s"}
+# A transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks. A
+# statement ends with its process: PostgreSQL looks for the client every 10 s.
+SESSION_OPTIONS = {
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "20s",
+    "client_connection_check_interval": "10s",
+}
 # attached to a running Harbor, its tables are found where they are, and ours are in a schema of their own
 if declared["REFRESH_ATTACH"] == HARBOR:
     SESSION_OPTIONS["search_path"] = SEARCH_PATH
-_SESSION = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
+# How long a statement may take in each program. A migration may build an index for hours. A role behind a pooler
+# has one limit for all programs, so it is not in SESSION_OPTIONS.
+STATEMENT_TIMEOUTS = {"web": "30s", "beat": "60s", "worker": "10min", "command": "1h", "migrate": "0"}
+# What stops, repeats or deletes an execution with all its tasks has the time of a worker, also in the web process.
+LONG_STATEMENT_TIMEOUT = STATEMENT_TIMEOUTS["worker"]
+_LIMITS = {**SESSION_OPTIONS, "statement_timeout": STATEMENT_TIMEOUTS[kind_of_process()]}
+_SESSION = " ".join(f"-c {name}={value}" for name, value in _LIMITS.items())
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 5,
     # a server that vanishes without closing its connections is noticed within half a minute
@@ -214,11 +226,15 @@ LOGGING: dict[str, Any] = {
         "text": {"()": "harbor_refresh.logs.formatters.TextLines"},
         "json": {"()": "harbor_refresh.logs.formatters.JSONLines"},
     },
+    "filters": {"as_warning": {"()": "harbor_refresh.logs.formatters.AsWarning"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "json" if LOG_FORMAT == "json" else "text"}
     },
-    # it logs every request, and a job makes two
-    "loggers": {"httpx2": {"level": "WARNING"}},
+    "loggers": {
+        "httpx2": {"level": "WARNING"},  # it logs every request, and a job makes two
+        "django.security.DisallowedHost": {"filters": ["as_warning"]},
+        "waitress.queue": {"level": "ERROR"},  # it warns of each request that waits for a thread
+    },
     "root": {"handlers": ["stderr"], "level": env.one_of("LOG_LEVEL", "INFO", *LOG_LEVELS)},
 }
 

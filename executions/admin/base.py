@@ -12,16 +12,22 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.paginator import Paginator
 from django.db import DataError
+from django.db.models import TextField
+from django.db.models.functions import Cast, Left, Length
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from executions.admin.bounds import bounds
 from executions.admin.formatters import NOTHING
 from executions.admin.search import parse_id
-from executions.admin.unfold_api import ChangeList, ModelAdmin
+from executions.admin.unfold_api import ChangeList, ModelAdmin, display
 from executions.text import storable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
+
+
+#: Characters of the attributes that a page shows.
+MAX_SHOWN = 10_000
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
@@ -78,6 +84,8 @@ class CappedChangeList(ChangeList):
 
 
 class ReadOnlyAdmin(ModelAdmin):
+    #: Columns that no page reads as a whole, because one value may take 2 MB.
+    large: ClassVar[tuple[str, ...]] = ()
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = ShowFacets.NEVER  # they count every row of every choice
@@ -88,6 +96,9 @@ class ReadOnlyAdmin(ModelAdmin):
     ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     empty_value_display = NOTHING
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        return super().get_queryset(request).defer(*self.large)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CappedChangeList
@@ -105,6 +116,18 @@ class ReadOnlyAdmin(ModelAdmin):
         if any(parse_id(one) is None for one in request.POST.getlist(ACTION_CHECKBOX_NAME)):
             return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
         return super().response_action(request, queryset, *place)
+
+    @display(description="Extra attrs")
+    def attributes(self, row: Any) -> str:
+        """The beginning of the attributes of an execution or a task, as JSON."""
+        json = Cast("extra_attrs", TextField())
+        rows = type(row)._default_manager.filter(pk=row.pk)
+        if "attributes_shown" not in vars(row):  # unfold asks twice
+            row.attributes_shown = rows.values_list(Left(json, MAX_SHOWN), Length(json)).get()
+        begin, length = row.attributes_shown
+        if (length or 0) <= MAX_SHOWN:
+            return begin or NOTHING
+        return f"{begin}… The first {MAX_SHOWN:,} of {length:,} characters are shown. The API answers with all."
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

@@ -75,13 +75,14 @@ class ExecutionAdmin(ReadOnlyAdmin):
                     ("vendor_type", "vendor_object"),
                     ("trigger", "revision"),
                     "status_message",
-                    "extra_attrs",
+                    "attributes",
                 )
             },
         ),
         ("Times", {"fields": (("started", "ended"), ("duration", "updated"))}),
     )
-    readonly_fields = ("vendor_object", "started", "ended", "duration", "updated")
+    large = ("extra_attrs",)
+    readonly_fields = ("vendor_object", "attributes", "started", "ended", "duration", "updated")
     inlines = (HistoryInline,)
 
     def get_urls(self) -> list[URLPattern]:

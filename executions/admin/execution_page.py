@@ -114,7 +114,7 @@ def _tasks(request: HttpRequest, execution: Execution) -> dict[str, Any]:
     counted."""
     status = request.GET.get("tasks", "")
     page = min(parse_id(request.GET.get("tasks_page", "")) or 1, MAX_PAGE)
-    rows = Task.objects.filter(execution_id=execution.pk).order_by("status_code", "-pk")
+    rows = Task.objects.defer("extra_attrs").filter(execution_id=execution.pk).order_by("status_code", "-pk")
     if status in Status.values:
         rows = rows.filter(status=status)
     else:

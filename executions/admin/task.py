@@ -67,6 +67,7 @@ class TaskAdmin(ReadOnlyAdmin):
         "short_message",
     )
     list_filter = (TaskStatusFilter,)
+    lookups_of_links = (TASK_EXECUTION_PARAMETER,)
     fieldsets = (
         (
             None,
@@ -76,13 +77,15 @@ class TaskAdmin(ReadOnlyAdmin):
                     ("vendor_type", "job_id"),
                     ("status_revision", "runs"),
                     "status_message",
-                    "extra_attrs",
+                    "attributes",
                 )
             },
         ),
         ("Times", {"fields": (("created", "updated"), ("started", "ended"), "duration")}),
     )
+    large = ("extra_attrs",)
     readonly_fields = (
+        "attributes",
         "shown_status",
         "execution_number",
         "runs",
@@ -117,9 +120,6 @@ class TaskAdmin(ReadOnlyAdmin):
         if TASK_EXECUTION_PARAMETER in request.GET:
             return ("status_code", "-pk")
         return ("-execution_id", "-pk") if request.GET.get(STATUS_PARAMETER) else ("-pk",)
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup == TASK_EXECUTION_PARAMETER or super().lookup_allowed(lookup, value, request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {**(extra_context or {}), **legend_context(request, TASK_MEANINGS), **page_context()}

@@ -135,7 +135,8 @@ class NewExecutionIn(Body):
     tasks: Annotated[list[NewTaskIn], Field(default_factory=list, max_length=MAX_TASKS)]
 
 
-class ExecutionOut(BaseModel):
+#: What an item of a list has. `extra_attrs` is left out, because it may take 2 MB, and a page has 500 items.
+class ExecutionItem(BaseModel):
     id: int = Field(examples=[17])
     vendor_type: str = Field(examples=["REPLICATION"])
     vendor_id: int = Field(
@@ -145,13 +146,16 @@ class ExecutionOut(BaseModel):
     status: str = Field(examples=["Running"], description=f"One of {', '.join(Status.values)}.")
     status_message: str = Field(examples=[""])
     trigger: str = Field(examples=["MANUAL"])
-    extra_attrs: StoredAttributes
     start_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     update_time: datetime | None = Field(description=f"When its status or end last changed. {HARBORS}")
     end_time: datetime | None = Field(
         examples=[None], description="When its last task ended. Null until it has ended."
     )
     revision: int = Field(examples=[0], description="Grows by one with each change of status or end.")
+
+
+class ExecutionOut(ExecutionItem):
+    extra_attrs: StoredAttributes
 
 
 class ExecutionDetail(ExecutionOut):
@@ -173,7 +177,7 @@ class CreatedTasks(BaseModel):
     task_ids: list[int] = Field(examples=[[91, 92]], description="In the order in which the tasks were given.")
 
 
-class TaskOut(BaseModel):
+class TaskItem(BaseModel):
     id: int = Field(examples=[91])
     execution_id: int = Field(examples=[17])
     vendor_type: str = Field(examples=["REPLICATION"])
@@ -182,11 +186,14 @@ class TaskOut(BaseModel):
     status_revision: int = Field(examples=[1769860800], description="The number of the run, as it was reported.")
     status_message: str = Field(examples=[""])
     run_count: int = Field(examples=[1], description="How often it was run.")
-    extra_attrs: StoredAttributes
     creation_time: datetime | None = Field(description=f"When it was created. {HARBORS}")
     start_time: datetime | None = Field(description="When its last run began.")
     update_time: datetime | None = Field(description=f"When it last changed. {HARBORS}")
     end_time: datetime | None = Field(examples=[None], description="When its last run ended. Null until then.")
+
+
+class TaskOut(TaskItem):
+    extra_attrs: StoredAttributes
 
 
 class StatusChangeOut(BaseModel):
@@ -273,11 +280,11 @@ class Page(BaseModel):
 
 
 class ExecutionPage(Page):
-    items: list[ExecutionOut]
+    items: list[ExecutionItem]
 
 
 class TaskPage(Page):
-    items: list[TaskOut]
+    items: list[TaskItem]
 
 
 class HistoryPage(Page):

@@ -22,7 +22,11 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class Forbidden(Exception):
-    """The name leads to an address that webhooks may not reach."""
+    """The name leads to no address that webhooks may reach. Which of the two is at fault is not told, because it
+    would tell which names the network inside has."""
+
+    def __init__(self) -> None:
+        super().__init__("the name leads to no address that webhooks may reach")
 
 
 @cache
@@ -80,8 +84,8 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
             addresses = list(await self._resolved(host, port))
         for one in addresses:
             if not is_allowed(ip_address(one), self._allowed):
-                raise Forbidden("the address is not one that webhooks may reach")
-        failure: Exception = httpcore2.ConnectError("the name has no address")
+                raise Forbidden
+        failure: Exception = Forbidden()
         for one in addresses[:MAX_ADDRESSES]:
             try:
                 return await self._inner.connect_tcp(one, port, timeout, local_address, socket_options)
@@ -93,10 +97,10 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         try:
             return await self._resolve(host, port)
         except (OSError, UnicodeError) as exc:
-            raise httpcore2.ConnectError("the name cannot be resolved") from exc
+            raise Forbidden from exc
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
-        raise Forbidden("webhooks reach no local sockets")
+        raise Forbidden
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from executions import callbacks
 from executions.conf import intake_settings
-from executions.database import run, violates
+from executions.database import allow_long_statements, run, violates
 from executions.deliveries import addresses, handler_subscriptions, http
 from executions.deliveries.answers import Answer
 from executions.errors import ExtraMissing, NoSuchSubscription, Refused
@@ -90,6 +90,7 @@ def delete(subscription_id: int) -> None:
     or find no delivery any more: their transaction begins with the subscription, too.
     """
     with transaction.atomic():
+        allow_long_statements()
         row = Subscription.objects.select_for_update().filter(pk=subscription_id).first()
         if row is None:
             raise NoSuchSubscription(subscription_id)

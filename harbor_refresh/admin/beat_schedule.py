@@ -66,7 +66,8 @@ class PeriodicTaskForm(BeatPeriodicTaskForm):
         super().__init__(*args, **kwargs)
         self.fields["task"].widget = UnfoldAdminTextInputWidget()
         self.fields["regtask"].widget = TaskSelectWidget()
-        if self.instance.name in NEEDED:
+        # people who may only look have a form without most fields
+        if self.instance.name in NEEDED and "name" in self.fields:
             for name in ("name", "task", "regtask"):
                 self.fields[name].disabled = True
             self.fields["name"].help_text = "The program needs this row. Disable it if it must not run."

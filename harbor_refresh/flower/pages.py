@@ -1,7 +1,9 @@
-"""What Flower's pages lack: every queue on the Broker page, and a link back to the admin."""
+"""What Flower's pages lack: every queue on the Broker page, a link back to the admin, a header against frames, and
+a cookie that is sent by HTTPS alone."""
 
 from typing import Any
 
+from django.conf import settings
 from flower.urls import settings as flower_settings
 from flower.views import BaseHandler
 from tornado.escape import xhtml_escape
@@ -12,13 +14,21 @@ from executions.errors import QueueUnavailable
 from tasks.pauses.queue_names import declared, known
 
 _of_flower = BaseHandler.get_active_queue_names
+_set_headers = BaseHandler.set_default_headers
 #: The list of links at the top of each page begins so.
 _LINKS = '<ul class="app-nav navbar-nav">'
 
 
 def adapt() -> None:
     BaseHandler.get_active_queue_names = queue_names  # type: ignore[method-assign]
+    BaseHandler.set_default_headers = set_headers  # type: ignore[method-assign]
+    flower_settings["xsrf_cookie_kwargs"] = {"secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
     flower_settings["template_loader"] = LinksToTheAdmin(flower_settings["template_path"])
+
+
+def set_headers(handler: Any) -> None:
+    _set_headers(handler)  # type: ignore[no-untyped-call]
+    handler.set_header("X-Frame-Options", "DENY")
 
 
 def queue_names(handler: Any) -> list[str]:

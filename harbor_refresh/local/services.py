@@ -9,6 +9,7 @@ from harbor_refresh.local.ports import LOOPBACK
 
 #: Flower's options.
 FLOWER = "harbor_refresh/flower/flowerconfig.py"
+WEB_WORKER = "harbor_refresh.web_worker.WebWorker"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def services(web_port: int, flower_port: int) -> list[Service]:
             (
                 *("-m", "gunicorn", "harbor_refresh.wsgi:application"),
                 *("--bind", f"{LOOPBACK}:{web_port}", "--workers", "2", "--threads", "4"),
+                *("--worker-class", WEB_WORKER),
                 *("--graceful-timeout", "3", "--no-control-socket", "--access-logfile", "-"),
             ),
             environ={"REFRESH_FLOWER_URL": f"http://{LOOPBACK}:{flower_port}/"},

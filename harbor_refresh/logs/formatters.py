@@ -57,6 +57,15 @@ def _text(value: Any) -> Any:
     return redacted(str(value)[:200])
 
 
+class AsWarning(logging.Filter):
+    """Make a fault of a client a warning, without a traceback through code that is not at fault."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.exc_info = None
+        return True
+
+
 class JSONLines(logging.Formatter):
     """One JSON object a line. `line` is the text before its values are put in, as operations.md lists it, so that
     lines can be grouped by it."""

@@ -47,7 +47,13 @@ class JobAdmin(ReadOnlyAdmin):
         "short_message",
     )
     list_select_related = ("task", "follows__task")
+    large = tuple(
+        f"{job}{column}"
+        for job in ("", "follows__")
+        for column in ("args", "kwargs", "handed_on", "task__extra_attrs")
+    )
     list_filter = (NameFilter, StatusFilter)
+    lookups_of_links = (JOB_EXECUTION_PARAMETER,)
     list_before_template = "tasks/admin/job_list_head.html"
     search_fields = ("pk",)
     search_help_text = "Job id, task id or execution id"
@@ -58,9 +64,6 @@ class JobAdmin(ReadOnlyAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedChangeList]:
         return TaskLinkChangeList
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup == JOB_EXECUTION_PARAMETER or super().lookup_allowed(lookup, value, request)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {**(extra_context or {}), **legend_context(request, JOB_MEANINGS), **repair_totals()}

@@ -33,6 +33,7 @@ class QuarantineAdmin(ReadOnlyAdmin):
     )
     list_display_links = None
     list_select_related = ("execution",)
+    large = ("execution__extra_attrs",)
     fields = (("execution_number", "vendor"), "status", "attempts", "reason", ("since", "until"))
     readonly_fields = ("execution_number", "vendor", "status", "since", "until")
     ordering = ("-at", "pk")

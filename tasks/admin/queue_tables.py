@@ -172,7 +172,7 @@ def _waiting(found: Sequence[tuple[str, float]]) -> dict[str, Any]:
 
 
 def _quarantine(*, may_release: bool) -> dict[str, Any]:
-    rows = Quarantine.objects.select_related("execution").order_by("-at", "pk")
+    rows = Quarantine.objects.select_related("execution").defer("execution__extra_attrs").order_by("-at", "pk")
     found = [
         [
             execution_link(row.execution_id),

@@ -111,7 +111,7 @@ def get_job(request: HttpRequest, task_id: TaskId) -> Any:
 
 
 def _shown(rows: Any) -> list[dict[str, Any]]:
-    jobs = list(rows.select_related("task"))
+    jobs = list(rows.select_related("task").defer("args", "kwargs", "handed_on", "task__extra_attrs"))
     found = [InspectedJob(job, None) for job in jobs]
     with suppress(QueueUnavailable):
         found = inspected(jobs)

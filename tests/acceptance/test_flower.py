@@ -10,11 +10,13 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 from redis import Redis
 
 from executions.audit import Origin, Person
 from executions.creation import NewExecution, NewTask, create
 from executions.reports import Report, report
+from harbor_refresh.flower import pages
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER
 from tasks.celery_queues import JOBS, QUEUES
@@ -79,6 +81,18 @@ def flower(cluster: Cluster, redis: Redis) -> str:
     return f"http://127.0.0.1:{port}"
 
 
+def test_the_cookie_of_flower_is_as_secure_as_that_of_the_admin(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, object] = {"template_path": "/"}
+    monkeypatch.setattr(pages, "flower_settings", given)
+    for name in ("get_active_queue_names", "set_default_headers"):
+        monkeypatch.setattr(pages.BaseHandler, name, getattr(pages.BaseHandler, name))
+    settings.SESSION_COOKIE_SECURE = True
+    pages.adapt()
+    assert given["xsrf_cookie_kwargs"] == {"secure": True, "samesite": "Lax"}
+
+
 def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue(
     cluster: Cluster, flower: str, redis: Redis
 ) -> None:
@@ -104,6 +118,10 @@ def test_the_staff_of_the_admin_sees_the_executions_of_a_subtask_and_every_queue
     wait_for(lambda: "examples" in browser.get("/broker"), "the queue that only a worker names", log=worker.log)
     shown = browser.get("/broker")
     assert [name for name in QUEUES if name not in shown] == [], "also the paused one, which no worker takes from"
+
+    with _opener.open(urllib.request.Request(f"{flower}/tasks", headers=browser.headers)) as page:  # noqa: S310
+        assert page.headers["X-Frame-Options"] == "DENY"
+        assert "SameSite=Lax" in page.headers["Set-Cookie"]
 
     # a browser without the login of the staff is led to the admin; no browser may change anything
     other = session_of(User.objects.create(username="other"))

@@ -8,7 +8,7 @@ from tasks import package_checks
 from tests.distribution.metadata import ROOT, declared, extras, pinned, project
 
 #: Pinned for the service, and imported by nothing that the wheel carries.
-SERVICE_ALONE = {"hiredis", "whitenoise", "gunicorn"}
+SERVICE_ALONE = {"hiredis", "whitenoise", "gunicorn", "waitress"}
 #: In an exact version by the pin of kombu[redis].
 BROUGHT = {"packaging"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from pytest_django import Settings
 
 from harbor_refresh.logs import context
@@ -202,3 +202,12 @@ def test_what_looks_like_a_secret_is_masked(text: str, masked: str) -> None:
     one = record("x")
     one.exc_info = (ValueError, ValueError(text), None)
     assert masked in as_json(one)["exception"]
+
+
+def test_a_request_for_an_unknown_host_is_one_warning_without_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert Client().get("/admin/", headers={"Host": "evil.example"}).status_code == 400
+    (record,) = [one for one in caplog.records if one.name.startswith("django")]
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert "evil.example" in record.getMessage()

@@ -13,13 +13,9 @@ from tests.integration.service.web import Web, serving
 def web(
     template: str, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Web]:
-    """The service on a database of its own, shared by the tests of a module. Its tokens may ask at any rate, and
-    addresses may be of any length, so that the API sees them."""
+    """The service on a database of its own, shared by the tests of a module. Its tokens may ask at any rate."""
     log = tmp_path_factory.mktemp("web") / "gunicorn.log"
     with fresh_database(template, django_db_blocker) as name:
         everything = token(*Scope)
-        # connections last, or the next request of a slow test meets the end of its own
-        arguments = "--limit-request-line 0 --keep-alive 75"
-        limits = {"REFRESH_API_REQUESTS_PER_MINUTE": "0", "GUNICORN_CMD_ARGS": arguments}
-        with serving(name, log, **limits) as url:
+        with serving(name, log, REFRESH_API_REQUESTS_PER_MINUTE="0") as url:
             yield Web(url, log, everything)

@@ -105,6 +105,10 @@ def test_the_statements_for_a_pooler_limit_every_session_of_the_role() -> None:
         with psycopg.connect(as_role(name, name)) as mine:
             limits = [
                 mine.execute(f"SHOW {one}".encode()).fetchone()
-                for one in ("lock_timeout", "idle_in_transaction_session_timeout")
+                for one in (
+                    "lock_timeout",
+                    "idle_in_transaction_session_timeout",
+                    "client_connection_check_interval",
+                )
             ]
-    assert limits == [("5s",), ("20s",)]
+    assert limits == [("5s",), ("20s",), ("10s",)]

@@ -1,20 +1,30 @@
 """The ready roles: migrate makes them, and each may do what it is for."""
 
+import re
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
+from django.db.models import Model
 from django.test import Client
-from django_celery_beat.models import PeriodicTask
+from django.urls import reverse
+from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
 from executions.models import Action, Execution, Quarantine
 from executions.quarantines import quarantine
 from executions.stops import stop
 from harbor_refresh import roles
+from tasks.models import Pause
+from tests.browser.samples import make_samples
 from tests.integration.actions.sample_bulk import reported, with_jobs
 from tests.integration.admin_client import act
 from tests.integration.sample_executions import status_of
+
+#: Pages of the admin that belong to no model.
+SITE = [f"/admin/{page}" for page in ("", "password_change/", "password_change/done/", "jsi18n/", "autocomplete/")]
+ROOT = "root"
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 
@@ -92,6 +102,39 @@ def test_a_viewer_sees_every_page_but_tokens_and_accounts_and_changes_nothing() 
         "held": True,
         "actions": 0,
     }
+
+
+def pages_of_the_admin(rows: dict[type[Model], Model]) -> list[str]:
+    """The addresses of all pages of all registered screens: with the id of a row, and with an unknown id."""
+    addresses = list(SITE)
+    for model, screen in admin.site._registry.items():
+        base = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        for pattern in screen.get_urls():
+            for key in (rows[model].pk if model in rows else 0, 10**9):
+                address = base + re.sub("<[^>]*>", str(key), str(pattern.pattern))
+                assert "(" not in address, "a page whose address is not understood here"
+                addresses.append(address)
+    return list(dict.fromkeys(addresses))
+
+
+@pytest.mark.parametrize("role", [*roles.ROLES, ROOT])
+def test_no_page_of_the_admin_answers_an_error_of_the_server_to_any_role(role: str) -> None:
+    """The client raises what a page raises."""
+    for name in roles.ROLES:
+        member(name)
+    User.objects.create_superuser(ROOT)
+    CrontabSchedule.objects.get_or_create(minute="0")
+    rows = make_samples().rows
+    assert [model for model in admin.site._registry if model not in rows] == [Pause]
+    client = Client()
+    client.force_login(User.objects.get(username=role))
+    pages = pages_of_the_admin(rows)
+    assert len(pages) > 100
+    statuses = {page: client.get(page).status_code for page in pages}
+    assert {page: status for page, status in statuses.items() if status not in {200, 302, 403, 404}} == {}
+    needed = PeriodicTask.objects.get(name="Reconcile")
+    shown = client.get(f"{PAGES['periodictask']}{needed.pk}/change/")
+    assert (shown.status_code, b"Reconcile" in shown.content) == (200, True)
 
 
 def test_a_viewer_is_offered_no_action() -> None:

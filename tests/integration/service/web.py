@@ -56,6 +56,11 @@ class WebProcess:
         if not self._process:
             self.start()
 
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
     def _answers(self) -> bool:
         with suppress(httpx2.HTTPError):
             return httpx2.get(f"{self.url}/api/v1/nothing", trust_env=False).status_code == 404

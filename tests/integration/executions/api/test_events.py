@@ -59,8 +59,7 @@ def test_a_stream_ends_when_its_execution_is_deleted(program: Program) -> None:
     response.close()
 
 
-def test_a_silent_stream_shows_that_it_is_alive(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "SECONDS_OF_SILENCE", -1.0)
+def test_a_silent_stream_shows_that_it_is_alive(program: Program) -> None:
     execution, _ = made(1)
     response = stream(program, execution.pk)
     texts = iter(response.streaming_content)

@@ -7,6 +7,7 @@ from pytest_django import Settings
 
 from executions.deliveries import subscriptions
 from executions.deliveries.addresses import is_allowed, networks, refuse_unusable
+from executions.deliveries.answers import Answer
 from executions.deliveries.subscriptions import Wish
 from executions.errors import NoSuchSubscription, Refused
 from executions.models import Subscription
@@ -144,6 +145,16 @@ def test_a_change_closes_the_circuit_and_keeps_the_secret(database: str) -> None
     )
     with pytest.raises(NoSuchSubscription):
         subscriptions.change(10**9, url="http://127.0.0.1/other")
+
+
+def test_a_test_tells_not_which_names_there_are(database: str, settings: Settings) -> None:
+    """The first is a name of this machine, whose address is not allowed; the second is no name."""
+    settings.REFRESH_DELIVER_NETWORKS = ("192.0.2.0/24",)
+    answers = {
+        subscriptions.test(subscriptions.create(Wish(host, f"http://{host}:9/")).pk)
+        for host in ("localhost", "no-such-name.invalid")
+    }
+    assert answers == {Answer(None, "the name leads to no address that webhooks may reach")}
 
 
 def test_a_test_is_signed_and_changes_no_row(database: str, good: Receiver) -> None:

@@ -265,7 +265,7 @@ def test_a_name_that_leads_to_a_forbidden_address_is_not_connected(
         ended(1)
         Deliverer(resolve=Names(found)).deliver()
         assert forbidden.received == []
-    assert (one().state, one().last_error) == ("pending", "the address is not one that webhooks may reach")
+    assert (one().state, one().last_error) == ("pending", "the name leads to no address that webhooks may reach")
 
 
 @pytest.mark.parametrize(
