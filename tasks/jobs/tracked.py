@@ -48,8 +48,6 @@ class TrackedJob(JobTask):
     """The function gets a `Handle` before its own arguments."""
 
     abstract = True
-    #: Checks a message in the worker before Celery reads it.
-    Strategy = "tasks.jobs.runtime.message_check:strategy"
     Request = "tasks.jobs.runtime.request:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
