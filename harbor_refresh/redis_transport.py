@@ -15,6 +15,8 @@
    keeps one.
 6. Behind Sentinel, kombu's connections know neither 2 nor a limit of the time that a Sentinel may take. The
    transport for `sentinel://` connects as the queue's clients do (tasks/queue/primaries.py).
+7. An entry of a queue that is no message would end the worker. The transport drops it
+   (tasks/broker/redis_entries.py).
 """
 
 import os
@@ -27,6 +29,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 from kombu.utils.url import url_to_parts
 
+from tasks.broker.redis_entries import DropsEntries, OfEntries
 from tasks.queue.connection import NotServing, follower, sentinels, wary
 from tasks.redis_address import Place
 
@@ -71,7 +74,7 @@ class QoS(redis.QoS):
             raise
 
 
-class Channel(redis.Channel):
+class Channel(OfEntries, redis.Channel):
     QoS = QoS
     connection_class = wary(is_safe=False)
     connection_class_ssl = wary(is_safe=True)
@@ -117,7 +120,7 @@ class SentinelChannel(Channel):
         return {**params, "guides": sentinels(self.master_name, places, self.sentinel_kwargs, timeout)}
 
 
-class Transport(redis.Transport):
+class Transport(DropsEntries, redis.Transport):
     Channel = Channel
     # OperationalError, into which kombu turns an error while it connects, is one too; else a starting worker ends
     connection_errors = (*redis.Transport.connection_errors, NotServing, OperationalError)

@@ -44,3 +44,6 @@ ROUTES = {
     "tasks.refresh_executions": {"queue": WORK},
     "tasks.run_cycle": {"queue": WORK},
 }
+
+#: The step of each worker that refuses messages. A name, because its module needs Django's apps.
+GUARD = "tasks.jobs.runtime.message_guard:MessageGuard"

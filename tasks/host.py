@@ -4,7 +4,8 @@ It adds what the project lacks, and changes nothing that the project has set:
 
 1. our Celery tasks, and the route of each, before the project's own routes, which may match every name;
 2. beat's schedule, if the project has no django-celery-beat, whose rows `migrate` makes (tasks/schedule.py);
-3. kombu's transport for RabbitMQ, mended, for the connections of this app alone (tasks/broker/amqp_connection.py).
+3. kombu's transports, mended, for the connections of this app alone (tasks/broker/amqp_connection.py);
+4. a step of its workers, which refuses a message that would end them (tasks/jobs/runtime/message_guard.py).
 
 The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
 worker and a beat tell at their start what the checks find (tasks/host_checks.py), and go on.
@@ -19,7 +20,7 @@ from django.core.checks import WARNING, run_checks
 
 from executions.checks import OURS
 from tasks.broker.amqp_connection import mend_connections
-from tasks.celery_queues import ROUTES
+from tasks.celery_queues import GUARD, ROUTES
 from tasks.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
@@ -31,6 +32,7 @@ DEFAULT_SECONDS = 30.0
 def connect(app: Any) -> Any:
     """Add our Celery tasks, their routes and their schedule to this app, and return it."""
     mend_connections(app)
+    app.steps["consumer"].add(GUARD)
     app.autodiscover_tasks([__package__], related_name="actors")
     if app.configured:
         _add_to(app.conf)

@@ -1,4 +1,5 @@
-"""The connections of one Celery app, for which `amqp://` means the mended transport (amqp_transport.py).
+"""The connections of one Celery app, for which `amqp://` means the mended transport (amqp_transport.py), and
+`redis://` the one that drops entries that are no messages (redis_entries.py).
 
 kombu finds a transport by the scheme of an address, in one table for the whole process. A project may have
 connections of its own in that process, so the table stays as it is. The connections of the app take the mended
@@ -13,14 +14,16 @@ import kombu
 from celery import Celery
 from celery.app.amqp import AMQP
 from kombu import connection as of_kombu
-from kombu.transport import pyamqp
+from kombu.transport import pyamqp, redis
 from kombu.utils.collections import HashedSeq
 
-from tasks.broker import amqp_transport
+from tasks.broker import amqp_transport, redis_entries
 
 MENDED: dict[Any, Any] = {
     pyamqp.Transport: amqp_transport.Transport,
     pyamqp.SSLTransport: amqp_transport.SSLTransport,
+    redis.Transport: redis_entries.Transport,
+    redis.SentinelTransport: redis_entries.SentinelTransport,
 }
 
 

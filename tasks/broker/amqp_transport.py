@@ -15,17 +15,29 @@ The connections of our Celery app use it (amqp_connection.py).
    errors of the connection: the worker connects again.
 5. With several servers, kombu checks each certificate by the name of the first. The transport uses that of the
    host.
+6. The properties of a message may hold what py-amqp cannot read: text that is no UTF-8, a moment beyond the
+   calendar. The error would end the worker, and the message would end the next. The transport reads such a message
+   as one without properties. It names no task, so the worker refuses it (tasks/jobs/runtime/message_guard.py).
 """
 
 import select
+from collections.abc import Callable
 from typing import Any
 
 from amqp.exceptions import ChannelError, MessageNacked, RecoverableChannelError, RecoverableConnectionError
+from amqp.method_framing import frame_handler
+from amqp.serialization import GenericContent
 from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
 
+from tasks.broker.blame import is_raised_in
+
 #: The server has closed its side; only Linux tells that while unread bytes are there.
 _CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+
+#: In the header of a message, the bytes up to the size of its body, and flags that name no property.
+_SIZE_OF_BODY = 12
+_NO_PROPERTIES = b"\x00\x00"
 
 
 class GivesUp:
@@ -50,8 +62,27 @@ class Channel(GivesUp, pyamqp.Channel):
             raise RecoverableChannelError("RabbitMQ refused a message") from exc
 
 
+def reads_any_properties(connection: Any, callback: Any) -> Callable[[Any], bool]:
+    """Return what reads each frame of the connection. Properties that cannot be read are read as none."""
+    read = frame_handler(connection, callback)
+
+    def read_frame(frame: Any) -> bool:
+        try:
+            return bool(read(frame))
+        except Exception as exc:
+            if not is_raised_in(exc, GenericContent.inbound_header):
+                raise
+            kind, channel, content = frame
+            return bool(read((kind, channel, bytes(content[:_SIZE_OF_BODY]) + _NO_PROPERTIES)))
+
+    return read_frame
+
+
 class Connection(GivesUp, pyamqp.Connection):
     Channel = Channel
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"frame_handler": reads_any_properties, **options})
 
 
 class Transport(pyamqp.Transport):

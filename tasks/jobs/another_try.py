@@ -14,6 +14,7 @@ from tasks.jobs.delivery import reporter
 from tasks.jobs.handle import Handle
 from tasks.jobs.lifecycle.job_report import JobReport
 from tasks.jobs.records.arguments import Arguments, text_of_arguments
+from tasks.jobs.records.attachments import message_of_wait
 from tasks.jobs.records.records import job_records
 from tasks.jobs.runtime import current_runs
 from tasks.queue.node import this_node
@@ -60,9 +61,10 @@ def request_of(job: Handle, args: list[Any], kwargs: dict[str, Any]) -> str:
         return ""
 
 
-def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any) -> tuple[int, int]:
-    """Record that the job waits for another try with these arguments. Return its new revision and that of its
-    arguments. If Redis is away, this node takes a new name, so recovery releases its jobs."""
+def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any, retries: int) -> tuple[int, int]:
+    """Record that the job waits for another try with these arguments, which is its retry number `retries`. Return
+    its new revision and that of its arguments. If Redis is away, this node takes a new name, so recovery releases
+    its jobs."""
     run, given = job.run, job.given
     args, kwargs = list(args or ()), dict(kwargs or {})
     request = request_of(job, args, kwargs)
@@ -70,7 +72,12 @@ def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any) -> t
     current_runs.end(run)
     try:
         revision = job_records().settle(
-            run, Status.SCHEDULED, job.reason, delay=delay, arguments=request, given=given.revision
+            run,
+            Status.SCHEDULED,
+            message_of_wait(job.reason, retries),
+            delay=delay,
+            arguments=request,
+            given=given.revision,
         )
     except QueueUnavailable as exc:
         this_node.renew()
@@ -78,5 +85,5 @@ def wait_for_another_try(job: Handle, delay: float, args: Any, kwargs: Any) -> t
     if revision is None:
         raise Ignore
     asked = Arguments(args, kwargs, revision) if request else None
-    reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=asked))
+    reporter.put(JobReport.of_run(run, Status.SCHEDULED, revision, job.reason, arguments=asked, retries=retries))
     return revision, (asked or given).revision

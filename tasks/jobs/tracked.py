@@ -48,8 +48,6 @@ class TrackedJob(JobTask):
     """The function gets a `Handle` before its own arguments."""
 
     abstract = True
-    #: Checks a message in the worker before Celery reads it.
-    Strategy = "tasks.jobs.runtime.message_check:strategy"
     Request = "tasks.jobs.runtime.request:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
@@ -115,7 +113,8 @@ class TrackedJob(JobTask):
         if report := _report_of(begun):
             # the process that has asked for these arguments may have died
             unreported = (begun.arguments or of_message) if begun.are_unreported else None
-            reporter.put(replace(report, arguments=unreported))
+            retries = self.request.retries or 0
+            reporter.put(replace(report, arguments=unreported, retries=retries))
         if begun.verdict != Verdict.GO:
             raise Ignore
         return begun
@@ -169,7 +168,9 @@ class TrackedJob(JobTask):
         refuse_arguments(self, args or (), kwargs or {})
         job = self.request.get(HANDLE)
         if job and task_id == job.run.job:
-            revision, arguments = wait_for_another_try(job, delay_of(options), args, kwargs)
+            revision, arguments = wait_for_another_try(
+                job, delay_of(options), args, kwargs, options.get("retries") or 0
+            )
             headers = message_header.of_another_try(
                 self.request.get(message_header.NAME) or {}, revision, job.run.runs, arguments
             )

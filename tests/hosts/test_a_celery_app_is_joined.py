@@ -139,7 +139,8 @@ def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_pa
     plain, secured = "Transport", "SSLTransport"
     for scheme, name in {"amqp": plain, "pyamqp": plain, "amqps": secured}.items():
         assert seen[scheme] == [[f"{kombus}.{name}"] * 4] * 2 + [[f"{mended}.{name}"] * 4]
-    assert seen["redis"] == [["kombu.transport.redis.Transport"] * 4] * 3
+    ours = ["tasks.broker.redis_entries.Transport"] * 4
+    assert seen["redis"] == [["kombu.transport.redis.Transport"] * 4] * 2 + [ours]
 
 
 def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_pa
         Host(tmp_path / name, "none", celery=celery).ask(look)
         for name, celery in (("without", JOINED), ("with", JOINED + lines))
     )
-    assert without == ["celery.worker.consumer.consumer", "kombu.transport.redis"]
+    assert without == ["celery.worker.consumer.consumer", "tasks.broker.redis_entries"]
     assert with_them == ["harbor_refresh.consumer", "harbor_refresh.redis_transport"]
 
 

@@ -42,10 +42,11 @@ def deliver(reports: Sequence[JobReport]) -> Delivered:
 
     1. Without a hook, one transaction locks the tasks, leaves out reports that come too late, because the job has
        ended or was stopped meanwhile, applies the reports, stops the rest of a broken chain, writes the arguments
-       that jobs asked for, also those of late reports, writes results into the jobs that follow, and keeps what
-       runs have left (kept_ends.py). With a hook, a transaction leaves out late reports and writes the last three
-       before the reports are posted. The rest of a broken chain is stopped afterwards, if the target has applied
-       the report by then. The end of a job that the target rejects for good is applied here.
+       that jobs asked for and their retries, also those of late reports, writes results into the jobs that follow,
+       and keeps what runs have left (kept_ends.py). With a hook, a transaction leaves out late reports and writes
+       all that but the first two before the reports are posted. The rest of a broken chain is stopped afterwards,
+       if the target has applied the report by then. The end of a job that the target rejects for good is applied
+       here.
     2. Acknowledge what was delivered. Redis now deletes the record of a job that has ended.
 
     If the database refuses, halve and try each half, until the refused report is alone.
@@ -102,6 +103,7 @@ def _write(reports: Sequence[JobReport], *, late: list[JobReport], applies_here:
             _report(in_time)
             _stop_behind(in_time)
         write_arguments(_requests(reports))
+        _write_retries(reports)
         write_results(in_time)
         keep_ends(in_time)
     late += too_late
@@ -130,6 +132,18 @@ def _late(reports: Sequence[JobReport], *, may_break: bool) -> list[JobReport]:
 def _requests(reports: Sequence[JobReport]) -> list[Request]:
     """Return what the jobs asked for. A job that was stopped meanwhile goes on from there if it is resumed."""
     return [report.request for report in reports if report.request]
+
+
+def _write_retries(reports: Sequence[JobReport]) -> None:
+    """Write how many retries led to these runs, for each later message."""
+    if retried := [report for report in reports if report.retries]:
+        run(
+            "write_retries",
+            task_ids=[one.task_id for one in retried],
+            jobs=[one.job for one in retried],
+            revisions=[one.revision for one in retried],
+            retries=[one.retries for one in retried],
+        )
 
 
 def _stop_behind(reports: Sequence[JobReport]) -> None:

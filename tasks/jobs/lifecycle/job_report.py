@@ -30,6 +30,8 @@ class JobReport:
     arguments: Arguments | None = None
     earlier_runs: int = 0
     kept: Kept | None = None
+    #: How many retries of Celery's led to the run of this revision; 0 if that is not known.
+    retries: int = 0
 
     @classmethod
     def of(cls, record: JobRecord) -> Self:
@@ -43,6 +45,7 @@ class JobReport:
             contents.result,
             earlier_runs=_earlier_runs(record.status, record.runs),
             kept=contents.kept,
+            retries=contents.retries,
         )
 
     @classmethod
@@ -57,6 +60,7 @@ class JobReport:
         is_followed: bool = True,
         arguments: Arguments | None = None,
         kept: Kept | None = None,
+        retries: int = 0,
     ) -> Self:
         """Return the report of a run, in its own revision if no other is given."""
         return cls(
@@ -70,6 +74,7 @@ class JobReport:
             arguments,
             _earlier_runs(status, run.runs),
             kept,
+            retries,
         )
 
     @property
@@ -111,11 +116,13 @@ def shuffled(reports: Iterable[JobReport]) -> list[JobReport]:
 
 def end_of_each_run(reports: Sequence[JobReport]) -> list[JobReport]:
     """Leave out the start of a run whose end is among the reports, because the end implies the start. The
-    arguments of the run go with its end."""
+    arguments and the retries of the run go with its end."""
     furthest: dict[tuple[str, int], JobReport] = {}
     for report in reports:
         known = furthest.setdefault((report.job, report.revision), report)
         if CODES[report.status] > CODES[known.status]:
             arguments = report.arguments or known.arguments
-            furthest[report.job, report.revision] = replace(report, arguments=arguments)
+            furthest[report.job, report.revision] = replace(
+                report, arguments=arguments, retries=max(report.retries, known.retries)
+            )
     return list(furthest.values())

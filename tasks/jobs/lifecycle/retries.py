@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from django.db import transaction
-from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, OuterRef, Q, Subquery, TextField, Value
+from django.db.models.functions import Cast
 
 from executions import gates, links
 from executions.errors import NoSuchExecution, NoSuchTask
@@ -23,6 +24,9 @@ from tasks.models.job import Job
 from tasks.without_redis.agenda import at_once
 
 IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
+RETRIES = Cast(Value("retries"), TextField())
+#: The options of a job's message as they were when it was started (tasks/sql/write_retries.sql).
+WITHOUT_RETRIES = Func(F("options"), RETRIES, template="%(expressions)s", arg_joiner=" - ")
 #: What the task of a job says when the job runs once more, by the status with which it had ended.
 MESSAGES = {Status.ERROR: "tried again", Status.STOPPED: "resumed"}
 
@@ -111,7 +115,7 @@ def _write(again: Sequence[Job], message: str) -> None:
     report(reports, Door.RETRY)
     runs = Task.objects.filter(pk=OuterRef("pk")).values("run_count")
     Job.objects.filter(pk__in=[job.pk for job in again]).update(
-        published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE
+        published_at=None, runs_before=Subquery(runs), holds_key=IS_UNIQUE, options=WITHOUT_RETRIES
     )
 
 

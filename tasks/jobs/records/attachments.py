@@ -1,7 +1,8 @@
 """Attachments: data that the message of a record carries, so that it is not lost with the process of the run.
 
 A run that succeeds attaches its result for the next job of its chain. A run of which something is kept attaches
-that, too (kept.py). The numbers of a check-in are in check_in.py, the arguments of another try in arguments.py.
+that, too (kept.py). A run that asks for another try attaches the number of that retry. The numbers of a check-in
+are in check_in.py, the arguments of another try in arguments.py.
 """
 
 import json
@@ -21,6 +22,10 @@ RESULT = "result: "
 #: A message with what is kept of the end: this prefix, and JSON of the parts of `Kept`, the message, and the
 #: result for the next job, in a list, which is empty if there is none.
 KEPT = "kept: "
+#: A message of a job that waits for another try: this prefix, the retries of that try, `|`, and the message.
+RETRIES = "retries: "
+#: The most retries that a message may have (../runtime/message_check.py).
+MAX_RETRIES = 2**31 - 1
 #: The most characters of JSON that are attached, and of arguments.
 MAX_CHARACTERS = 60_000
 
@@ -32,6 +37,7 @@ class Contents:
     message: str
     result: Any = None
     kept: Kept | None = None
+    retries: int = 0
 
 
 def text_of_result(result: Any) -> str:
@@ -53,6 +59,11 @@ def message_of_end(message: str, result: str | None, kept: Kept | None) -> str:
     return message if result is None else RESULT + result
 
 
+def message_of_wait(message: str, retries: int) -> str:
+    """Return the message of the record of a job that waits for another try."""
+    return f"{RETRIES}{retries}|{message}" if retries else message
+
+
 def contents_of(record: JobRecord) -> Contents:
     """Split the message of this record. An attachment that another program has written may be unreadable; then the
     whole text is the message, because the status of the record counts still."""
@@ -64,6 +75,9 @@ def contents_of(record: JobRecord) -> Contents:
             parts = json.loads(message.removeprefix(KEPT))
             said, handed_on = parts.pop("message"), parts.pop("handed_on")
             return Contents(said, handed_on[0] if handed_on else None, kept=Kept(**parts))
+        if message.startswith(RETRIES) and record.status == Status.SCHEDULED:
+            retries, said = message.removeprefix(RETRIES).split("|", 1)
+            return Contents(said, retries=min(int(retries), MAX_RETRIES))
     if record.status == Status.RUNNING:
         return Contents(CheckIn.read(message).message)
     return Contents(message)

@@ -42,9 +42,16 @@ def on_unknown(message: Any, name: str, id: str, **_: Any) -> None:
     end_message(id, message.headers.get(message_header.NAME), Status.ERROR, why)
 
 
+def log_dropped(fields: Mapping[str, Any], why: str) -> None:
+    why = made_storable(" ".join(why[:MAX_MESSAGE].split()))
+    if message_header.NAME in fields:
+        log.error("Dropped the message of job %s: %s", shown(fields.get("id")), why)
+    else:
+        log.error("Dropped a message for the task %s: %s", shown(fields.get("task")), why)
+
+
 def on_unusable(fields: Mapping[str, Any], why: str) -> None:
-    job = shown(fields.get("id"))
-    log.error("Dropped the message of job %s: %s", job, why)
+    log_dropped(fields, why)
     end_message(fields.get("id"), fields.get(message_header.NAME), Status.ERROR, why)
 
 

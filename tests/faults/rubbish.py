@@ -1,0 +1,285 @@
+"""Random messages, as a program with access to the broker would push them to the list of a queue.
+
+Each is made from a sound message by a few random changes, or is no message at all. The same seed makes the same
+messages. A message that stays sound is for a task that may run, and for no later time.
+"""
+
+import base64
+import json
+import random
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tasks.celery_queues import ROUTES
+
+#: The ids of these messages begin so.
+ID = "rubbish-"
+#: A sweep that was told a place waits for the end of every other sweep, so hundreds of them take an hour.
+OURS = sorted(ROUTES.keys() - {"tasks.sweep"})
+TASKS = [*OURS, "tests.copy", "tests.note_end", "tests.none", "celery.backend_cleanup", "celery.chord"]
+HEADERS = (
+    *("lang", "task", "id", "shadow", "eta", "expires", "group", "group_index", "retries", "timelimit"),
+    *("root_id", "parent_id", "argsrepr", "kwargsrepr", "origin", "ignore_result", "replaced_task_nesting"),
+    *("stamped_headers", "stamps", "headers", "callbacks", "errbacks", "chain", "chord", "compression"),
+    *("harbor_job", "get", "update", "clear", "__init__", "__class__", "called_directly", "delivery_info"),
+    *("hostname", "args", "kwargs", "utc"),
+)
+PROPERTIES = ("delivery_tag", "delivery_info", "body_encoding", "priority", "reply_to", "correlation_id", "type")
+CONTENT_TYPES = (
+    "application/json",
+    "application/x-python-serialize",
+    "application/x-yaml",
+    "text/plain",
+    "",
+    "a/b",
+)
+ENCODINGS = ("utf-8", "binary", "utf-16", "rot13", "hex", "", "no-such", "us-ascii")
+COMPRESSIONS = ("gzip", "zlib", "application/x-gzip", "bzip2", "no-such", "")
+MARKED = ("datetime", "date", "time", "decimal", "uuid", "bytes", "base64", "no-such")
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def messages(seed: int, count: int) -> Iterator[bytes]:
+    """Yield random messages, as their bytes in the list."""
+    chance = random.Random(seed)
+    for number in range(count):
+        yield _message(chance, number)
+
+
+def _message(chance: random.Random, number: int) -> bytes:
+    if chance.random() < 0.1:
+        return _no_envelope(chance)
+    envelope = _sound(chance, number)
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        chance.choice(CHANGES)(chance, envelope)
+    raw = json.dumps(envelope).encode()
+    if chance.random() < 0.05:
+        return raw[: chance.randrange(len(raw))]
+    if chance.random() < 0.03:
+        place = chance.randrange(len(raw))
+        return raw[:place] + chance.randbytes(3) + raw[place:]
+    return raw
+
+
+def _no_envelope(chance: random.Random) -> bytes:
+    return chance.choice(
+        (
+            b"",
+            b"x",
+            b"null",
+            b"5",
+            b"-Infinity",
+            b'"text"',
+            b"[]",
+            b"[[], {}, null]",
+            b"{}",
+            b"[" * 50_000,
+            b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+            b"1" * 5_000,
+            b'{"__type__": [1], "__value__": 2}',
+            b'{"properties": {"delivery_tag": 5}}',
+            b'{"properties": []}',
+            json.dumps({"__type__": chance.choice(MARKED), "__value__": _value(chance)}).encode(),
+            chance.randbytes(chance.randrange(1, 60)),
+            b"\x80\x04\x95" + chance.randbytes(20),
+        )
+    )
+
+
+def _sound(chance: random.Random, number: int) -> dict[str, Any]:
+    name, job = chance.choice(TASKS), f"{ID}{number}"
+    headers: dict[str, Any] = {
+        "lang": "py",
+        "task": name,
+        "id": job,
+        "shadow": None,
+        "eta": None,
+        "expires": None,
+        "group": None,
+        "retries": 0,
+        "timelimit": [None, None],
+        "root_id": job,
+        "parent_id": None,
+        "argsrepr": "()",
+        "kwargsrepr": "{}",
+        "origin": "somewhere",
+    }
+    if chance.random() < 0.2:  # of no job that exists
+        headers["harbor_job"] = {"task": 10**12 + number, "revision": 0, "runs": 0, "followed": False}
+    links = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+    return {
+        "body": _encoded([[], {}, links]),
+        "content-encoding": "utf-8",
+        "content-type": "application/json",
+        "headers": headers,
+        "properties": {
+            "correlation_id": job,
+            "reply_to": job,
+            "delivery_mode": 2,
+            "delivery_info": {"exchange": "", "routing_key": "harbor_refresh"},
+            "priority": 0,
+            "body_encoding": "base64",
+            "delivery_tag": job,
+        },
+    }
+
+
+def _encoded(body: Any) -> str:
+    return base64.b64encode(body if isinstance(body, bytes) else json.dumps(body).encode()).decode()
+
+
+def _value(chance: random.Random) -> Any:
+    """Any value of JSON. No number is a moment or a limit that a worker would wait for."""
+    return chance.choice(
+        (
+            None,
+            True,
+            0,
+            -1,
+            5,
+            2**31,
+            2**70,
+            10**400,
+            -0.5,
+            float("nan"),
+            float("inf"),
+            "",
+            "text",
+            "\x00",
+            "line\nline\r\x1b[2J",
+            "\ud800",
+            "x" * 3_000,
+            "é" * chance.randrange(1, 9),
+            [],
+            [1],
+            ["a", None],
+            {},
+            {"a": 1},
+            {"": {}},
+            {"task": "tests.none"},
+            [{"task": "tests.none"}],
+            {"__type__": chance.choice(MARKED), "__value__": chance.choice(("x", 5, "2020-01-01T00:00:00", {}))},
+            deep(chance.choice((50, 150, 400, 800))),
+            "2020-01-01T00:00:00",
+            "9999-12-31T23:59:59-10:00",
+            "0001-01-01T00:00:00+14:00",
+        )
+    )
+
+
+def _changes_header(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("headers"), dict):
+        envelope["headers"][chance.choice(HEADERS)] = _value(chance)
+
+
+def _changes_limits(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("headers"), dict):
+        envelope["headers"]["timelimit"] = [_value(chance), _value(chance)]
+
+
+def _changes_job(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("headers"), dict) and isinstance(envelope["headers"].get("harbor_job"), dict):
+        envelope["headers"]["harbor_job"][chance.choice(("task", "revision", "runs", "database"))] = _value(chance)
+
+
+def _lacks_header(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("headers"), dict):
+        envelope["headers"].pop(chance.choice(HEADERS), None)
+
+
+def _changes_property(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("properties"), dict):
+        envelope["properties"][chance.choice(PROPERTIES)] = _value(chance)
+
+
+def _lacks_property(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("properties"), dict):
+        envelope["properties"].pop(chance.choice(PROPERTIES), None)
+
+
+def _changes_place(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("properties"), dict):
+        envelope["properties"]["delivery_info"] = {
+            name: _value(chance) for name in ("exchange", "routing_key") if chance.random() < 0.7
+        }
+
+
+def _changes_part(chance: random.Random, envelope: dict[str, Any]) -> None:
+    envelope[chance.choice((*envelope, "redelivered"))] = _value(chance)
+
+
+def _lacks_part(chance: random.Random, envelope: dict[str, Any]) -> None:
+    envelope.pop(chance.choice([*envelope]), None)
+
+
+def _changes_body(chance: random.Random, envelope: dict[str, Any]) -> None:
+    envelope["body"] = _encoded(_value(chance))
+
+
+def _changes_bytes(chance: random.Random, envelope: dict[str, Any]) -> None:
+    envelope["body"] = _encoded(chance.randbytes(chance.randrange(40)))
+
+
+def _changes_payload(chance: random.Random, envelope: dict[str, Any]) -> None:
+    payload: list[Any] = [[], {}, {}]
+    payload[chance.randrange(3)] = _value(chance)
+    envelope["body"] = _encoded(payload)
+
+
+def _changes_link(chance: random.Random, envelope: dict[str, Any]) -> None:
+    name = chance.choice(("callbacks", "errbacks", "chain", "chord", "get", "harbor_handle", "id"))
+    envelope["body"] = _encoded([[], {}, {name: _value(chance)}])
+
+
+def _is_of_the_first_protocol(chance: random.Random, envelope: dict[str, Any]) -> None:
+    headers = envelope.get("headers")
+    fields = headers if isinstance(headers, dict) else {}
+    body = {"task": fields.get("task"), "id": fields.get("id"), "args": [], "kwargs": {}}
+    if chance.random() < 0.7:
+        body[chance.choice(("task", "args", "kwargs", "eta", "expires", "retries", "utc", "chord"))] = _value(
+            chance
+        )
+    envelope["body"] = _encoded(body)
+    if chance.random() < 0.7:
+        envelope["headers"] = {}
+
+
+def _changes_type(chance: random.Random, envelope: dict[str, Any]) -> None:
+    envelope["content-type"] = chance.choice(CONTENT_TYPES)
+    envelope["content-encoding"] = chance.choice(ENCODINGS)
+
+
+def _is_compressed(chance: random.Random, envelope: dict[str, Any]) -> None:
+    if isinstance(envelope.get("headers"), dict):
+        envelope["headers"]["compression"] = chance.choice(COMPRESSIONS)
+    if chance.random() < 0.5:
+        envelope["body"] = _encoded(zlib.compress(b"[[], {}, {}]"))
+
+
+CHANGES: tuple[Callable[[random.Random, dict[str, Any]], None], ...] = (
+    _changes_header,
+    _changes_header,
+    _changes_header,
+    _changes_limits,
+    _changes_job,
+    _lacks_header,
+    _changes_property,
+    _lacks_property,
+    _changes_place,
+    _changes_part,
+    _lacks_part,
+    _changes_body,
+    _changes_bytes,
+    _changes_payload,
+    _changes_link,
+    _is_of_the_first_protocol,
+    _changes_type,
+    _is_compressed,
+)
