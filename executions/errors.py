@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from django.core.exceptions import ObjectDoesNotExist
+
 
 class RefreshError(Exception):
     """Something in Harbor Refresh went wrong."""
@@ -21,7 +23,7 @@ class TooManyStreams(RefreshError):
         super().__init__(f"this process serves {count} event streams, its most (REFRESH_API_STREAMS)")
 
 
-class NoSuchExecution(Refused):
+class NoSuchExecution(Refused, ObjectDoesNotExist):
     """There is no execution with that id."""
 
     def __init__(self, execution_id: int) -> None:

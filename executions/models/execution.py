@@ -1,3 +1,5 @@
+from typing import Self, TypeVar
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -6,9 +8,12 @@ from executions.models.harbors_row import HarborsRow, zeros
 from executions.models.without_an_app import JSONIndex
 from executions.status import FINAL, MAX_VENDOR, Status
 
+#: Execution, or a proxy of it.
+Row = TypeVar("Row", bound="Execution")
 
-class ExecutionQuerySet(models.QuerySet["Execution"]):
-    def unfinished(self) -> "ExecutionQuerySet":
+
+class ExecutionQuerySet(models.QuerySet[Row]):
+    def unfinished(self) -> Self:
         return self.filter(end_time__isnull=True)
 
 

@@ -7,7 +7,7 @@ recorded is made again."""
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from celery import Task, current_app
 from celery.canvas import Signature
@@ -59,8 +59,7 @@ class EndedExecution:
     @property
     def execution(self) -> TrackedExecution | None:
         """The execution as it is now, with the operations on its jobs; None if it was deleted."""
-        rows = TrackedExecution.objects.filter(pk=self.change.execution_id)
-        return cast("TrackedExecution | None", rows.first())
+        return TrackedExecution.objects.filter(pk=self.change.execution_id).first()
 
 
 def callbacks_of(given: dict[str, Any]) -> list[NewCallback]:

@@ -5,10 +5,13 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import ObjectDoesNotExist
+
 from executions import gates
 from executions import progress as of_tasks
-from executions.errors import NotCommitted, StillRunning
+from executions.errors import NoSuchExecution, NotCommitted, StillRunning
 from executions.models import Execution
+from executions.models.execution import ExecutionQuerySet
 from executions.progress import Progress
 from executions.status import is_final
 from tasks.jobs.asynchronous import asynchronous
@@ -31,10 +34,20 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
 class TrackedExecution(Execution):
     """The row of an execution, with the operations on its jobs. Get it again by
-    `TrackedExecution.objects.get(pk=…)`."""
+    `TrackedExecution.objects.get(pk=…)`. If the row is gone, or its transaction was rolled back, each operation
+    raises NoSuchExecution."""
+
+    # its own, so that its rows are typed as TrackedExecution
+    objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc, django-manager-missing]
 
     class Meta:
         proxy = True
+
+    def refresh_from_db(self, *args: Any, **options: Any) -> None:
+        try:
+            super().refresh_from_db(*args, **options)
+        except ObjectDoesNotExist:
+            raise NoSuchExecution(self.pk) from None
 
     def progress(self, *, deep: bool = False) -> Progress:
         """Return its progress, by one indexed query, in which each child counts as one task. `deep`: count the

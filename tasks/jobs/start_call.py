@@ -58,6 +58,8 @@ def start(
     closed within `close_after` seconds, a day if that is not given, it is closed for its producer, and ends as
     Error.
     """
+    if not isinstance(vendor_type, str):
+        raise Refused(f'write the type first, as in start("REPLICATION", jobs=[...]); got {shown(vendor_type)}')
     if close_after is not None and not open:
         raise Refused("close_after is the time limit of an open execution: write open=True as well")
     if once and parent is None:

@@ -50,6 +50,7 @@ EVERY = {
         "sh": DEPLOY,
         "yaml": "deploy/test_deploy_page.py::test_behind_a_pgbouncer_the_job_alone_has_a_direct_connection",
     },
+    "docs/removal.md": {"sh": "hosts/test_removal_page.py::test_the_commands_of_the_page_leave_nothing_of_ours"},
     "docs/groups_and_chords.md": {
         "python": (
             "integration/testing/test_groups_and_chords_page.py::test_every_block_runs_and_every_value_is_right"
@@ -112,6 +113,8 @@ BLOCKS = {
         "HARBOR_REFRESH = {": OWN_PROJECT,
         "harbor_refresh.register_admin": OWN_PROJECT,
         "from harbor_refresh import ExecutionInline": OWN_PROJECT,
+        "from dataclasses": f"{JOBS}::test_a_registered_type_is_an_argument_of_a_job",
+        'start("PACKING"': f"{JOBS}::test_a_registered_type_is_an_argument_of_a_job",
         "async def mirror": f"{JOBS}::test_an_asynchronous_view_starts_and_awaits_an_execution",
         "job.check_in": f"{JOBS}::test_a_job_checks_in_by_text_by_a_bar_or_by_both",
         "@app.task(base=TrackedJob, keep_result": f"{JOBS}::test_results_are_printed_in_the_order_of_the_jobs",

@@ -214,6 +214,12 @@ def _write(chains: Sequence[Chain], task_ids: Iterable[int], sizes: dict[str, in
         run("create_jobs", jobs=json.dumps(page))
 
 
+OTHER_TYPES = (
+    "Give a dataclass as dataclasses.asdict(value), and a row as its key, or register the type with kombu "
+    "(docs/jobs.md, Arguments)"
+)
+
+
 def _as_stored(job: NewJob) -> NewJob:
     """Return the job with its arguments as they are stored. Raises Refused, with the argument that cannot be."""
     takes = f"takes arguments that are JSON of at most {MAX_JSON:,} bytes"
@@ -230,7 +236,8 @@ def _as_stored(job: NewJob) -> NewJob:
             stored[place] = as_json(value)
         except (TypeError, ValueError) as exc:
             argument = shown(place) if isinstance(place, str) else place
-            raise Refused(f"job {job.name}: {takes}; argument {argument}: {exc}") from exc
+            way_out = f". {OTHER_TYPES}" if isinstance(exc, TypeError) else ""
+            raise Refused(f"job {job.name}: {takes}; argument {argument}: {exc}{way_out}") from exc
     args = [stored[place] for place, _ in enumerate(job.args, 1)]
     return replace(job, args=args, kwargs={name: stored[name] for name in job.kwargs})
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
+from executions.errors import NoSuchExecution
+from executions.models import Execution
 from executions.status import Status
 from tasks.database import run
 from tasks.jobs.celery_json import native
@@ -66,7 +68,7 @@ class JobResult:
 
 
 def results(execution_id: int) -> Iterator[JobResult]:
-    """Yield the results, in the order in which the jobs were given, a page at a time."""
+    """Yield the results, in the order in which the jobs were given, a page at a time. Raises NoSuchExecution."""
     place = 0
     while True:
         page = list(results_of(execution_id).filter(pk__gt=place).order_by("pk")[:PAGE])
@@ -74,4 +76,6 @@ def results(execution_id: int) -> Iterator[JobResult]:
             place = end.pk
             yield JobResult(end.pk, end.job.name, native(end.result), end.why_not, end.job.task.extra_attrs)
         if len(page) < PAGE:
-            return
+            break
+    if not place and not Execution.objects.filter(pk=execution_id).exists():
+        raise NoSuchExecution(execution_id)

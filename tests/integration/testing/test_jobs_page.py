@@ -101,6 +101,17 @@ def test_the_example_of_the_readme_runs() -> None:
         assert names["execution"].progress().counts == {"Success": 2}
 
 
+def test_a_registered_type_is_an_argument_of_a_job() -> None:
+    names = {name: getattr(harbor_refresh, name) for name in harbor_refresh.__all__}
+    names |= {"__name__": __name__, "app": current_app}
+    types, call = pages.codes(pages.section(PAGE, "Arguments"), "python")
+    exec(types, names)  # noqa: S102
+    with worker():
+        exec(call, names)  # noqa: S102
+        assert ended(latest()) == ("Success", {"Success": 1})
+    assert [one.value for one in latest().results()] == ["north: 2 x 3"]
+
+
 def test_an_asynchronous_view_starts_and_awaits_an_execution() -> None:
     section = Section("From asynchronous code", HttpRequest=HttpRequest, JsonResponse=JsonResponse)
     with worker():
