@@ -1,6 +1,6 @@
 from typing import Any
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.core.checks import register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import router
@@ -8,6 +8,7 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
 
 from executions.attachment import is_attached
+from executions.installation import other_than_postgresql
 
 
 class ExecutionsConfig(AppConfig):
@@ -36,8 +37,6 @@ def register_types(connection: Any, **_: Any) -> None:
     psycopg 3 is imported only if the service is attached: a project may run where it cannot be loaded, which a
     check tells (tasks/package_checks.py).
     """
-    from executions.database import other_than_postgresql
-
     if found := other_than_postgresql(connection):
         connection.close()
         raise ImproperlyConfigured(" ".join(found))
@@ -45,14 +44,3 @@ def register_types(connection: Any, **_: Any) -> None:
         from executions import harbors_types
 
         harbors_types.register(connection)
-
-
-def require_installed(package: str) -> None:
-    """Raise ImproperlyConfigured if a project imports our models without their app. Django's own error names a
-    model and an `app_label`, and not what to do."""
-    if apps.get_containing_app_config(package) is None:
-        place = __package__.removesuffix("executions")
-        raise ImproperlyConfigured(
-            "Harbor Refresh is not installed in this project, or only in part. Add "
-            f'"{place}executions" and "{place}tasks" to INSTALLED_APPS.'
-        )

@@ -11,7 +11,6 @@ from django.db.models import Model
 
 from executions import sql
 from executions.attachment import is_attached
-from executions.declarations import is_service
 from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused, RightMissing, TableLocked
 
 #: The role lacks a right, so every row would fail, and none is at fault.
@@ -77,20 +76,6 @@ def _bound(value: Any) -> Any:
     if isinstance(value, list) and set(map(type, value)) == {int}:
         return "{" + ",".join(map(str, value)) + "}"
     return value
-
-
-def other_than_postgresql(connection: Any) -> tuple[str, str] | None:
-    """Return what is wrong and what to do if this is the default database and not PostgreSQL. A backend of
-    PostGIS, a pool or a meter has another name, and the same vendor."""
-    if connection.alias != DEFAULT_DB_ALIAS or connection.vendor == "postgresql":
-        return None
-    todo = (
-        "Set DATABASE_URL to postgresql://user:password@host:port/name."
-        if is_service()
-        else 'Write into the settings: DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", '
-        '"NAME": "the name of your database"}}.'
-    )
-    return f"The database is {connection.settings_dict['ENGINE']}; Harbor Refresh needs PostgreSQL.", todo
 
 
 def allow_long_statements() -> None:

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from executions.attachment import is_attached
-from executions.database import other_than_postgresql
+from executions.installation import other_than_postgresql
 from tasks.broker.amqp_address import is_amqp
 from tasks.conf import Refresh, refresh_settings
 from tasks.queue.keys import HARBORS_SET

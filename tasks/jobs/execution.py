@@ -38,7 +38,7 @@ class TrackedExecution(Execution):
     raises NoSuchExecution."""
 
     # its own, so that its rows are typed as TrackedExecution
-    objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc, django-manager-missing]
+    objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc]
 
     class Meta:
         proxy = True
