@@ -9,9 +9,10 @@ With any strategy but `claim` it sends the tick to every live worker instead.
 
 from collections.abc import Sequence
 
-from celery import current_app, shared_task
+from celery import shared_task
 
 from tasks.broker.lengths import waiting
+from tasks.broker.pooled import batch_producer
 from tasks.celery_queues import WORK
 from tasks.pauses.pauses import is_refreshing_paused
 from tasks.pipeline.dispatcher import dispatch
@@ -35,7 +36,7 @@ def claim_batch() -> int:
 
 def publish(claims: Sequence[Claim]) -> None:
     """Send all messages to the broker in one batch."""
-    with current_app.producer_or_acquire() as producer, producer.batch():
+    with batch_producer() as producer:
         for claim in claims:
             refresh_executions.apply_async(
                 (claim.to_message(),),

@@ -13,10 +13,10 @@ from packaging.requirements import Requirement
 #: The `dependencies` of pyproject.toml.
 RANGES = (
     "celery>=5.6",
-    "kombu>=5.7",
+    "kombu>=5.6",
     "amqp>=5.4.2",
     "packaging>=23",
-    "redis>=6.1",
+    "redis>=5.2",
     "Django>=5.2,<7",
     "psycopg>=3.2.1",
     "rich>=13.7",

@@ -1,7 +1,7 @@
-"""A channel of Celery's pool of connections, over which this process also sends its messages."""
+"""Celery's pool of connections, over which this process sends its messages: a channel, or a producer."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from celery import current_app
@@ -13,3 +13,10 @@ def pooled_channel() -> Iterator[tuple[str, Any]]:
     with current_app.pool.acquire(block=True) as acquired:
         connection: Any = acquired  # the stubs take it for a producer
         yield connection.transport.driver_type, connection.default_channel
+
+
+@contextmanager
+def batch_producer() -> Iterator[Any]:
+    """Yield a producer that sends all its messages in one batch. Before 5.7, kombu sends each by itself."""
+    with current_app.producer_or_acquire() as producer, getattr(producer, "batch", nullcontext)():
+        yield producer

@@ -178,6 +178,10 @@ def _with_code(error: ResponseError) -> str:
     return f"{code} {error}" if code else str(error)
 
 
+#: After these, an operation is tried again.
+PASSING = (NoConnection, NoAnswer, TimeoutError, WrongServer)
+
+
 class Patience(Retry):
     """Retry up to a number of tries, and only within the time of the operation.
 
@@ -187,7 +191,7 @@ class Patience(Retry):
 
     def __init__(self, timeout: float, tries: int) -> None:
         backoff = ExponentialBackoff(cap=0.5, base=0.02) if tries > 1 else NoBackoff()
-        super().__init__(backoff, tries - 1, (NoConnection, NoAnswer, TimeoutError, WrongServer))
+        super().__init__(backoff, tries - 1, PASSING)
         self._seconds = PATIENCE * timeout
 
     def call_with_retry(
@@ -284,6 +288,7 @@ def connect(address: Address | str, timeout: float, *, tries: int) -> Redis:
         socket_keepalive=True,
         health_check_interval=30,
         retry=Patience(timeout, tries),
+        retry_on_error=[*PASSING],  # before 6, redis-py asks for them here as well
     )
     return Redis.from_pool(pool)
 

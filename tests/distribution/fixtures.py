@@ -59,10 +59,17 @@ def _django_6_and_celery_5_6() -> tuple[Path, list[str]]:
     return python, ["Django>=6,<7", "celery~=5.6.0"]
 
 
+def _django_6_1() -> tuple[Path, list[str]]:
+    """Without the extra `beat`: django-celery-beat 2.9 refuses Django 6.1."""
+    python, _ = _newest()
+    return python, ["Django>=6.1,<6.2"]
+
+
 #: A Python, and the constraints for its packages.
 VERSIONS = {
     "pinned": _pinned,
     "oldest": _oldest,
     "newest": _newest,
     "Django 6 and Celery 5.6": _django_6_and_celery_5_6,
+    "Django 6.1": _django_6_1,
 }

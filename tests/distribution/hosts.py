@@ -12,6 +12,7 @@ from tests.distribution.environments import Environment
 
 SETTINGS = """
 import os
+from importlib.util import find_spec
 
 from shop.settings import *
 
@@ -19,7 +20,7 @@ DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", **DATABASE}}
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     *INSTALLED_APPS,
-    "django_celery_beat",
+    *(["django_celery_beat"] if find_spec("django_celery_beat") else []),
     "harbor_refresh.executions",
     "harbor_refresh.tasks",
 ]
@@ -27,7 +28,8 @@ REDIS_URL = CELERY_BROKER_URL = os.environ["HOSTS_REDIS"]
 HARBOR_REFRESH = {"REDIS_URL": REDIS_URL}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+if find_spec("django_celery_beat"):
+    CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_IMPORTS = ["tasks", "shared_jobs", "executions"]
 """
 CELERY = """

@@ -84,12 +84,22 @@ def empty_database() -> Iterator[str]:
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.mark.parametrize("versions", ["pinned", "oldest", "newest"])
+@pytest.mark.parametrize(
+    "packages",
+    [
+        ("all", "pinned"),
+        ("all", "oldest"),
+        ("all", "newest"),
+        ("admin,flower,http,prometheus", "Django 6.1"),
+    ],
+    ids=["pinned", "oldest", "newest", "Django 6.1"],
+)
 def test_jobs_run_in_a_project_whose_own_modules_are_named_tasks_settings_and_executions(
-    environment: Make, empty_database: str, redis: Redis, tmp_path: Path, versions: str
+    environment: Make, empty_database: str, redis: Redis, tmp_path: Path, packages: tuple[str, str]
 ) -> None:
-    """With the pins, with the first version of each range, and with the newest of all."""
-    host = Host(tmp_path / "host", environment("all", versions), empty_database, tmp_path)
+    """With the pins, with the first version of each range, with the newest of all, and with the newest Django,
+    which takes no django-celery-beat."""
+    host = Host(tmp_path / "host", environment(*packages), empty_database, tmp_path)
     try:
         assert "no issues" in host.manage("check")
         host.manage("migrate")

@@ -12,10 +12,10 @@ from tests.hosts.test_a_celery_app_is_joined import JOINED, SOUND
 #: Each is the last before the range of the wheel, or the first after it.
 OUTSIDE = {
     "celery": "5.5.3",
-    "kombu": "5.6.2",
+    "kombu": "5.5.4",
     "amqp": "5.4.1",
     "packaging": "22.0",
-    "redis": "6.0.0",
+    "redis": "5.1.1",
     "Django": "7.0",
     "psycopg": "3.2.0",
     "rich": "13.6.0",

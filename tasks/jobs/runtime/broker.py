@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from celery import current_app
 
 from tasks.broker.lengths import waiting_in_all
+from tasks.broker.pooled import batch_producer
 from tasks.broker.rabbitmq import AWAY
 from tasks.jobs import message_header
 from tasks.jobs.lifecycle.message import Message
@@ -16,7 +17,7 @@ def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:
     """Publish in one batch. Returns the messages that cannot be made, with the reason: an error that does not come
     from the broker concerns the message."""
     impossible: list[tuple[Message, str]] = []
-    with current_app.producer_or_acquire() as producer, producer.batch():
+    with batch_producer() as producer:
         for message in messages:
             try:
                 current_app.send_task(
