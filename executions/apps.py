@@ -1,6 +1,6 @@
 from typing import Any
 
-from django.apps import AppConfig, apps
+from django.apps import AppConfig
 from django.core.checks import register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import router
@@ -45,14 +45,3 @@ def register_types(connection: Any, **_: Any) -> None:
         from executions import harbors_types
 
         harbors_types.register(connection)
-
-
-def require_installed(package: str) -> None:
-    """Raise ImproperlyConfigured if a project imports our models without their app. Django's own error names a
-    model and an `app_label`, and not what to do."""
-    if apps.get_containing_app_config(package) is None:
-        place = __package__.removesuffix("executions")
-        raise ImproperlyConfigured(
-            "Harbor Refresh is not installed in this project, or only in part. Add "
-            f'"{place}executions" and "{place}tasks" to INSTALLED_APPS.'
-        )

@@ -16,7 +16,9 @@ module of the project, because the settings import it.
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 PREFIX = "REFRESH_"
 
@@ -91,3 +93,14 @@ def _read(one: Declared, given: Any) -> Any:
     if one.kind == "networks":
         return tuple(map(str, given))
     return given
+
+
+def require_installed(package: str) -> None:
+    """Raise ImproperlyConfigured if a project imports our models without their app. Django's own error names a
+    model and an `app_label`, and not what to do."""
+    if apps.get_containing_app_config(package) is None:
+        place = __package__.removesuffix("executions")
+        raise ImproperlyConfigured(
+            "Harbor Refresh is not installed in this project, or only in part. Add "
+            f'"{place}executions" and "{place}tasks" to INSTALLED_APPS.'
+        )

@@ -1,6 +1,6 @@
 """The tables. `execution` and `task` have Harbor's columns; data that Harbor does not have is in other tables."""
 
-from executions.apps import require_installed
+from executions.declarations import require_installed
 
 # ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
 require_installed(__name__)

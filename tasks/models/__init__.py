@@ -1,6 +1,6 @@
 """The tables of the pipeline and of jobs. `TrackedExecution` has no table; it is a proxy of Execution."""
 
-from executions.apps import require_installed
+from executions.declarations import require_installed
 
 # ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
 require_installed(__name__)
