@@ -37,8 +37,8 @@ class TrackedExecution(Execution):
     `TrackedExecution.objects.get(pk=…)`. If the row is gone, or its transaction was rolled back, each operation
     raises NoSuchExecution."""
 
-    # its own, so that its rows are typed as TrackedExecution
-    objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc]
+    # its own, so that its rows are typed as TrackedExecution; what mypy says of it depends on its cache
+    objects = ExecutionQuerySet["TrackedExecution"].as_manager()  # type: ignore[misc,unused-ignore,django-manager-missing]
 
     class Meta:
         proxy = True
