@@ -18,7 +18,7 @@ from django.db import transaction
 
 from executions import links
 from executions.database import allow_long_statements, run
-from executions.errors import NoSuchExecution, NotFinal
+from executions.errors import NoSuchExecution, NotFinal, StillReferenced
 from executions.models import (
     Addition,
     Execution,
@@ -31,6 +31,7 @@ from executions.models import (
 )
 from executions.news import tell_deleted_after_commit
 from executions.ownership import Deed, harbors
+from executions.references import referenced
 from executions.status import CODES, FINAL_CODE
 from executions.tombstones import delete_tasks
 
@@ -40,13 +41,14 @@ def delete(execution_ids: Iterable[int]) -> int:
     """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
     the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. After the commit,
     running jobs are asked to stop. Each task leaves a tombstone, so that senders of late reports are told to stop
-    trying.
+    trying. Raises StillReferenced, and deletes none, if a row of another program names one of them.
 
     If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently. A refresh
     that holds the row's lock ends first; a later refresh finds nothing.
     """
     with transaction.atomic():
         locked = list(_lock(execution_ids))
+        _refuse_referenced(locked)
         unfinished = Task.objects.filter(execution_id__in=locked, status_code__lt=FINAL_CODE).exclude(job_id="")
         _delete_locked(locked, unfinished.values_list("job_id", flat=True))
     return len(locked)
@@ -55,13 +57,14 @@ def delete(execution_ids: Iterable[int]) -> int:
 @harbors(Deed.DELETE)
 def delete_ended(execution_id: int) -> None:
     """Delete an execution that has ended, as `delete_many_ended` does. Raises NotFinal if it has not: it is to be
-    stopped first."""
+    stopped first. Raises StillReferenced if a row of another program names it."""
     with transaction.atomic():
         has_ended = _lock([execution_id])
         if not has_ended:
             raise NoSuchExecution(execution_id)
         if not has_ended[execution_id]:
             raise NotFinal(_why_not_ended(execution_id))
+        _refuse_referenced([execution_id])
         _delete_locked([execution_id], ())
 
 
@@ -112,6 +115,13 @@ def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
     run("lock_untold_changes", ids=ids)
     list(Quarantine.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
     return {pk: code == FINAL_CODE for pk, code in codes.items()}
+
+
+def _refuse_referenced(locked: Sequence[int]) -> None:
+    """Raise StillReferenced if a row of another program names one of these. A row that is added at this moment
+    waits for the lock of the execution, and is refused then."""
+    for execution_id, column in referenced(locked).items():
+        raise StillReferenced(execution_id, column)
 
 
 def _why_not_ended(execution_id: int) -> str:

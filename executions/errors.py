@@ -86,6 +86,16 @@ class NotFinal(Refused):
     """The execution has not ended; stop it first."""
 
 
+class StillReferenced(Refused):
+    """A row of the project, or of another program, names the execution, so PostgreSQL keeps it."""
+
+    def __init__(self, execution_id: int, column: str) -> None:
+        super().__init__(
+            f"execution {execution_id} stays, because a row names it in {column}: delete that row first, or let "
+            "it name no execution"
+        )
+
+
 class NoSuchAction(Refused):
     """There is no action with that id."""
 

@@ -121,12 +121,12 @@ def change_execution(request: HttpRequest, execution_id: ExecutionId, body: Attr
 @router.delete(
     "/executions/{execution_id}",
     auth=may(Scope.MANAGE),
-    response=answers({204: None}, 404, 412),
+    response=answers({204: None}, 404, 409, 412),
     summary="Delete an execution that has ended",
 )
 def delete_execution(request: HttpRequest, execution_id: ExecutionId) -> Any:
-    """Its tasks, its history and their jobs go with it. 412: stop it first, because a task has not ended, or it
-    has no tasks and was not finished."""
+    """Its tasks, its history and their jobs go with it. 409: a row of another table names it. 412: stop it first,
+    because a task has not ended, or it has no tasks and was not finished."""
     try:
         with noted(person_of(request), Word.DELETE, Kind.EXECUTION, execution_id):
             deletion.delete_ended(execution_id)

@@ -30,6 +30,7 @@ from executions.errors import (
     QueueUnavailable,
     Refused,
     Replayed,
+    StillReferenced,
     TooManyActions,
 )
 
@@ -60,6 +61,7 @@ STATUSES: Sequence[tuple[type[Exception], int, str]] = (
     (OwnedByHarbor, 403, "Harbor does this"),
     (HasTasks, 409, "It has tasks"),
     (AlreadyFinal, 409, "It has ended"),
+    (StillReferenced, 409, "A row names it"),
     (AlreadyUnderWay, 409, "It is under way"),
     (Refused, 400, "It cannot be used"),
     (Contended, 503, "Try again"),

@@ -2,10 +2,11 @@
 
 import psycopg
 import pytest
+from django.db import connection
 
 from executions.creation import NewExecution, create
-from executions.deletion import delete, delete_many_ended
-from executions.errors import NoSuchExecution
+from executions.deletion import delete, delete_ended, delete_many_ended
+from executions.errors import NoSuchExecution, StillReferenced
 from executions.manual_status import finish_as_success
 from executions.models import Execution, Quarantine, StatusChange, Task
 from executions.reports import Report, report
@@ -33,6 +34,26 @@ def test_of_many_only_those_that_have_ended_are_deleted() -> None:
     assert {row["execution_id"] for row in rows(Task).values()} == {half.pk, going.pk}
     assert rows(StatusChange) == {}
     assert delete_many_ended([]) == []
+
+
+@pytest.mark.parametrize("constraint", ["", "DEFERRABLE INITIALLY DEFERRED"])
+def test_an_execution_that_a_row_of_the_project_names_stays_and_the_error_says_which_column(
+    constraint: str,
+) -> None:
+    free, named = (create(NewExecution("TEST")) for _ in range(2))
+    for one in (free, named):
+        finish_as_success(one.pk)
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE export (batch bigint REFERENCES execution (id) {constraint})")
+        cursor.execute("INSERT INTO export VALUES (%s)", [named.pk])
+    for refused in (lambda: delete([free.pk, named.pk]), lambda: delete_ended(named.pk)):
+        with pytest.raises(StillReferenced, match=rf"execution {named.pk} stays.* in export\.batch"):
+            refused()
+    assert sorted(rows(Execution)) == [free.pk, named.pk]
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM export")
+    delete_ended(named.pk)
+    assert sorted(rows(Execution)) == [free.pk]
 
 
 def test_a_task_that_runs_again_while_its_execution_is_to_be_deleted_keeps_it(database: str) -> None:
