@@ -20,6 +20,9 @@ from tasks.broker.blame import is_raised_in
 log = logging.getLogger("harbor_refresh")
 
 MAX_WHY = 200
+#: Python reads nearly 1,000 levels of JSON. Kombu writes the message again, somewhat deeper in its calls, to note
+#: that it was fetched. With fewer levels, the guard of messages ends the job (../jobs/runtime/message_guard.py).
+MAX_LEVELS = 910
 
 
 class NoMessage(Exception):
@@ -29,7 +32,7 @@ class NoMessage(Exception):
 class Message(virtual.Message):
     def __init__(self, payload: Any, channel: Any = None, **options: Any) -> None:
         try:
-            refuse_nesting(payload)
+            refuse_nesting(payload, levels=MAX_LEVELS)
             super().__init__(payload, channel=channel, **options)
             _refuse_place(self.delivery_tag, self.delivery_info)
         except MemoryError:

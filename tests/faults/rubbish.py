@@ -166,7 +166,7 @@ def _value(chance: random.Random) -> Any:
             {"task": "tests.none"},
             [{"task": "tests.none"}],
             {"__type__": chance.choice(MARKED), "__value__": chance.choice(("x", 5, "2020-01-01T00:00:00", {}))},
-            deep(chance.choice((50, 150, 400, 800))),
+            deep(chance.choice((50, 150, 400, 800, 905, 915))),
             "2020-01-01T00:00:00",
             "9999-12-31T23:59:59-10:00",
             "0001-01-01T00:00:00+14:00",

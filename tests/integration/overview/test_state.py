@@ -21,6 +21,7 @@ from executions.quarantines import quarantine
 from executions.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
+from settings.base import STATEMENT_TIMEOUTS
 from tasks.celery_queues import JOBS, QUEUES, TICKS
 from tasks.conf import refresh_settings
 from tasks.models import Watermark
@@ -251,7 +252,7 @@ def test_a_database_that_is_too_slow_is_given_up(database: str, monkeypatch: pyt
     assert look().absent == {}
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
-        assert cursor.fetchone() == ("0",), "the limit ends with the look"
+        assert cursor.fetchone() == (STATEMENT_TIMEOUTS["command"],), "the limit of the look ends with it"
 
 
 def test_a_database_without_our_tables_is_told_in_words() -> None:
@@ -270,5 +271,7 @@ def test_a_design_that_cannot_count_its_marks_has_no_backlog(
 
 def test_state_knows_nothing_by_itself() -> None:
     assert {
-        value for name, value in vars(State()).items() if name not in ("absent", "strategy", "in_process")
+        value
+        for name, value in vars(State()).items()
+        if name not in ("absent", "is_migrated", "strategy", "in_process")
     } == {None}
