@@ -68,6 +68,11 @@ class Outcome:
 
 @harbors(Deed.REPORT)
 def report(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
+    """Apply reports, unless a Harbor owns the tasks."""
+    return apply_reports(reports, door)
+
+
+def apply_reports(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
     """Apply reports as if they came one after the other; tell which executions changed.
 
     1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.

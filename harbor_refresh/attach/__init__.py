@@ -11,6 +11,7 @@ problems. Checks run before the first migration as well, so they ask for no tabl
 | `marks` | the marks of Harbor that Redis holds |
 | `wrong_statuses` | the executions whose status is not what their tasks say |
 | `repairs` | putting these right |
+| `dead_tasks` | the tasks whose job is gone, and ending them |
 | `examination` | every check, in order |
 | `output` | what is printed beside the problems |
 """

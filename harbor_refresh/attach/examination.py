@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from executions.management.output import Failed
 from executions.text import plural
 from harbor_refresh.attach import broker_rights, rights, schema
 from harbor_refresh.doctor import postgres, redis_servers
@@ -37,6 +38,23 @@ def statuses(facts: Facts) -> Iterator[Problem]:
         )
 
 
+def dead_tasks(facts: Facts) -> Iterator[Problem]:
+    if any(schema.columns(facts)):
+        return
+    try:
+        found = cast("AttachFacts", facts).dead
+    except Failed as exc:
+        yield Problem(str(exc), "manage.py attach check --job-service-redis URL")
+        return
+    if found is not None and found.dead:
+        which = ", ".join(str(one.task_id) for one in found.examples[:3])
+        yield warning(
+            f"{plural(found.dead, 'task has', 'tasks have')} no job that will end it, such as {which}; so the "
+            "execution runs, and its policy cannot be deleted.",
+            "manage.py attach repair --dead-tasks --dry-run, then without --dry-run",
+        )
+
+
 #: Of the doctor, those that a Harbor must meet.
 _OF_POSTGRES = tuple(one for one in postgres.CHECKS if one.name in ("database.version", "database.writable"))
 _REACHABLE = tuple(one for one in postgres.CHECKS if one.name == "database.reachable")
@@ -57,4 +75,5 @@ CHECKS: tuple[Check, ...] = (
     *broker_rights.CHECKS,
     Check("attach.marks", "Redis is Harbor's", marks, (Need.REDIS,)),
     Check("attach.statuses", "each status is what its tasks say", statuses, (Need.DATABASE,)),
+    Check("attach.dead_tasks", "each unfinished task has a job", dead_tasks, (Need.DATABASE,)),
 )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from executions.attachment import SCHEMA
 from executions.database import Statements
+from harbor_refresh.attach.dead_tasks import DeadTasks, find
 from harbor_refresh.attach.marks import Marks, count_marks
 from harbor_refresh.attach.wrong_statuses import Findings, Progress, look
 from harbor_refresh.doctor.facts import Facts
@@ -43,10 +44,12 @@ class Size(NamedTuple):
 
 
 class AttachFacts(Facts):
-    """`progress` is told how many executions were looked at."""
+    """`progress` is told how many executions were looked at. `job_service`: the address of the Redis of
+    Harbor's job service, or empty."""
 
-    def __init__(self, progress: Progress = lambda looked_at: None) -> None:
+    def __init__(self, progress: Progress = lambda looked_at: None, job_service: str = "") -> None:
         super().__init__()
+        self._job_service = job_service
         self._progress = progress
 
     @cached_property
@@ -75,3 +78,7 @@ class AttachFacts(Facts):
     @cached_property
     def wrong(self) -> Findings:
         return look(self._progress)
+
+    @cached_property
+    def dead(self) -> DeadTasks | None:
+        return find(self._job_service, self._progress) if self._job_service else None

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from executions.management.output import table
+from harbor_refresh.attach.dead_tasks import DeadTasks
 from harbor_refresh.attach.facts import AttachFacts
 from harbor_refresh.attach.wrong_statuses import Findings
 from tasks.queue.keys import HARBORS_SET
@@ -17,9 +18,11 @@ def known_data(facts: AttachFacts) -> dict[str, Any]:
     """What the checks have read. A fact that no check could read is null."""
     marks: Marks | None = facts.__dict__.get("marks")
     wrong: Findings | None = facts.__dict__.get("wrong")
+    dead: DeadTasks | None = facts.__dict__.get("dead")
     return {
         "marks": None if marks is None else {**asdict(marks), "total": marks.total},
         "executions": None if wrong is None else findings_data(wrong),
+        "dead_tasks": None if dead is None else dead.as_data(),
         "would_refresh": None if marks is None or wrong is None else marks.total + wrong.wrong,
     }
 
@@ -27,6 +30,7 @@ def known_data(facts: AttachFacts) -> dict[str, Any]:
 def known_text(facts: AttachFacts) -> list[Any]:
     marks: Marks | None = facts.__dict__.get("marks")
     wrong: Findings | None = facts.__dict__.get("wrong")
+    dead: DeadTasks | None = facts.__dict__.get("dead")
     shown: list[Any] = []
     if marks is not None:
         more = "" if marks.is_complete else " (and perhaps more: the rest of Redis was not looked at)"
@@ -45,6 +49,21 @@ def known_text(facts: AttachFacts) -> list[Any]:
             f"The first ticks would refresh at most {marks.total:,} marked executions, and a repair "
             f"{wrong.wrong:,} wrong ones."
         )
+    if dead is not None:
+        shown += dead_text(dead)
+    return shown
+
+
+def dead_text(found: DeadTasks) -> list[Any]:
+    shown: list[Any] = [f"Looked at {found.looked_at:,} unfinished tasks that have not changed for a day."]
+    if found.examples:
+        rows = [
+            (str(one.task_id), str(one.execution_id), one.vendor_type, one.stored, one.status, one.reason)
+            for one in found.examples
+        ]
+        shown.append(table(("task", "execution", "vendor", "stored", "true", "why"), rows))
+    if found.dead > len(found.examples):
+        shown.append(f"… and {found.dead - len(found.examples):,} more.")
     return shown
 
 

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from executions.management.looked_at import looked_at_shown
 from executions.management.output import Answer
 from executions.text import plural
+from harbor_refresh.attach.dead_tasks import add_job_service
 from harbor_refresh.attach.examination import CHECKS
 from harbor_refresh.attach.facts import AttachFacts
 from harbor_refresh.attach.output import known_data, known_text
@@ -19,12 +20,12 @@ HELP = "look whether this service can be attached"
 
 
 def arguments(parser: CommandParser) -> None:
-    """It has no options of its own."""
+    add_job_service(parser)
 
 
 def answer(options: dict[str, Any]) -> Answer:
     with looked_at_shown() as progress:
-        facts = AttachFacts(progress)
+        facts = AttachFacts(progress, str(options["job_service_redis"]))
         results = list(examine(CHECKS, facts))
     errors = [one for result in results for one in result.problems if one.level == Level.ERROR]
     *problems, summary = as_text(results)

@@ -1,5 +1,5 @@
 """Refresh every execution whose status or end is not what its tasks say, in pages by id. It may be stopped and run
-again. Exits with 1 if an execution could not be refreshed."""
+again. Exits with 1 if an execution could not be refreshed. --dead-tasks ends tasks whose job is gone instead."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from executions.audit import Kind, Word, at_terminal, note
 from executions.management.looked_at import looked_at_shown
 from executions.management.output import Answer, Failed, table
 from executions.text import plural
-from harbor_refresh.attach.output import examples, findings_data
+from harbor_refresh.attach import dead_tasks
+from harbor_refresh.attach.output import dead_text, examples, findings_data
 from harbor_refresh.attach.repairs import Repaired, repair
 from harbor_refresh.doctor.facts import Facts
 
@@ -19,6 +20,10 @@ HELP = "put right what is wrong"
 
 def arguments(parser: CommandParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="find and print, write nothing")
+    parser.add_argument(
+        "--dead-tasks", action="store_true", help="end the tasks whose job is gone in Harbor's job service"
+    )
+    dead_tasks.add_job_service(parser)
 
 
 def answer(options: dict[str, Any]) -> Answer:
@@ -29,11 +34,22 @@ def answer(options: dict[str, Any]) -> Answer:
     dry_run = bool(options["dry_run"])
     if not dry_run and Facts().unapplied:
         raise Failed("our tables are missing, and each repair writes its history there. Type: manage.py migrate")
+    if options["dead_tasks"]:
+        return _end_dead_tasks(str(options["job_service_redis"]), dry_run)
     with looked_at_shown() as progress:
         outcome = repair(dry_run=dry_run, progress=progress)
     if not dry_run:
         note(at_terminal(), Word.REFRESH, Kind.EXECUTION, "wrong ones", count=outcome.repaired)
     return _answer(outcome, dry_run)
+
+
+def _end_dead_tasks(url: str, dry_run: bool) -> Answer:
+    if not url:
+        raise Failed(f"name the Redis of Harbor's job service: --job-service-redis URL, or {dead_tasks.VARIABLE}")
+    with looked_at_shown() as progress:
+        found = (dead_tasks.find if dry_run else dead_tasks.end)(url, progress)
+    done = "dry run: nothing written" if dry_run else f"{found.ended:,} ended"
+    return Answer({"dry_run": dry_run, **found.as_data()}, [*dead_text(found), f"{found.dead:,} dead, {done}."])
 
 
 def _answer(outcome: Repaired, dry_run: bool) -> Answer:

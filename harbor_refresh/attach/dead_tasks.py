@@ -1,0 +1,157 @@
+"""The tasks that no job of Harbor's job service will ever end, and ending them.
+
+The job service keeps the stats of each job in a hash of its Redis: without an expiry until the job ends, then for
+a day (Error: a week). It runs no job without stats, and cannot restore them. So a task has no job if the stats
+are not there. If the stats say a final status, the job has ended and its report to the core was lost.
+
+A job that has stats without a final status is left, however old: it may wait in a queue or run, and the reaper of
+the job service ends it. Tasks without a job_id, and those of a periodic policy that is there, are left as well.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any, cast
+
+from django.core.management.base import CommandParser
+from django.db import transaction
+from redis import Redis
+from redis.exceptions import RedisError
+
+from executions.audit import Kind, Word, at_terminal, note
+from executions.database import Statements
+from executions.management.output import Failed
+from executions.reports import Report, apply_reports
+from executions.status import FINAL, Status
+from harbor_refresh.attach.wrong_statuses import EXAMPLES, Progress
+
+run = Statements(__package__)
+
+#: The environment variable by which Harbor's job service itself may be given its Redis.
+VARIABLE = "JOB_SERVICE_POOL_REDIS_URL"
+PREFIX = "{harbor_job_service_namespace}:"
+#: The reaper of the job service gives up a job after this time. Meanwhile it may send a report again.
+AGE = timedelta(hours=24)
+PAGE = 1_000
+#: A worker pool of the job service writes its heartbeat every 5 s. After this time it counts as dead.
+HEARTBEAT_SECONDS = 60
+GONE = "The job service no longer knows this job."
+
+
+@dataclass(frozen=True)
+class DeadTask:
+    """A task that never ends by itself. `status` is the one that it should have, `revision` its run."""
+
+    task_id: int
+    execution_id: int
+    vendor_type: str
+    job_id: str
+    stored: str
+    status: str
+    revision: int
+    reason: str
+
+
+@dataclass
+class DeadTasks:
+    """What a look has found. `ended`: so many were ended; another process has changed the rest meanwhile."""
+
+    looked_at: int = 0
+    dead: int = 0
+    ended: int = 0
+    examples: list[DeadTask] = field(default_factory=list)
+
+    def as_data(self) -> dict[str, Any]:
+        return {**asdict(self), "examples": [asdict(one) for one in self.examples]}
+
+
+def add_job_service(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--job-service-redis",
+        metavar="URL",
+        default=os.environ.get(VARIABLE, ""),
+        help=f"the Redis of Harbor's job service, which is only read (default: {VARIABLE})",
+    )
+
+
+def find(url: str, progress: Progress = lambda looked_at: None) -> DeadTasks:
+    """Look at every old unfinished task; write nothing."""
+    return _each_page(url, progress, end=False)
+
+
+def end(url: str, progress: Progress = lambda looked_at: None) -> DeadTasks:
+    """End them, page by page. A page, its log entries and nothing else is one transaction. The rule for reports
+    decides again under the lock of each row, so a task that Harbor has changed meanwhile is left alone."""
+    return _each_page(url, progress, end=True)
+
+
+def _each_page(url: str, progress: Progress, *, end: bool) -> DeadTasks:
+    found, after = DeadTasks(), 0
+    with _job_service(url) as client:
+        periodic = _periodic(client)
+        while rows := run("find_unfinished", after=after, page=PAGE, age=AGE):
+            page = [one for one in _dead(client, rows) if one.job_id not in periodic]
+            found.looked_at += len(rows)
+            found.dead += len(page)
+            found.examples += page[: EXAMPLES - len(found.examples)]
+            if end and page:
+                found.ended += _end(page)
+            progress(found.looked_at)
+            after = rows[-1][0]
+    return found
+
+
+def _end(page: list[DeadTask]) -> int:
+    with transaction.atomic():
+        outcome = apply_reports([Report(one.task_id, one.status, one.revision, one.reason) for one in page])
+        for position in outcome.applied_at:
+            one = page[position]
+            detail = f"{one.stored} became {one.status}; job {one.job_id}: {one.reason}"
+            note(at_terminal(), Word.FINISH, Kind.TASK, one.task_id, detail=detail)
+    return outcome.applied
+
+
+def _dead(client: Redis, rows: list[tuple[Any, ...]]) -> Iterator[DeadTask]:
+    """Ask for the stats of all jobs of a page at once."""
+    with client.pipeline(transaction=False) as pipe:
+        for _, job_id, *_ in rows:
+            pipe.hmget(f"{PREFIX}job_stats:{job_id}", ["id", "status", "revision"])
+        answers = pipe.execute()
+    for (pk, job_id, execution_id, vendor_type, stored, revision), (known, status, of_job) in zip(
+        rows, answers, strict=True
+    ):
+        word, last = (status or b"").decode(errors="replace"), int(of_job or 0)
+        if known is None and status is None:
+            yield DeadTask(pk, execution_id, vendor_type, job_id, stored, Status.ERROR, revision, GONE)
+        elif word in FINAL and last >= revision:
+            reason = f"The job service says {word}; its report was lost."
+            yield DeadTask(pk, execution_id, vendor_type, job_id, stored, word, last, reason)
+
+
+def _periodic(client: Redis) -> set[str]:
+    """The jobs of periodic policies: the job service makes a new job for each run, so they need no stats."""
+    policies = cast("list[bytes]", client.zrange(f"{PREFIX}period:policies", 0, -1))
+    return {str(json.loads(one).get("id")) for one in policies}
+
+
+@contextmanager
+def _job_service(url: str) -> Iterator[Redis]:
+    """Yield a client that is only read from. Refuse a Redis in which no job service is alive: in an empty one, a
+    copy or another database every job would look gone."""
+    try:
+        with Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5) as client:
+            now = cast("tuple[int, int]", client.time())[0]
+            pools = cast("set[bytes]", client.smembers(f"{PREFIX}worker_pools"))
+            beats = [client.hget(f"{PREFIX}worker_pools:{pool.decode()}", "heartbeat_at") for pool in pools]
+            if not any(now - int(cast("bytes", beat)) < HEARTBEAT_SECONDS for beat in beats if beat):
+                raise Failed(
+                    "no job service of Harbor is alive in this Redis, so every job would look gone. Name the "
+                    f"job service's database in {VARIABLE} (number 2 unless Harbor's settings differ), and "
+                    " let the job service run."
+                )
+            yield client
+    except (RedisError, ValueError) as exc:
+        raise Failed(f"the Redis of Harbor's job service cannot be asked ({VARIABLE}): {exc}") from exc

@@ -1,0 +1,137 @@
+"""`attach check` and `attach repair --dead-tasks`: tasks whose job is gone in Harbor's job service."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from executions.models import AuditEntry
+from executions.rollup import refresh
+from tests.harbor import rows
+from tests.harbor.samples import everything
+from tests.integration.command_output import data, failing, said
+
+PREFIX = "{harbor_job_service_namespace}:"
+RUN = 1_787_292_000
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def job_service(redis: Redis) -> Redis:
+    """A Redis in which a job service is alive."""
+    redis.sadd(f"{PREFIX}worker_pools", "pool")
+    redis.hset(f"{PREFIX}worker_pools:pool", "heartbeat_at", int(time.time()))
+    return redis
+
+
+def address(redis: Redis) -> str:
+    known = redis.connection_pool.connection_kwargs
+    return f"redis://{known.get('host', 'localhost')}:{known['port']}/{known.get('db', 0)}"
+
+
+def options(redis: Redis) -> tuple[str, str]:
+    return "--job-service-redis", address(redis)
+
+
+def stats(redis: Redis, job: str, status: str, revision: int = RUN) -> None:
+    values = {"id": job, "name": "REPLICATION", "kind": "Generic", "status": status, "revision": revision}
+    redis.hset(f"{PREFIX}job_stats:{job}", mapping={**values, "update_time": revision})
+
+
+def task(status: str = "Running", **columns: Any) -> tuple[int, int]:
+    """An execution with one task whose job is `job`, long unchanged unless the columns say otherwise."""
+    of = rows.execution()
+    return of, rows.task(of, status, **{"job_id": "job", **columns})
+
+
+def status_of(pk: int) -> tuple[Any, ...]:
+    return rows.asked(f"SELECT status, status_code, status_revision, run_count FROM task WHERE id = {pk}")[0]
+
+
+@pytest.mark.parametrize(
+    ("stored", "in_redis", "becomes"),
+    [
+        pytest.param("Running", None, "Error", id="its stats are gone"),
+        pytest.param("Pending", None, "Error", id="it waits, and its stats are gone"),
+        pytest.param("Running", ("Success", RUN), "Success", id="it succeeded and the report was lost"),
+        pytest.param("Running", ("Error", RUN), "Error", id="it failed and the report was lost"),
+        pytest.param("Running", ("Stopped", RUN + 5), "Stopped", id="a later run was stopped"),
+        pytest.param("Running", ("Success", RUN - 5), None, id="only an earlier run has ended"),
+        pytest.param("Running", ("Running", RUN), None, id="it runs"),
+        pytest.param("Pending", ("Pending", RUN), None, id="it waits in a queue"),
+        pytest.param("Pending", ("Scheduled", RUN), None, id="it is scheduled"),
+        pytest.param("Running", ("Odd", RUN), None, id="its status is no word of the job service"),
+    ],
+)
+def test_what_becomes_of_a_task(
+    job_service: Redis, stored: str, in_redis: tuple[str, int] | None, becomes: str | None
+) -> None:
+    of, pk = task(stored)
+    if in_redis:
+        stats(job_service, "job", *in_redis)
+    keys = {key: job_service.type(key) for key in job_service.scan_iter(f"{PREFIX}*")}
+    before = everything()
+    dry = data("attach", "repair", "--dead-tasks", "--dry-run", *options(job_service))
+    assert (dry["dead"], dry["ended"]) == (int(becomes is not None), 0)
+    assert everything() == before
+    done = data("attach", "repair", "--dead-tasks", *options(job_service))
+    assert (done["looked_at"], done["dead"], done["ended"]) == (1, dry["dead"], dry["dead"])
+    assert status_of(pk)[0] == (becomes or stored)
+    assert {key: job_service.type(key) for key in job_service.scan_iter(f"{PREFIX}*")} == keys
+    entries = AuditEntry.objects.filter(kind="task").values_list("verb", "target")
+    assert list(entries) == ([("finish", str(pk))] if becomes else [])
+    refresh([of])
+    assert rows.stored(of, "status") == ((becomes or "Running"),)
+    after = everything()
+    assert data("attach", "repair", "--dead-tasks", *options(job_service))["dead"] == 0
+    assert everything() == after
+
+
+@pytest.mark.parametrize("columns", [{"job_id": ""}, {"job_id": None}, {"update_time": "now"}])
+def test_a_young_task_and_one_without_a_job_are_not_looked_at(job_service: Redis, columns: dict[str, Any]) -> None:
+    _, pk = task(**columns)
+    assert data("attach", "repair", "--dead-tasks", *options(job_service))["looked_at"] == 0
+    assert status_of(pk)[0] == "Running"
+
+
+def test_a_task_of_a_periodic_policy_is_left(job_service: Redis) -> None:
+    _, pk = task("Pending")
+    job_service.zadd(f"{PREFIX}period:policies", {json.dumps({"id": "job", "cron_spec": "0 0 0 * * *"}): 1})
+    assert data("attach", "repair", "--dead-tasks", *options(job_service))["dead"] == 0
+    assert status_of(pk)[0] == "Pending"
+
+
+@pytest.mark.parametrize("heartbeat", [None, 0])
+def test_a_redis_without_a_living_job_service_is_refused(redis: Redis, heartbeat: int | None) -> None:
+    if heartbeat is not None:
+        redis.sadd(f"{PREFIX}worker_pools", "pool")
+        redis.hset(f"{PREFIX}worker_pools:pool", "heartbeat_at", heartbeat)
+    _, pk = task()
+    why = failing("attach", "repair", "--dead-tasks", *options(redis))[1]
+    assert "no job service of Harbor is alive in this Redis" in why
+    assert status_of(pk)[0] == "Running"
+
+
+def test_a_redis_that_does_not_answer_or_is_not_named_is_said() -> None:
+    why = failing("attach", "repair", "--dead-tasks", "--job-service-redis", "redis://127.0.0.1:1/2")[1]
+    assert why.startswith("the Redis of Harbor's job service cannot be asked")
+    assert "--job-service-redis URL" in failing("attach", "repair", "--dead-tasks")[1]
+
+
+def test_pages_find_every_task(job_service: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harbor_refresh.attach.dead_tasks.PAGE", 2)
+    for number in range(5):
+        task(job_id=f"job-{number}")
+    assert data("attach", "repair", "--dead-tasks", *options(job_service))["ended"] == 5
+
+
+def test_the_check_names_them_and_what_to_type(job_service: Redis) -> None:
+    _, pk = task()
+    before = everything()
+    text = " ".join(said("attach", "check", *options(job_service)).split())
+    assert f"1 task has no job that will end it, such as {pk}" in text
+    assert "manage.py attach repair --dead-tasks --dry-run" in text
+    assert everything() == before
