@@ -98,7 +98,12 @@ class ReadOnlyAdmin(ModelAdmin):
     empty_value_display = NOTHING
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        return super().get_queryset(request).defer(*self.large)
+        rows = super().get_queryset(request).defer(*self.large)
+        place = request.resolver_match
+        if "attributes" in self.readonly_fields and place and "object_id" in place.kwargs:  # the page of a row
+            json = Cast("extra_attrs", TextField())
+            rows = rows.annotate(attributes_begin=Left(json, MAX_SHOWN), attributes_length=Length(json))
+        return rows
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CappedChangeList
@@ -120,11 +125,7 @@ class ReadOnlyAdmin(ModelAdmin):
     @display(description="Extra attrs")
     def attributes(self, row: Any) -> str:
         """The beginning of the attributes of an execution or a task, as JSON."""
-        json = Cast("extra_attrs", TextField())
-        rows = type(row)._default_manager.filter(pk=row.pk)
-        if "attributes_shown" not in vars(row):  # unfold asks twice
-            row.attributes_shown = rows.values_list(Left(json, MAX_SHOWN), Length(json)).get()
-        begin, length = row.attributes_shown
+        begin, length = row.attributes_begin, row.attributes_length
         if (length or 0) <= MAX_SHOWN:
             return begin or NOTHING
         return f"{begin}… The first {MAX_SHOWN:,} of {length:,} characters are shown. The API answers with all."

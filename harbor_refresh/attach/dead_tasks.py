@@ -1,11 +1,12 @@
 """The tasks that no job of Harbor's job service will ever end, and ending them.
 
 The job service keeps the stats of each job in a hash of its Redis: without an expiry until the job ends, then for
-a day (Error: a week). It runs no job without stats, and cannot restore them. So a task has no job if the stats
-are not there. If the stats say a final status, the job has ended and its report to the core was lost.
+a day (Error: a week). So a lost report is looked for soon, while the stats tell how the job ended. The job service
+runs no job without stats, and cannot restore them: the task of such a job never ends. If the stats say a final
+status, the job has ended and its report to the core was lost.
 
-A job that has stats without a final status is left, however old: it may wait in a queue or run, and the reaper of
-the job service ends it. Tasks without a job_id, and those of a periodic policy that is there, are left as well.
+A job that has stats without a final status is left, however old: it may wait in a queue or run. Tasks without a
+job_id, and those of a periodic policy that is there, are left as well.
 """
 
 import json
@@ -33,12 +34,14 @@ run = Statements(__package__)
 #: The environment variable by which Harbor's job service itself may be given its Redis.
 VARIABLE = "JOB_SERVICE_POOL_REDIS_URL"
 PREFIX = "{harbor_job_service_namespace}:"
-#: The reaper of the job service gives up a job after this time. Meanwhile it may send a report again.
-AGE = timedelta(hours=24)
+#: A report of the job service may be under way for so long.
+LOST = timedelta(hours=1)
+#: A job may be without stats for so long: a backup of Redis is restored, say.
+GONE = timedelta(hours=24)
 PAGE = 1_000
 #: A worker pool of the job service writes its heartbeat every 5 s. After this time it counts as dead.
 HEARTBEAT_SECONDS = 60
-GONE = "The job service no longer knows this job."
+UNKNOWN = "The job service no longer knows this job, so how it ended is unknown."
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def add_job_service(parser: CommandParser) -> None:
 
 
 def find(url: str, progress: Progress = lambda looked_at: None) -> DeadTasks:
-    """Look at every old unfinished task; write nothing."""
+    """Look at every unfinished task that has not changed lately; write nothing."""
     return _each_page(url, progress, end=False)
 
 
@@ -92,7 +95,7 @@ def _each_page(url: str, progress: Progress, *, end: bool) -> DeadTasks:
     found, after = DeadTasks(), 0
     with _job_service(url) as client:
         periodic = _periodic(client)
-        while rows := run("find_unfinished", after=after, page=PAGE, age=AGE):
+        while rows := run("find_unfinished", after=after, page=PAGE, lost=LOST, gone=GONE):
             page = [one for one in _dead(client, rows) if one.job_id not in periodic]
             found.looked_at += len(rows)
             found.dead += len(page)
@@ -120,12 +123,13 @@ def _dead(client: Redis, rows: list[tuple[Any, ...]]) -> Iterator[DeadTask]:
         for _, job_id, *_ in rows:
             pipe.hmget(f"{PREFIX}job_stats:{job_id}", ["id", "status", "revision"])
         answers = pipe.execute()
-    for (pk, job_id, execution_id, vendor_type, stored, revision), (known, status, of_job) in zip(
+    for (pk, job_id, execution_id, vendor_type, stored, revision, is_old), (known, status, of_job) in zip(
         rows, answers, strict=True
     ):
         word, last = (status or b"").decode(errors="replace"), int(of_job or 0)
         if known is None and status is None:
-            yield DeadTask(pk, execution_id, vendor_type, job_id, stored, Status.ERROR, revision, GONE)
+            if is_old:
+                yield DeadTask(pk, execution_id, vendor_type, job_id, stored, Status.ERROR, revision, UNKNOWN)
         elif word in FINAL and last >= revision:
             reason = f"The job service says {word}; its report was lost."
             yield DeadTask(pk, execution_id, vendor_type, job_id, stored, word, last, reason)
@@ -150,7 +154,7 @@ def _job_service(url: str) -> Iterator[Redis]:
                 raise Failed(
                     "no job service of Harbor is alive in this Redis, so every job would look gone. Name the "
                     f"job service's database in {VARIABLE} (number 2 unless Harbor's settings differ), and "
-                    " let the job service run."
+                    "let the job service run."
                 )
             yield client
     except (RedisError, ValueError) as exc:

@@ -90,6 +90,34 @@ def test_what_becomes_of_a_task(
     assert everything() == after
 
 
+@pytest.mark.parametrize(
+    ("hours", "in_redis", "becomes"),
+    [
+        (2, None, "Running"),
+        (25, None, "Error"),
+        (0.5, ("Success", RUN), "Running"),
+        (2, ("Success", RUN), "Success"),
+    ],
+)
+def test_a_lost_report_is_found_after_an_hour_and_a_job_without_stats_after_a_day(
+    job_service: Redis, hours: float, in_redis: tuple[str, int] | None, becomes: str
+) -> None:
+    _, pk = task()
+    rows.asked(f"UPDATE task SET update_time = now() - interval '{hours} hours' WHERE id = {pk} RETURNING id")
+    if in_redis:
+        stats(job_service, "job", *in_redis)
+    data("attach", "repair", "--dead-tasks", *options(job_service))
+    assert status_of(pk)[0] == becomes
+
+
+def test_the_message_and_the_log_of_actions_say_why(job_service: Redis) -> None:
+    _, pk = task()
+    data("attach", "repair", "--dead-tasks", *options(job_service))
+    ((message,),) = rows.asked(f"SELECT status_message FROM task WHERE id = {pk}")
+    assert message == "The job service no longer knows this job, so how it ended is unknown."
+    assert AuditEntry.objects.get(kind="task").detail == f"Running became Error; job job: {message}"
+
+
 @pytest.mark.parametrize("columns", [{"job_id": ""}, {"job_id": None}, {"update_time": "now"}])
 def test_a_young_task_and_one_without_a_job_are_not_looked_at(job_service: Redis, columns: dict[str, Any]) -> None:
     _, pk = task(**columns)
