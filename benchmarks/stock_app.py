@@ -1,8 +1,8 @@
 """The Celery app of workers as a project has them: `celery -A benchmarks.stock_app worker`.
 
-It has our settings, tasks and queues. The consumer is Celery's own, and the transport kombu's own; the service's app
-replaces both (harbor_refresh/consumer.py, redis_transport.py). Nothing of ours reads a message, so plain tasks cost
-what Celery alone costs.
+It has our settings, tasks and queues. The consumer is Celery's own, and the transport kombu's own; the service's
+app replaces both (harbor_refresh/consumer.py, redis_transport.py). Nothing of ours reads a message, so plain tasks
+cost what Celery alone costs.
 """
 
 from celery import Celery
