@@ -8,7 +8,14 @@ from django.db import connection
 
 from executions.sql import text
 
-PACKAGES = ("executions", "tasks", "harbor_refresh", "harbor_refresh.doctor", "harbor_refresh.tracing")
+PACKAGES = (
+    "executions",
+    "tasks",
+    "harbor_refresh",
+    "harbor_refresh.attach",
+    "harbor_refresh.doctor",
+    "harbor_refresh.tracing",
+)
 #: Statements that make something, which a migration runs, and those that set something.
 NOT_PLANNED = ("CREATE ", "ALTER ", "SET ")
 
