@@ -1,9 +1,8 @@
 """The tasks that no job of Harbor's job service will ever end, and ending them.
 
-The job service keeps the stats of each job in a hash of its Redis: without an expiry until the job ends, then for
-a day (Error: a week). So a lost report is looked for soon, while the stats tell how the job ended. The job service
-runs no job without stats, and cannot restore them: the task of such a job never ends. If the stats say a final
-status, the job has ended and its report to the core was lost.
+The job service keeps the stats of each job in a hash of its Redis: until the job ends, then for a day (Error: a
+week). It starts no job without stats, and cannot restore them. So no report about a task will come if its job has
+no stats. If the stats say a final status, the job has ended and its report to the core was lost.
 
 A job that has stats without a final status is left, however old: it may wait in a queue or run. Tasks without a
 job_id, and those of a periodic policy that is there, are left as well.
@@ -24,6 +23,7 @@ from redis.exceptions import RedisError
 
 from executions.audit import Kind, Word, at_terminal, note
 from executions.database import Statements
+from executions.errors import RightMissing
 from executions.management.output import Failed
 from executions.reports import Report, apply_reports
 from executions.status import FINAL, Status
@@ -34,14 +34,18 @@ run = Statements(__package__)
 #: The environment variable by which Harbor's job service itself may be given its Redis.
 VARIABLE = "JOB_SERVICE_POOL_REDIS_URL"
 PREFIX = "{harbor_job_service_namespace}:"
-#: A report of the job service may be under way for so long.
-LOST = timedelta(hours=1)
-#: A job may be without stats for so long: a backup of Redis is restored, say.
-GONE = timedelta(hours=24)
+#: A task without stats is taken after this time without change. The job service itself gives up a job only after a
+#: day, and the outcome is unknown, so nothing is gained by haste.
+GONE_AFTER = timedelta(hours=24)
+#: A task whose job has ended is taken after this time, counted from the end and from the last change of the task.
+#: The job service resends a report each hour until the core takes it. The stats of a Success expire after a day.
+#: Then the task would become an Error, so this must be far below a day.
+LOST_AFTER = timedelta(hours=1)
+#: So many tasks are read by one statement, and at most so many are locked and written by one transaction.
 PAGE = 1_000
 #: A worker pool of the job service writes its heartbeat every 5 s. After this time it counts as dead.
 HEARTBEAT_SECONDS = 60
-UNKNOWN = "The job service no longer knows this job, so how it ended is unknown."
+GONE = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,11 @@ class DeadTask:
 
 @dataclass
 class DeadTasks:
-    """What a look has found. `ended`: so many were ended; another process has changed the rest meanwhile."""
+    """What a look has found. `looked_at`: tasks that were read. `unfinished`: those with a job that have not ended
+    and have not changed for LOST_AFTER. `ended`: dead ones that were ended; another process changed the rest."""
 
     looked_at: int = 0
+    unfinished: int = 0
     dead: int = 0
     ended: int = 0
     examples: list[DeadTask] = field(default_factory=list)
@@ -81,7 +87,7 @@ def add_job_service(parser: CommandParser) -> None:
 
 
 def find(url: str, progress: Progress = lambda looked_at: None) -> DeadTasks:
-    """Look at every unfinished task that has not changed lately; write nothing."""
+    """Look at every task; write nothing."""
     return _each_page(url, progress, end=False)
 
 
@@ -95,42 +101,61 @@ def _each_page(url: str, progress: Progress, *, end: bool) -> DeadTasks:
     found, after = DeadTasks(), 0
     with _job_service(url) as client:
         periodic = _periodic(client)
-        while rows := run("find_unfinished", after=after, page=PAGE, lost=LOST, gone=GONE):
+        while True:
+            (last, _, read, *_), *rows = run(
+                "find_unfinished", after=after, page=PAGE, lost=LOST_AFTER, gone=GONE_AFTER
+            )
+            if last is None:
+                break
             page = [one for one in _dead(client, rows) if one.job_id not in periodic]
-            found.looked_at += len(rows)
+            found.looked_at += int(read)
+            found.unfinished += len(rows)
             found.dead += len(page)
             found.examples += page[: EXAMPLES - len(found.examples)]
             if end and page:
                 found.ended += _end(page)
             progress(found.looked_at)
-            after = rows[-1][0]
+            after = last
     return found
 
 
 def _end(page: list[DeadTask]) -> int:
-    with transaction.atomic():
-        outcome = apply_reports([Report(one.task_id, one.status, one.revision, one.reason) for one in page])
-        for position in outcome.applied_at:
-            one = page[position]
-            detail = f"{one.stored} became {one.status}; job {one.job_id}: {one.reason}"
-            note(at_terminal(), Word.FINISH, Kind.TASK, one.task_id, detail=detail)
+    try:
+        with transaction.atomic():
+            outcome = apply_reports([Report(one.task_id, one.status, one.revision, one.reason) for one in page])
+            for position in outcome.applied_at:
+                one = page[position]
+                detail = f"{one.stored} became {one.status}; job {one.job_id}: {one.reason}"
+                note(at_terminal(), Word.FINISH, Kind.TASK, one.task_id, detail=detail)
+    except RightMissing as exc:
+        ((role, missing),) = run("task_rights")
+        if missing is None:
+            raise
+        right = f"UPDATE ({missing})"
+        raise Failed(
+            f"the role {role} lacks a right on Harbor's tasks, so as their owner type "
+            f"GRANT {right} ON public.task TO {role}; and then repeat this command."
+        ) from exc
     return outcome.applied
 
 
 def _dead(client: Redis, rows: list[tuple[Any, ...]]) -> Iterator[DeadTask]:
     """Ask for the stats of all jobs of a page at once."""
+    if not rows:
+        return
     with client.pipeline(transaction=False) as pipe:
+        pipe.time()
         for _, job_id, *_ in rows:
-            pipe.hmget(f"{PREFIX}job_stats:{job_id}", ["id", "status", "revision"])
-        answers = pipe.execute()
-    for (pk, job_id, execution_id, vendor_type, stored, revision, is_old), (known, status, of_job) in zip(
+            pipe.hmget(f"{PREFIX}job_stats:{job_id}", ["id", "status", "revision", "update_time"])
+        (now, _), *answers = pipe.execute()
+    for (pk, job_id, execution_id, vendor_type, stored, revision, is_old), (known, status, of_job, changed) in zip(
         rows, answers, strict=True
     ):
         word, last = (status or b"").decode(errors="replace"), int(of_job or 0)
         if known is None and status is None:
             if is_old:
-                yield DeadTask(pk, execution_id, vendor_type, job_id, stored, Status.ERROR, revision, UNKNOWN)
-        elif word in FINAL and last >= revision:
+                yield DeadTask(pk, execution_id, vendor_type, job_id, stored, Status.ERROR, revision, GONE)
+        elif word in FINAL and last >= revision and now - int(changed or 0) >= LOST_AFTER.total_seconds():
             reason = f"The job service says {word}; its report was lost."
             yield DeadTask(pk, execution_id, vendor_type, job_id, stored, word, last, reason)
 

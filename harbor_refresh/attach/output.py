@@ -55,7 +55,10 @@ def known_text(facts: AttachFacts) -> list[Any]:
 
 
 def dead_text(found: DeadTasks) -> list[Any]:
-    shown: list[Any] = [f"Looked at {found.looked_at:,} unfinished tasks that have not changed for a day."]
+    shown: list[Any] = [
+        f"Looked at {found.looked_at:,} tasks: {found.unfinished:,} with a job have not ended, "
+        "and have not changed for an hour."
+    ]
     if found.examples:
         rows = [
             (str(one.task_id), str(one.execution_id), one.vendor_type, one.stored, one.status, one.reason)

@@ -9,6 +9,7 @@ from redis import Redis
 
 from executions.models import AuditEntry
 from executions.rollup import refresh
+from harbor_refresh.attach import dead_tasks
 from tests.harbor import rows
 from tests.harbor.samples import everything
 from tests.integration.command_output import data, failing, said
@@ -36,9 +37,11 @@ def options(redis: Redis) -> tuple[str, str]:
     return "--job-service-redis", address(redis)
 
 
-def stats(redis: Redis, job: str, status: str, revision: int = RUN) -> None:
+def stats(redis: Redis, job: str, status: str, revision: int = RUN, ago: int | None = None) -> None:
+    """The stats of a job that changed last when its run began, unless `ago` says how many seconds ago."""
     values = {"id": job, "name": "REPLICATION", "kind": "Generic", "status": status, "revision": revision}
-    redis.hset(f"{PREFIX}job_stats:{job}", mapping={**values, "update_time": revision})
+    changed = revision if ago is None else int(time.time()) - ago
+    redis.hset(f"{PREFIX}job_stats:{job}", mapping={**values, "update_time": changed})
 
 
 def task(status: str = "Running", **columns: Any) -> tuple[int, int]:
@@ -78,7 +81,7 @@ def test_what_becomes_of_a_task(
     assert (dry["dead"], dry["ended"]) == (int(becomes is not None), 0)
     assert everything() == before
     done = data("attach", "repair", "--dead-tasks", *options(job_service))
-    assert (done["looked_at"], done["dead"], done["ended"]) == (1, dry["dead"], dry["dead"])
+    assert (done["looked_at"], done["unfinished"], done["dead"], done["ended"]) == (1, 1, dry["dead"], dry["dead"])
     assert status_of(pk)[0] == (becomes or stored)
     assert {key: job_service.type(key) for key in job_service.scan_iter(f"{PREFIX}*")} == keys
     entries = AuditEntry.objects.filter(kind="task").values_list("verb", "target")
@@ -90,38 +93,10 @@ def test_what_becomes_of_a_task(
     assert everything() == after
 
 
-@pytest.mark.parametrize(
-    ("hours", "in_redis", "becomes"),
-    [
-        (2, None, "Running"),
-        (25, None, "Error"),
-        (0.5, ("Success", RUN), "Running"),
-        (2, ("Success", RUN), "Success"),
-    ],
-)
-def test_a_lost_report_is_found_after_an_hour_and_a_job_without_stats_after_a_day(
-    job_service: Redis, hours: float, in_redis: tuple[str, int] | None, becomes: str
-) -> None:
-    _, pk = task()
-    rows.asked(f"UPDATE task SET update_time = now() - interval '{hours} hours' WHERE id = {pk} RETURNING id")
-    if in_redis:
-        stats(job_service, "job", *in_redis)
-    data("attach", "repair", "--dead-tasks", *options(job_service))
-    assert status_of(pk)[0] == becomes
-
-
-def test_the_message_and_the_log_of_actions_say_why(job_service: Redis) -> None:
-    _, pk = task()
-    data("attach", "repair", "--dead-tasks", *options(job_service))
-    ((message,),) = rows.asked(f"SELECT status_message FROM task WHERE id = {pk}")
-    assert message == "The job service no longer knows this job, so how it ended is unknown."
-    assert AuditEntry.objects.get(kind="task").detail == f"Running became Error; job job: {message}"
-
-
 @pytest.mark.parametrize("columns", [{"job_id": ""}, {"job_id": None}, {"update_time": "now"}])
 def test_a_young_task_and_one_without_a_job_are_not_looked_at(job_service: Redis, columns: dict[str, Any]) -> None:
     _, pk = task(**columns)
-    assert data("attach", "repair", "--dead-tasks", *options(job_service))["looked_at"] == 0
+    assert data("attach", "repair", "--dead-tasks", *options(job_service))["unfinished"] == 0
     assert status_of(pk)[0] == "Running"
 
 
@@ -149,11 +124,71 @@ def test_a_redis_that_does_not_answer_or_is_not_named_is_said() -> None:
     assert "--job-service-redis URL" in failing("attach", "repair", "--dead-tasks")[1]
 
 
-def test_pages_find_every_task(job_service: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+HOUR = 3600
+
+
+def changed_ago(pk: int, seconds: int) -> None:
+    """Let the last change of a task be so long ago."""
+    rows.asked(
+        f"UPDATE task SET update_time = (now() - interval '{seconds} s') AT TIME ZONE 'UTC' WHERE id = {pk}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_redis", "changed", "job_ended", "becomes"),
+    [
+        pytest.param("Success", HOUR + 60, HOUR + 60, "Success", id="its report was lost an hour ago"),
+        pytest.param(
+            "Success", HOUR - 60, HOUR + 60, "Running", id="its report was lost, and it changed just now"
+        ),
+        pytest.param("Success", 5 * HOUR, HOUR - 60, "Running", id="its job ended just now, a report may come"),
+        pytest.param(None, 24 * HOUR + 60, 0, "Error", id="its stats are gone for a day"),
+        pytest.param(None, 24 * HOUR - 60, 0, "Running", id="its stats are gone, and it changed within a day"),
+    ],
+)
+def test_a_lost_report_is_taken_after_an_hour_and_a_gone_job_after_a_day(
+    job_service: Redis, in_redis: str | None, changed: int, job_ended: int, becomes: str
+) -> None:
+    """The stats of a Success expire after a day, so a day would make it an Error."""
+    _, pk = task()
+    changed_ago(pk, changed)
+    if in_redis:
+        stats(job_service, "job", in_redis, ago=job_ended)
+    data("attach", "repair", "--dead-tasks", *options(job_service))
+    assert status_of(pk)[0] == becomes
+
+
+def test_the_message_and_the_log_of_actions_say_why(job_service: Redis) -> None:
+    _, gone = task(job_id="job-a")
+    _, lost = task(job_id="job-b")
+    stats(job_service, "job-b", "Success")
+    data("attach", "repair", "--dead-tasks", *options(job_service))
+    unknown = "The job service no longer knows this job, so its outcome is unknown: it may have succeeded."
+    known = "The job service says Success; its report was lost."
+    messages = rows.asked("SELECT id, status, status_message FROM task ORDER BY id")
+    assert messages == [(gone, "Error", unknown), (lost, "Success", known)]
+    entries = AuditEntry.objects.filter(kind="task").order_by("id")
+    assert [(one.origin, one.verb, one.target, one.outcome, one.detail) for one in entries] == [
+        ("terminal", "finish", str(gone), "done", f"Running became Error; job job-a: {unknown}"),
+        ("terminal", "finish", str(lost), "done", f"Running became Success; job job-b: {known}"),
+    ]
+    assert all(one.by for one in entries)
+
+
+def test_pages_find_every_task_and_read_a_bounded_number_of_rows(
+    job_service: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Final tasks fill whole pages, and ids have gaps. Progress is told after each page."""
     monkeypatch.setattr("harbor_refresh.attach.dead_tasks.PAGE", 2)
     for number in range(5):
         task(job_id=f"job-{number}")
-    assert data("attach", "repair", "--dead-tasks", *options(job_service))["ended"] == 5
+        for _ in range(3):
+            task("Success")
+        rows.asked("SELECT setval('task_id_seq', nextval('task_id_seq') + 10)")
+    seen: list[int] = []
+    found = dead_tasks.end(address(job_service), seen.append)
+    assert (found.looked_at, found.unfinished, found.dead, found.ended) == (20, 5, 5, 5)
+    assert seen == [2 * page for page in range(1, 11)]
 
 
 def test_the_check_names_them_and_what_to_type(job_service: Redis) -> None:

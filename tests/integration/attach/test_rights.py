@@ -1,7 +1,9 @@
 """The rights of deploy/attach: with exactly these all works, and with less an error names what is missing."""
 
 import json
+import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -322,6 +324,48 @@ def test_work_that_lacks_a_right_waits_and_the_error_names_the_table(harbor: Res
     assert statuses(harbor) == ["Running", "Success"] or statuses(harbor) == ["Success", "Running"]
     assert harbor.manage("attach", "repair").returncode == 0
     assert statuses(harbor) == ["Success"], pk
+
+
+OF_DEAD_TASKS = re.compile(r"GRANT (UPDATE \([a-z_, ]+\)) ON public\.task TO harbor_refresh")
+
+
+def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_command_names_it(
+    harbor: Restricted,
+) -> None:
+    """Without it nothing is written. With it the task ends, and its execution is refreshed. The other tests have
+    exactly the rights of the files, so the right is taken back."""
+    (right,) = OF_DEAD_TASKS.findall((FILES.parents[1] / "docs" / "attach.md").read_text())
+    pk = add(harbor, "Running")
+    harbor.database.execute(
+        "INSERT INTO task (execution_id, status, status_code, status_revision, run_count, vendor_type, job_id,"
+        " update_time, creation_time)"
+        " VALUES (%s, 'Running', 2, 7, 1, 'REPLICATION', 'lost', '2026-01-01', '2026-01-01')",
+        [pk],
+    )
+    prefix = "{harbor_job_service_namespace}:"
+    harbor.redis.sadd(f"{prefix}worker_pools", "pool")
+    harbor.redis.hset(f"{prefix}worker_pools:pool", "heartbeat_at", int(time.time()) + 600)
+    values = {"id": "lost", "status": "Success", "revision": 7, "update_time": 7}
+    harbor.redis.hset(f"{prefix}job_stats:lost", mapping=values)
+    known = harbor.redis.connection_pool.connection_kwargs
+    words = ("--dead-tasks", "--job-service-redis", f"redis://{known['host']}:{known['port']}/0")
+    without = harbor.manage("attach", "repair", *words)
+    assert without.returncode == 1
+    assert f"type GRANT {right} ON public.task TO harbor_refresh; and then repeat this command." in without.stderr
+    assert len(without.stderr.strip().splitlines()) == 1
+    task = "SELECT status, status_code, status_message FROM task WHERE job_id = 'lost'"
+    assert harbor.database.execute(task).fetchall() == [("Running", 2, None)]
+    harbor.database.execute(f"GRANT {right} ON public.task TO harbor_refresh".encode())
+    try:
+        succeeds(harbor, "attach", "repair", *words)
+    finally:
+        harbor.database.execute(f"REVOKE {right} ON public.task FROM harbor_refresh".encode())
+        harbor.redis.delete(f"{prefix}worker_pools", f"{prefix}worker_pools:pool", f"{prefix}job_stats:lost")
+    assert harbor.database.execute(task).fetchall() == [
+        ("Success", 3, "The job service says Success; its report was lost.")
+    ]
+    succeeds(harbor, "attach", "repair")
+    assert statuses(harbor) == ["Success"]
 
 
 def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Restricted) -> None:
