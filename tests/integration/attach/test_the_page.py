@@ -35,6 +35,7 @@ BUSY = {"REFRESH_FANOUT": "10", "REFRESH_DEPTH": "10"}
 PASSWORD = "a/b&c'd\\e+f=%41"
 #: The section behind the steps; the test of an upgrade and a restore runs its blocks.
 ASKED = "What is asked most"
+NEVER_ENDS = "A task never ends"
 DATABASES = ("HARBORS_DATABASE_URL", "DATABASE_URL")
 TABLES = "SELECT tablename, tableowner FROM pg_tables WHERE schemaname = 'harbor_refresh' ORDER BY tablename"
 PAGE = pages.read("docs/attach.md")
@@ -242,9 +243,41 @@ def test_a_database_is_upgraded_and_restored_on_another_server_with_our_tables(
         assert server.execute("SELECT count(*) FROM public.execution").fetchone() == (1,)
 
 
+@pytest.mark.slow
+def test_a_task_that_never_ends_is_ended_and_the_right_is_taken_back(harbor: dict[str, str]) -> None:
+    needs("redis-cli")
+    give, end, take_back = pages.codes(pages.section(PAGE, NEVER_ENDS), "sh")
+    for title, (forward, _) in steps().items():
+        if title[0] in "24":
+            run(forward[0], harbor)
+    before = dump_of_public(NAME)
+    with psycopg.connect(harbor["HARBORS_DATABASE_URL"], autocommit=True) as database:
+        database.execute(
+            "INSERT INTO public.execution (vendor_type, status, trigger, revision)"
+            " VALUES ('REPLICATION', 'Running', 'MANUAL', 0)"
+        )
+        database.execute(
+            "INSERT INTO public.task (execution_id, job_id, status, status_code, status_revision, run_count,"
+            " creation_time, vendor_type)"
+            " SELECT id, 'gone', 'Running', 2, 1, 1, now() - interval '2 days', vendor_type FROM public.execution"
+        )
+        server = harbor["HARBORS_REDIS_URL"].removeprefix("redis://").partition("/")[0]
+        with Redis.from_url(f"redis://{server}/2") as job_service:
+            pools = "{harbor_job_service_namespace}:worker_pools"
+            job_service.sadd(pools, "pool")
+            job_service.hset(f"{pools}:pool", "heartbeat_at", job_service.time()[0] + 600)
+        run(give, harbor)
+        said = run(end.replace("HOST:6379", server), harbor)
+        run(take_back, harbor)
+        assert "1 dead, dry run: nothing written." in said
+        assert "1 dead, 1 ended." in said
+        assert database.execute("SELECT status FROM public.task").fetchall() == [("Error",)]
+    assert dump_of_public(NAME) == before
+
+
 def test_each_step_has_its_way_back() -> None:
     found = steps()
     assert list(map(int, (title[0] for title in found))) == [1, 2, 3, 4, 5, 6, 7]
     in_steps = [block for both in found.values() for blocks in both for block in blocks]
-    later = pages.codes(pages.section(PAGE, ASKED), "sh")
+    later = [block for title in (NEVER_ENDS, ASKED) for block in pages.codes(pages.section(PAGE, title), "sh")]
     assert [*in_steps, *later] == pages.codes(PAGE, "sh"), "a block outside of both is run by no test"

@@ -52,6 +52,8 @@ FAILS = {
     "attach check": r"\d+ problems",
     "attach repair": "no Harbor is attached",
     "attach repair --dry-run": "no Harbor is attached",
+    "attach repair --dead-tasks": "no Harbor is attached",
+    "attach repair --dead-tasks --dry-run": "no Harbor is attached",
     "doctor": r"\d+ problems?",
     "refresh_queue check": r"\d+ errors",
 }
