@@ -92,7 +92,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
 
 
 #: What each line starts, in the environment of the checkout. The tests that run the programs themselves:
-#: `up` and `clean` above; `.ci/run` and the workflow run `test`, `test-stock`, `slow`, `lint` and `test-matrix`;
+#: `up` and `clean` above; `.ci/run` and the workflow run `test`, `slow`, `lint` and `test-matrix`;
 #: tests/distribution builds the wheel; tests/soak, tests/browser/test_pictures.py and
 #: tests/integration/benchmarks say how to run the others small.
 STARTS = {
