@@ -22,7 +22,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from executions.audit import Kind, Word, at_terminal, note
-from executions.database import Statements
+from executions.database import Statements, absence_translated
 from executions.errors import RightMissing
 from executions.management.output import Failed
 from executions.reports import Report, apply_reports
@@ -121,7 +121,7 @@ def _each_page(url: str, progress: Progress, *, end: bool) -> DeadTasks:
 
 def _end(page: list[DeadTask]) -> int:
     try:
-        with transaction.atomic():
+        with absence_translated(), transaction.atomic():
             outcome = apply_reports([Report(one.task_id, one.status, one.revision, one.reason) for one in page])
             for position in outcome.applied_at:
                 one = page[position]
