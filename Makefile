@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 # What `make up` needs is a fifth of what the tests and the tools need.
 STAMP := $(VENV)/.installed
 UP := $(VENV)/.up
-PACKAGES := harbor_refresh settings executions tasks benchmarks examples distribution manage.py
+PACKAGES := harbor_refresh settings benchmarks examples manage.py
 ARGS ?=
 SEED ?= 1 2 3
 SEEDS ?= $(SEED)
@@ -76,7 +76,7 @@ bench: $(STAMP)  ## measure every strategy and the HTTP API, in a few minutes; A
 	@$(if $(ARGS),,$(PYTHON) manage.py bench hooks --executions 500 --tasks-per-execution 1)
 
 package: $(STAMP)  ## build the wheel of a library for other Django projects, in dist/
-	@$(PYTHON) -m pip wheel -q --no-deps --wheel-dir dist .
+	@rm -rf build && $(PYTHON) -m pip wheel -q --no-deps --wheel-dir dist . && rm -rf build
 	@ls dist/harbor_refresh-*.whl
 
 pictures: $(STAMP)  ## renew the pictures of the admin in docs/images, with Chromium

@@ -9,8 +9,8 @@ from benchmarks.figures import Meters
 from benchmarks.schedule import running_schedule
 from benchmarks.screen import Show
 from benchmarks.servers import Servers
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.queue import execution_queue
 
 POLL_SECONDS = 0.02
 STALLED_SECONDS = 60

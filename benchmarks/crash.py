@@ -16,8 +16,8 @@ from benchmarks.nodes import Node, Nodes
 from benchmarks.schedule import running_schedule
 from benchmarks.screen import Show
 from benchmarks.servers import Servers
-from tasks.queue import execution_queue
-from tasks.strategies import Strategy
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.strategies import Strategy
 
 SAMPLE = 20_000
 POLL_SECONDS = 0.02

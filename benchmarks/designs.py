@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from executions.rollup import Refreshed
-from tasks.conf import refresh_settings
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
-from tasks.queue.claim import Claim as Claimed
-from tasks.strategies import OLDER, Strategy, older_strategy
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Claim as Claimed
+from harbor_refresh.tasks.strategies import OLDER, Strategy, older_strategy
 
 STRATEGIES = ("claim", *OLDER)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from harbor_refresh.celery import app
-from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 
 QUEUE = "bench.jobs"
 #: A queue without a consumer. A worker that was told to stop consuming QUEUE may still take one message of it.

@@ -7,8 +7,8 @@ from benchmarks.designs import Claim
 from benchmarks.meters import RedisMeter
 from benchmarks.screen import Screen
 from benchmarks.servers import Servers
-from tasks.queue import execution_queue
-from tasks.strategies import OLDER, Strategy
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.strategies import OLDER, Strategy
 
 
 def strategy_named(name: str) -> Strategy:

@@ -20,7 +20,7 @@ from benchmarks.rows import Row
 from benchmarks.screen import Show
 from benchmarks.servers import Servers
 from harbor_refresh.celery import app
-from tasks.jobs import TrackedExecution
+from harbor_refresh.tasks.jobs import TrackedExecution
 
 POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 10

@@ -17,11 +17,11 @@ from django.db import connection
 from redis import Redis
 
 from benchmarks.designs import strategy
-from executions.rollup import Refreshed, refresh
-from tasks import heartbeat
-from tasks.conf import refresh_settings
-from tasks.pipeline import recovery
-from tasks.queue.connection import patient, single
+from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.tasks import heartbeat
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline import recovery
+from harbor_refresh.tasks.queue.connection import patient, single
 
 Work = Callable[[], dict[str, int]]
 

@@ -3,7 +3,7 @@
 from django.db import connection
 from django.db.models import Max
 
-from executions.models import Execution
+from harbor_refresh.executions.models import Execution
 
 VENDOR = "IMAGE_SCAN"
 #: As many vendor ids as artifacts that were scanned; of each, retention keeps one execution.

@@ -10,7 +10,7 @@ from benchmarks.cluster import Cluster
 from benchmarks.errors import BenchError
 from benchmarks.schedule import running_schedule
 from benchmarks.servers import Servers
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import execution_queue
 
 READY_SECONDS = 60
 DEFAULT_INTERVAL = 30.0

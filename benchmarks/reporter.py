@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harbor_refresh.local.process import die_with_parent
 
 if TYPE_CHECKING:
-    from executions.reports import Report
+    from harbor_refresh.executions.reports import Report
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def main() -> None:
     from django.db import connection
 
     from benchmarks.scheduled_app import disconnect_wake_up
-    from tasks.queue import execution_queue
+    from harbor_refresh.tasks.queue import execution_queue
 
     assignment = Assignment(**json.loads(sys.stdin.readline()))
     if not assignment.wake_up:
@@ -66,7 +66,7 @@ def main() -> None:
 
 def report_all(assignment: Assignment, begin: float) -> Outcome:
     """Report all tasks. A call that fails is counted and not repeated."""
-    from executions.reports import Report
+    from harbor_refresh.executions.reports import Report
 
     outcome = Outcome()
     starts = range(0, len(assignment.tasks), assignment.batch)
@@ -83,7 +83,7 @@ def report_all(assignment: Assignment, begin: float) -> Outcome:
 
 
 def _send(batch: "list[Report]", outcome: Outcome) -> None:
-    from executions.reports import report
+    from harbor_refresh.executions.reports import report
 
     try:
         outcome.applied += report(batch).applied

@@ -18,7 +18,7 @@ def disconnect_wake_up(**_: Any) -> None:
 
     Models can be imported now, and could not when Celery loaded this module.
     """
-    from tasks.pipeline import wakeup
+    from harbor_refresh.tasks.pipeline import wakeup
 
     wakeup.send_tick = lambda: None
 

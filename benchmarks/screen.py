@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks.rows import Row, RowFile
-from executions.management.output import WIDTH_OF_A_PIPE
+from harbor_refresh.executions.management.output import WIDTH_OF_A_PIPE
 
 Column = tuple[str, str]
 Show = Callable[[int], None]

@@ -12,8 +12,8 @@ from django.db import ProgrammingError, connection
 from psycopg.errors import InsufficientPrivilege
 
 from harbor_refresh import invariants
-from tasks.queue.members import member
-from tasks.strategies import Strategy
+from harbor_refresh.tasks.queue.members import member
+from harbor_refresh.tasks.strategies import Strategy
 
 CHUNK = 20_000
 VENDORS = (

@@ -3,7 +3,7 @@
 from django.db import connection
 from django.db.models import Max
 
-from executions.models import Execution, Task
+from harbor_refresh.executions.models import Execution, Task
 
 EXECUTIONS = """
 INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, extra_attrs, revision)

@@ -14,7 +14,7 @@ from harbor_refresh.celery import app
 
 django.setup()  # only in a program of its own; a Django project has done this already
 
-from tasks.jobs import Handle, TrackedJob, start
+from harbor_refresh.tasks.jobs import Handle, TrackedJob, start
 
 LAYERS = 5
 

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import close_old_connections
 
 from examples.mirror import replicate
-from tasks.jobs import TrackedExecution, start
+from harbor_refresh.tasks.jobs import TrackedExecution, start
 
 #: A queue of its own with a worker of its own, so that refreshes do not wait behind slow jobs.
 QUEUE = "examples"

@@ -6,12 +6,12 @@ The lease is a holder and an end in the action's row, by the database's clock, a
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from executions.bulk import LEASE, find
-from executions.database import run
-from executions.errors import Overtaken
-from executions.models import Action
-from executions.models.action import MAX_ERROR, State
-from executions.text import made_storable
+from harbor_refresh.executions.bulk import LEASE, find
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import MAX_ERROR, State
+from harbor_refresh.executions.text import made_storable
 
 
 @dataclass(frozen=True)

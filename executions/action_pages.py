@@ -10,8 +10,8 @@ from time import monotonic
 
 from django.db.models import QuerySet
 
-from executions.filters import Filter
-from executions.models import Execution
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Execution
 
 #: Rows that one query of a page, or of the count, reads at most.
 WINDOW = 20_000

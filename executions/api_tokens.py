@@ -8,7 +8,7 @@ from enum import StrEnum
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from executions.models import ApiToken
+from harbor_refresh.executions.models import ApiToken
 
 PREFIX = "hr_"
 #: The characters of a token: the prefix and 256 random bits.

@@ -7,20 +7,20 @@ from django.db import router
 from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
 
-from executions.attachment import is_attached
-from executions.installation import other_than_postgresql
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.installation import other_than_postgresql
 
 
 class ExecutionsConfig(AppConfig):
-    name = "executions"
+    name = "harbor_refresh.executions"
     label = "harbor_executions"
     verbose_name = "Harbor Refresh"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from executions import checks, execution_log
-        from executions.database import WriterOnly
-        from executions.own_schema import HarborsTablesStay, make_schema
+        from harbor_refresh.executions import checks, execution_log
+        from harbor_refresh.executions.database import WriterOnly
+        from harbor_refresh.executions.own_schema import HarborsTablesStay, make_schema
 
         router.routers.insert(0, WriterOnly(self.label))
         router.routers.insert(0, HarborsTablesStay(self.label))
@@ -41,6 +41,6 @@ def register_types(connection: Any, **_: Any) -> None:
         connection.close()
         raise ImproperlyConfigured(" ".join(found))
     if is_attached():
-        from executions import harbors_types
+        from harbor_refresh.executions import harbors_types
 
         harbors_types.register(connection)

@@ -8,7 +8,7 @@ Everything asks `is_attached()` at the moment of the work. Only the models ask a
 key has its constraint or has it not.
 """
 
-from executions.declarations import value
+from harbor_refresh.executions.declarations import value
 
 HARBOR = "harbor"
 #: Our own tables, and those of Django.

@@ -21,10 +21,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest
 
-from executions.models import Action, AuditEntry
-from executions.models.action import MAX_NAME, Origin
-from executions.models.audit_entry import MAX_DETAIL, MAX_TARGET, Outcome
-from executions.text import made_storable
+from harbor_refresh.executions.models import Action, AuditEntry
+from harbor_refresh.executions.models.action import MAX_NAME, Origin
+from harbor_refresh.executions.models.audit_entry import MAX_DETAIL, MAX_TARGET, Outcome
+from harbor_refresh.executions.text import made_storable
 
 __all__ = ["Kind", "Note", "Origin", "Outcome", "Person", "Word", "at_terminal", "note", "noted", "person_of"]
 

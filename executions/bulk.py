@@ -8,15 +8,15 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from executions.action_pages import highest_id
-from executions.audit import Kind, Person, note
-from executions.database import run
-from executions.errors import ActionEnded, NoSuchAction, Refused, TooManyActions
-from executions.filters import Filter
-from executions.models import Action
-from executions.models.action import MAX_NAME, OPEN, Origin, State, Verb
-from executions.ownership import Deed, refuse_if_attached
-from executions.text import made_storable
+from harbor_refresh.executions.action_pages import highest_id
+from harbor_refresh.executions.audit import Kind, Person, note
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import ActionEnded, NoSuchAction, Refused, TooManyActions
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import MAX_NAME, OPEN, Origin, State, Verb
+from harbor_refresh.executions.ownership import Deed, refuse_if_attached
+from harbor_refresh.executions.text import made_storable
 
 #: How long a process may be silent until another one takes its action over.
 LEASE = timedelta(seconds=30)

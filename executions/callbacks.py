@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from executions.database import run
-from executions.errors import Refused
-from executions.handlers import Change
-from executions.models import Callback, Execution, Subscription
-from executions.models.subscription import Kind
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.handlers import Change
+from harbor_refresh.executions.models import Callback, Execution, Subscription
+from harbor_refresh.executions.models.subscription import Kind
 
 #: The name of its subscription begins with that.
 PREFIX = "callback "

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from executions.database import run
-from executions.errors import NoSuchExecution
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoSuchExecution
 
 
 @dataclass(frozen=True)

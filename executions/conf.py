@@ -7,7 +7,7 @@ docs/operations.md is compared with this one.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from executions.declarations import declarations, declared, values
+from harbor_refresh.executions.declarations import declarations, declared, values
 
 #: In `retention_counts`: every vendor type that is not named.
 OTHERS = "*"

@@ -20,8 +20,8 @@ from itertools import accumulate
 
 from django.db import connection
 
-from executions.database import absence_translated, run
-from executions.errors import DatabaseAway
+from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.errors import DatabaseAway
 
 Series = tuple[str, str]
 #: The totals of every series, by metric and labels.

@@ -7,15 +7,15 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import callbacks, gate_locks, gates, links, vendor_keys
-from executions.callbacks import NewCallback
-from executions.database import run
-from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from executions.models import Addition, Execution, Task, VendorKey
-from executions.models.addition import Added
-from executions.ownership import Deed, harbors
-from executions.status import MAX_VENDOR, is_final
-from executions.text import MAX_JSON, is_text, json_text, shown
+from harbor_refresh.executions import callbacks, gate_locks, gates, links, vendor_keys
+from harbor_refresh.executions.callbacks import NewCallback
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
+from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
+from harbor_refresh.executions.models.addition import Added
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.status import MAX_VENDOR, is_final
+from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
 
 BATCH = 5_000
 MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0

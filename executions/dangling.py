@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from executions.database import run
-from executions.rollup import refresh
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.rollup import refresh
 
 PAGE = 1_000
 

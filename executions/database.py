@@ -9,9 +9,15 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Model
 
-from executions import sql
-from executions.attachment import is_attached
-from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused, RightMissing, TableLocked
+from harbor_refresh.executions import sql
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.errors import (
+    DatabaseAway,
+    DatabaseRefused,
+    PoolerRefused,
+    RightMissing,
+    TableLocked,
+)
 
 #: The role lacks a right, so every row would fail, and none is at fault.
 RIGHT_MISSING = "42501"

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from django.db import transaction
 
-from executions import links
-from executions.database import allow_long_statements, run
-from executions.errors import NoSuchExecution, NotFinal, StillReferenced
-from executions.models import (
+from harbor_refresh.executions import links
+from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
+from harbor_refresh.executions.models import (
     Addition,
     Execution,
     Gate,
@@ -29,11 +29,11 @@ from executions.models import (
     Task,
     VendorKey,
 )
-from executions.news import tell_deleted_after_commit
-from executions.ownership import Deed, harbors
-from executions.references import referenced
-from executions.status import CODES, FINAL_CODE
-from executions.tombstones import delete_tasks
+from harbor_refresh.executions.news import tell_deleted_after_commit
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.references import referenced
+from harbor_refresh.executions.status import CODES, FINAL_CODE
+from harbor_refresh.executions.tombstones import delete_tasks
 
 
 @harbors(Deed.DELETE)

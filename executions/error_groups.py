@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from executions.database import run
+from harbor_refresh.executions.database import run
 
 #: How many tasks are read. 10,000 take about 40 ms.
 COMPARED = 10_000

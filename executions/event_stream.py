@@ -11,9 +11,9 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from executions.conf import intake_settings
-from executions.errors import RefreshError, TooManyStreams
-from executions.status import is_final
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.errors import RefreshError, TooManyStreams
+from harbor_refresh.executions.status import is_final
 
 SECONDS_BETWEEN = 1.0
 #: A stream ends by then, and the caller opens another one, so that no web process waits for it when it restarts.

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
 
-from executions import signals
+from harbor_refresh.executions import signals
 
 if TYPE_CHECKING:
-    from executions.deliveries.claims import Ended
-    from executions.handlers import Change
-    from executions.reports import Refusal
-    from executions.rollup import Refreshed
-    from executions.sweep import Swept
+    from harbor_refresh.executions.deliveries.claims import Ended
+    from harbor_refresh.executions.handlers import Change
+    from harbor_refresh.executions.reports import Refusal
+    from harbor_refresh.executions.rollup import Refreshed
+    from harbor_refresh.executions.sweep import Swept
 
 log = logging.getLogger("harbor_refresh")
 

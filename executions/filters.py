@@ -10,12 +10,12 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 from django.utils.dateparse import parse_datetime
 
-from executions import vendor_keys
-from executions.attachment import is_attached
-from executions.errors import Refused
-from executions.models import Execution
-from executions.status import MAX_ID, MAX_VENDOR, Status
-from executions.text import is_text, is_whole, shown
+from harbor_refresh.executions import vendor_keys
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR, Status
+from harbor_refresh.executions.text import is_text, is_whole, shown
 
 MAX_TRIGGER = 16
 MAX_ATTRIBUTES = 5

@@ -8,7 +8,7 @@ wait for each other in a circle, which the database would break by an error in o
 
 from collections.abc import Sequence
 
-from executions.database import run
+from harbor_refresh.executions.database import run
 
 
 def hold(execution_id: int) -> bool:

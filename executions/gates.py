@@ -22,14 +22,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from executions import crash_points, gate_locks, signals
-from executions.attachment import is_attached
-from executions.database import run
-from executions.errors import NoSuchExecution
-from executions.models import Execution, Gate, Task
-from executions.ownership import Deed, harbors
-from executions.reports import Report, report
-from executions.status import CODES, Status
+from harbor_refresh.executions import crash_points, gate_locks, signals
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution, Gate, Task
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.status import CODES, Status
 
 #: Gates that one pass ends in one transaction.
 PAGE = 1_000

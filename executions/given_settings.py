@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-from executions.declarations import PREFIX, Declared, is_service, key_of, of_project
+from harbor_refresh.executions.declarations import PREFIX, Declared, is_service, key_of, of_project
 
 
 def problems(known: Mapping[str, Declared], *others: str) -> list[CheckMessage]:

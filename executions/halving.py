@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from django.db import DatabaseError
 
-from executions.database import absence_translated
+from harbor_refresh.executions.database import absence_translated
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from executions.errors import Refused
-from executions.news import execution_changed
-from executions.status import FINAL, Status, is_final
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.news import execution_changed
+from harbor_refresh.executions.status import FINAL, Status, is_final
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from executions.database import run
+from harbor_refresh.executions.database import run
 
 #: The newest status changes of an execution that stay, whatever their age: more than a person reads.
 KEPT = 1_000

@@ -10,11 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Js
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 
-from executions.errors import NoSuchExecution, TooManyStreams
-from executions.event_stream import stream
-from executions.models import Execution
-from executions.progress import progress
-from executions.status import MAX_ID
+from harbor_refresh.executions.errors import NoSuchExecution, TooManyStreams
+from harbor_refresh.executions.event_stream import stream
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.progress import progress
+from harbor_refresh.executions.status import MAX_ID
 
 #: Whether the user of this request may see this execution. Only True says yes.
 MaySee = Callable[[HttpRequest, Execution], bool]

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 
 from django.db.models import Model
 
-from executions import audit, received_messages, tombstones
-from executions.database import run
-from executions.deliveries import dead_letters
-from executions.models import Action, Callback, IdempotencyKey, OldSecret
+from harbor_refresh.executions import audit, received_messages, tombstones
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.deliveries import dead_letters
+from harbor_refresh.executions.models import Action, Callback, IdempotencyKey, OldSecret
 
 #: Rows that one transaction deletes.
 BATCH = 1_000

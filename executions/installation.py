@@ -6,17 +6,16 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS
 
-from executions.declarations import is_service
+from harbor_refresh.executions.declarations import is_service
 
 
 def require_installed(package: str) -> None:
     """Raise ImproperlyConfigured if a project imports our models without their app. Django's own error names a
     model and an `app_label`, and not what to do."""
     if apps.get_containing_app_config(package) is None:
-        place = __package__.removesuffix("executions")
         raise ImproperlyConfigured(
             "Harbor Refresh is not installed in this project, or only in part. Add "
-            f'"{place}executions" and "{place}tasks" to INSTALLED_APPS.'
+            '"harbor_refresh.executions" and "harbor_refresh.tasks" to INSTALLED_APPS.'
         )
 
 

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 
 from django.db import Error
 
-from executions.database import run
-from executions.errors import Overtaken
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Overtaken
 
 LEASE = timedelta(seconds=15)
 

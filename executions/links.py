@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.db.models.functions import Now
 
-from executions import gate_locks
-from executions.attachment import is_attached
-from executions.database import allow_long_statements, run
-from executions.models import Execution, Link, Task
-from executions.news import tell_touched_after_commit
-from executions.status import CODES, Status
+from harbor_refresh.executions import gate_locks
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.models import Execution, Link, Task
+from harbor_refresh.executions.news import tell_touched_after_commit
+from harbor_refresh.executions.status import CODES, Status
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from executions import vendor_keys
-from executions.filters import Filter
-from executions.models import Execution
+from harbor_refresh.executions import vendor_keys
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Execution
 
 #: The most executions that one page compares with the filter. No index has the columns that a refresh writes, so a
 #: filter by status compares row by row. 20,000 take about 20 ms.

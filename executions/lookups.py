@@ -10,12 +10,12 @@ from django.db import transaction
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
-from executions.attachment import is_attached
-from executions.database import run
-from executions.errors import Refused
-from executions.filters import Filter
-from executions.models import Execution
-from executions.status import Status, is_final
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import Status, is_final
 
 #: The most ids that a look-up returns.
 MOST = 2_000

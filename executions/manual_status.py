@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from executions import links
-from executions.database import run
-from executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
-from executions.models import Execution
-from executions.news import tell_changes_written_after_commit
-from executions.ownership import Deed, harbors
-from executions.status import Status, is_final
+from harbor_refresh.executions import links
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.news import tell_changes_written_after_commit
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.status import Status, is_final
 
 
 def finish_as_success(execution_id: int, message: str = "") -> None:

@@ -8,7 +8,7 @@
 They tell of past events, and a listener may be missing: then reconcile finds the executions whose status differs,
 recovery finds the jobs that run for a deleted execution, and the schedule starts the deliverer.
 
-    execution_changed   the status of an execution changed: `change`, an executions.handlers.Change
+    execution_changed   the status of an execution changed: `change`, an harbor_refresh.executions.handlers.Change
 
 This one is sent by the deliverer for each row of the history, at least once, and in order for each execution. A
 receiver that raises gets it again, and so do the receivers before it. Connect receivers before workers start.
@@ -20,7 +20,7 @@ from functools import partial
 from django.db import transaction
 from django.dispatch import Signal
 
-from executions.steps import carried
+from harbor_refresh.executions.steps import carried
 
 executions_touched = Signal()
 executions_deleted = Signal()

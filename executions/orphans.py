@@ -1,6 +1,6 @@
 """Our rows of executions that a running Harbor has deleted. Its deletes neither see nor wait for them."""
 
-from executions.database import run
+from harbor_refresh.executions.database import run
 
 PAGE = 5_000
 

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.utils import ProgrammingError
 
-from executions.attachment import HARBORS_MODELS, SCHEMA, SEARCH_PATH, is_attached
-from executions.database import first_line
+from harbor_refresh.executions.attachment import HARBORS_MODELS, SCHEMA, SEARCH_PATH, is_attached
+from harbor_refresh.executions.database import first_line
 
 
 class HarborsTablesStay:

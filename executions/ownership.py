@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from executions.attachment import is_attached
-from executions.errors import OwnedByHarbor
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.errors import OwnedByHarbor
 
 P = ParamSpec("P")
 R = TypeVar("R")

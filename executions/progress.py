@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from executions.database import run
-from executions.errors import NoSuchExecution
-from executions.status import is_final
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.status import is_final
 
 #: The speed is that of the latest ends, so many at most, within this time.
 RECENT, MOST = timedelta(hours=1), 2_000

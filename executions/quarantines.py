@@ -7,9 +7,9 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.db.models.functions import Now
 
-from executions import counters, signals
-from executions.models import Execution, Quarantine, Release, Task
-from executions.news import tell_touched_after_commit
+from harbor_refresh.executions import counters, signals
+from harbor_refresh.executions.models import Execution, Quarantine, Release, Task
+from harbor_refresh.executions.news import tell_touched_after_commit
 
 LOST = "the process that refreshed it died or never ended"
 

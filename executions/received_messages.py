@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from executions.database import run
-from executions.errors import Replayed
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Replayed
 
 if TYPE_CHECKING:
-    from executions.signatures import SignedMessage
+    from harbor_refresh.executions.signatures import SignedMessage
 
 #: A message may be signed five minutes ahead, and is accepted until five minutes after that.
 KEPT = timedelta(minutes=10)

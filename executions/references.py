@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from django.apps import apps
 from django.db import connection
 
-from executions.database import run
-from executions.models import Execution
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.models import Execution
 
 
 def referenced(execution_ids: Sequence[int]) -> dict[int, str]:

@@ -6,14 +6,14 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from executions import counters, crash_points, signals
-from executions.database import run
-from executions.news import Member, tell_touched
-from executions.ownership import Deed, harbors
-from executions.rollup import refresh_at_once
-from executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
-from executions.steps import carried, step
-from executions.text import is_whole, shown, storable
+from harbor_refresh.executions import counters, crash_points, signals
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.news import Member, tell_touched
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.rollup import refresh_at_once
+from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
+from harbor_refresh.executions.steps import carried, step
+from harbor_refresh.executions.text import is_whole, shown, storable
 
 
 class Door(StrEnum):

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from executions.conf import OTHERS, intake_settings
-from executions.database import run
-from executions.references import referenced
+from harbor_refresh.executions.conf import OTHERS, intake_settings
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.references import referenced
 
 #: Executions that are read at a time.
 PAGE = 1_000

@@ -7,12 +7,12 @@ from time import perf_counter
 
 from django.db import transaction
 
-from executions import counters, crash_points, links, signals
-from executions.database import LOCK_TIMEOUT, absence_translated, first_line, run, sqlstate
-from executions.errors import DatabaseAway
-from executions.halving import in_halves
-from executions.news import tell_changes_written_after_commit
-from executions.steps import step
+from harbor_refresh.executions import counters, crash_points, links, signals
+from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, first_line, run, sqlstate
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.halving import in_halves
+from harbor_refresh.executions.news import tell_changes_written_after_commit
+from harbor_refresh.executions.steps import step
 
 #: The buckets in which a refresh counts what it took, and how late it made each status true.
 HISTOGRAMS = {

@@ -13,8 +13,8 @@ from functools import lru_cache
 from django.http import HttpRequest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from executions.conf import intake_settings
-from executions.errors import BadSignature, Refused
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.errors import BadSignature, Refused
 
 #: No dot, because dots separate the id, the timestamp and the body in what is signed.
 ID = re.compile(r"[A-Za-z0-9_:@+=/-]{1,255}")

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from executions import links
-from executions.database import run
-from executions.errors import NoSuchExecution, NoSuchTask
-from executions.manual_status import end
-from executions.models import Execution, Task
-from executions.news import tell_touched_after_commit
-from executions.ownership import Deed, harbors
-from executions.quarantines import release
-from executions.reports import Door, Report, report
-from executions.rollup import refresh
-from executions.status import Status, is_final
+from harbor_refresh.executions import links
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
+from harbor_refresh.executions.manual_status import end
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news import tell_touched_after_commit
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.quarantines import release
+from harbor_refresh.executions.reports import Door, Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.status import Status, is_final
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from executions import crash_points, dangling, history, orphans, retention, signals
-from executions.attachment import is_attached
-from executions.conf import intake_settings
-from executions.database import absence_translated, first_line
-from executions.deletion import delete_final
-from executions.errors import Overtaken, RefreshError
-from executions.halving import in_halves
-from executions.housekeeping import HOUSEKEEPING, Chore
-from executions.lease import Held, Lease
-from executions.retention import BatchSize, Position, Retention
+from harbor_refresh.executions import crash_points, dangling, history, orphans, retention, signals
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.database import absence_translated, first_line
+from harbor_refresh.executions.deletion import delete_final
+from harbor_refresh.executions.errors import Overtaken, RefreshError
+from harbor_refresh.executions.halving import in_halves
+from harbor_refresh.executions.housekeeping import HOUSEKEEPING, Chore
+from harbor_refresh.executions.lease import Held, Lease
+from harbor_refresh.executions.retention import BatchSize, Position, Retention
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from executions.database import run
-from executions.models import DeletedTask
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.models import DeletedTask
 
 #: No sender tries for longer than this to report about one task.
 KEPT = timedelta(days=7)

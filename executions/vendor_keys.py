@@ -16,10 +16,10 @@ from uuid import UUID
 
 from django.db.models import prefetch_related_objects
 
-from executions.errors import Refused
-from executions.models import Execution, VendorKey
-from executions.status import MAX_ID
-from executions.text import is_text, is_whole, shown
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution, VendorKey
+from harbor_refresh.executions.status import MAX_ID
+from harbor_refresh.executions.text import is_text, is_whole, shown
 
 MAX_KEY = VendorKey._meta.get_field("key").max_length or 0
 #: What `start` and its like take.

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from executions.admin.execution_inline import ExecutionInline
-    from executions.admin.site_pages import register_admin
-    from executions.errors import (
+    from harbor_refresh.executions.admin.execution_inline import ExecutionInline
+    from harbor_refresh.executions.admin.site_pages import register_admin
+    from harbor_refresh.executions.errors import (
         AlreadyFinal,
         AlreadyUnderWay,
         Contended,
@@ -22,12 +22,20 @@ if TYPE_CHECKING:
         Refused,
         StillRunning,
     )
-    from executions.handlers import Change, on_execution
-    from executions.hook.check_ins import CheckIn, on_check_in
-    from executions.host_views import execution_urls
-    from executions.news import execution_changed
-    from tasks.host import connect
-    from tasks.jobs import EndedExecution, Handle, JobResult, TrackedExecution, TrackedJob, astart, start
+    from harbor_refresh.executions.handlers import Change, on_execution
+    from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
+    from harbor_refresh.executions.host_views import execution_urls
+    from harbor_refresh.executions.news import execution_changed
+    from harbor_refresh.tasks.host import connect
+    from harbor_refresh.tasks.jobs import (
+        EndedExecution,
+        Handle,
+        JobResult,
+        TrackedExecution,
+        TrackedJob,
+        astart,
+        start,
+    )
 
 __all__ = [
     "AlreadyFinal",
@@ -59,9 +67,9 @@ __all__ = [
 
 #: The module of each public name.
 _MODULES = {
-    "executions.admin.execution_inline": ("ExecutionInline",),
-    "executions.admin.site_pages": ("register_admin",),
-    "executions.errors": (
+    "harbor_refresh.executions.admin.execution_inline": ("ExecutionInline",),
+    "harbor_refresh.executions.admin.site_pages": ("register_admin",),
+    "harbor_refresh.executions.errors": (
         "AlreadyFinal",
         "AlreadyUnderWay",
         "Contended",
@@ -72,12 +80,20 @@ _MODULES = {
         "Refused",
         "StillRunning",
     ),
-    "executions.handlers": ("Change", "on_execution"),
-    "executions.hook.check_ins": ("CheckIn", "on_check_in"),
-    "executions.host_views": ("execution_urls",),
-    "executions.news": ("execution_changed",),
-    "tasks.host": ("connect",),
-    "tasks.jobs": ("EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "astart", "start"),
+    "harbor_refresh.executions.handlers": ("Change", "on_execution"),
+    "harbor_refresh.executions.hook.check_ins": ("CheckIn", "on_check_in"),
+    "harbor_refresh.executions.host_views": ("execution_urls",),
+    "harbor_refresh.executions.news": ("execution_changed",),
+    "harbor_refresh.tasks.host": ("connect",),
+    "harbor_refresh.tasks.jobs": (
+        "EndedExecution",
+        "Handle",
+        "JobResult",
+        "TrackedExecution",
+        "TrackedJob",
+        "astart",
+        "start",
+    ),
 }
 
 

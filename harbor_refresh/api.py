@@ -15,11 +15,11 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import BaseRenderer
 from pydantic_core import to_json
 
-from executions.api import deliveries, events, executions, problems, reports, subscriptions
-from executions.api import tasks as tasks_of_executions
-from executions.api.parsing import BoundedParser
 from harbor_refresh.api_description import Description
-from tasks.api import actions, jobs, queue, verbs
+from harbor_refresh.executions.api import deliveries, events, executions, problems, reports, subscriptions
+from harbor_refresh.executions.api import tasks as tasks_of_executions
+from harbor_refresh.executions.api.parsing import BoundedParser
+from harbor_refresh.tasks.api import actions, jobs, queue, verbs
 
 
 class Renderer(BaseRenderer):

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.conf import settings
 
-from executions.api.idempotency import MAX_KEY
-from executions.api.pages import MAX_ITEMS
-from executions.api.parsing import MAX_VALUES
-from executions.api.schemas import MAX_REPORTS, MAX_TASKS
-from executions.conf import DECLARED
-from executions.event_stream import SECONDS_OF_A_STREAM
-from executions.filters import MAX_ATTRIBUTES
-from executions.text import MAX_DEPTH, MAX_JSON
 from harbor_refresh.api_description import ERRORS
+from harbor_refresh.executions.api.idempotency import MAX_KEY
+from harbor_refresh.executions.api.pages import MAX_ITEMS
+from harbor_refresh.executions.api.parsing import MAX_VALUES
+from harbor_refresh.executions.api.schemas import MAX_REPORTS, MAX_TASKS
+from harbor_refresh.executions.conf import DECLARED
+from harbor_refresh.executions.event_stream import SECONDS_OF_A_STREAM
+from harbor_refresh.executions.filters import MAX_ATTRIBUTES
+from harbor_refresh.executions.text import MAX_DEPTH, MAX_JSON
 
 PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

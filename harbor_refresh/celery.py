@@ -10,8 +10,8 @@ from kombu import Queue
 from harbor_refresh import redis_at_start
 from harbor_refresh.redis_transport import register_transport
 from harbor_refresh.settings_check import exit_on_bad_settings
-from tasks.broker.amqp_connection import mend_connections
-from tasks.celery_queues import DELIVERIES, GUARD, JOBS, ROUTES, TICKS, WORK
+from harbor_refresh.tasks.broker.amqp_connection import mend_connections
+from harbor_refresh.tasks.celery_queues import DELIVERIES, GUARD, JOBS, ROUTES, TICKS, WORK
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings.dev")
 # Celery would have Django check all that it knows, pages included, which no worker serves. That takes a third of a
@@ -26,7 +26,7 @@ app.steps["consumer"].add(GUARD)
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
 app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES
-app.autodiscover_tasks(["tasks"], related_name="actors")
+app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="actors")
 
 
 signals.celeryd_init.connect(exit_on_bad_settings)

@@ -8,12 +8,12 @@ false.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from executions.database import Statements
-from executions.status import FINAL_CODE
-from tasks.conf import refresh_settings
-from tasks.models import Job
-from tasks.queue import execution_queue
-from tasks.strategies import older_strategy
+from harbor_refresh.executions.database import Statements
+from harbor_refresh.executions.status import FINAL_CODE
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.strategies import older_strategy
 
 run = Statements(__package__)
 

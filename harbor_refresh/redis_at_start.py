@@ -8,7 +8,7 @@ import logging
 import threading
 from typing import Any
 
-from executions.errors import QueueUnavailable
+from harbor_refresh.executions.errors import QueueUnavailable
 
 CHECKS = ("redis.eviction", "redis.memory")
 

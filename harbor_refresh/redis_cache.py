@@ -8,7 +8,7 @@ from typing import Any
 from django.core.cache.backends import redis
 from redis import Redis
 
-from tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.connection import connect
 
 SECONDS = 1.0
 

@@ -29,9 +29,9 @@ from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 from kombu.utils.url import url_to_parts
 
-from tasks.broker.redis_entries import DropsEntries, OfEntries
-from tasks.queue.connection import NotServing, follower, sentinels, wary
-from tasks.redis_address import Place
+from harbor_refresh.tasks.broker.redis_entries import DropsEntries, OfEntries
+from harbor_refresh.tasks.queue.connection import NotServing, follower, sentinels, wary
+from harbor_refresh.tasks.redis_address import Place
 
 __all__ = ["register_transport"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.checks import run_checks
 
-from executions.checks import OURS
+from harbor_refresh.executions.checks import OURS
 
 
 def exit_on_bad_settings(tags: Sequence[str] | None = (OURS,), **_: Any) -> None:

@@ -18,15 +18,15 @@ import django
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from executions.models import Execution
-from executions.status import Status
-from tasks.django_task import run_task
-from tasks.jobs import Handle
-from tasks.jobs.celery_json import native
-from tasks.jobs.lifecycle import job_creation, kept_ends
-from tasks.jobs.signatures import chains_of
-from tasks.models import Job
-from tasks.without_redis import agenda
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.django_task import run_task
+from harbor_refresh.tasks.jobs import Handle
+from harbor_refresh.tasks.jobs.celery_json import native
+from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends
+from harbor_refresh.tasks.jobs.signatures import chains_of
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.without_redis import agenda
 
 PACKAGE = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 base: Any = import_module(f"{PACKAGE}.base")

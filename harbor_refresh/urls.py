@@ -6,11 +6,11 @@ from django.urls import path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from executions.hook.view import status_hook
 from harbor_refresh.api import unknown_path, urls
 from harbor_refresh.dashboard.views import chart_data, live
+from harbor_refresh.executions.hook.view import status_hook
 from harbor_refresh.not_found import not_found
-from tasks.conf import refresh_settings
+from harbor_refresh.tasks.conf import refresh_settings
 
 # an unknown address below admin/ gets the page of every unknown address
 admin.site.final_catch_all_view = False

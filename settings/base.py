@@ -8,14 +8,14 @@ from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
 from psycopg import IsolationLevel
 
-from executions.attachment import HARBOR, SEARCH_PATH
-from executions.conf import DECLARED as OF_EXECUTIONS
+from harbor_refresh.executions.attachment import HARBOR, SEARCH_PATH
+from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
+from harbor_refresh.tasks.broker.connecting import broker_of_celery
+from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from settings import env
 from settings.badge import Badge
 from settings.packages import folder_of
 from settings.process import kind_of_process
-from tasks.broker.connecting import broker_of_celery
-from tasks.conf import DECLARED as OF_TASKS
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -46,8 +46,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_celery_beat",
     "harbor_refresh",
-    "executions",
-    "tasks",
+    "harbor_refresh.executions",
+    "harbor_refresh.tasks",
 ]
 
 MIDDLEWARE = [
@@ -64,7 +64,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "tasks.queue.connection.WaitsOnce",
+    "harbor_refresh.tasks.queue.connection.WaitsOnce",
 ]
 
 ROOT_URLCONF = "harbor_refresh.urls"
@@ -72,8 +72,8 @@ WSGI_APPLICATION = "harbor_refresh.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        # before the templates of the apps, of which it replaces a few
-        "DIRS": [BASE_DIR / "harbor_refresh" / "templates", NINJA / "templates"],
+        # before the templates of the apps, of which these replace a few
+        "DIRS": [BASE_DIR / "harbor_refresh" / "replaced_templates", NINJA / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -213,7 +213,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = _broker.options
-CELERY_BEAT_SCHEDULER = "tasks.beat:PatientScheduler"
+CELERY_BEAT_SCHEDULER = "harbor_refresh.tasks.beat:PatientScheduler"
 CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from tasks.broker.connecting import TAKES as BROKER_TAKES
-from tasks.broker.connecting import check_broker
-from tasks.redis_address import TAKES as REDIS_TAKES
-from tasks.redis_address import BadAddress, read_address
+from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
+from harbor_refresh.tasks.broker.connecting import check_broker
+from harbor_refresh.tasks.redis_address import TAKES as REDIS_TAKES
+from harbor_refresh.tasks.redis_address import BadAddress, read_address
 
 T = TypeVar("T")
 

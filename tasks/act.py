@@ -6,8 +6,8 @@ on one. One slice runs at a time, so the refreshes have the other processes of t
 
 from celery import shared_task
 
-from tasks.actions import bulk
-from tasks.tick import Tick
+from harbor_refresh.tasks.actions import bulk
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.act", base=Tick)

@@ -1,16 +1,16 @@
 """Import every Celery task, so that Celery knows its name."""
 
-from tasks.act import act
-from tasks.claim_batch import claim_batch
-from tasks.deliver import deliver
-from tasks.reap import reap
-from tasks.reconcile import reconcile
-from tasks.recover_stale import recover_stale
-from tasks.refresh_executions import refresh_executions
-from tasks.run_cycle import run_cycle
-from tasks.run_handlers import run_handlers
-from tasks.sample import sample
-from tasks.sweep import sweep
+from harbor_refresh.tasks.act import act
+from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.deliver import deliver
+from harbor_refresh.tasks.reap import reap
+from harbor_refresh.tasks.reconcile import reconcile
+from harbor_refresh.tasks.recover_stale import recover_stale
+from harbor_refresh.tasks.refresh_executions import refresh_executions
+from harbor_refresh.tasks.run_cycle import run_cycle
+from harbor_refresh.tasks.run_handlers import run_handlers
+from harbor_refresh.tasks.sample import sample
+from harbor_refresh.tasks.sweep import sweep
 
 __all__ = [
     "act",

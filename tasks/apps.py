@@ -3,25 +3,25 @@ from django.core.checks import register
 from django.db import router
 from django.db.models.signals import post_migrate
 
-from executions.database import WriterOnly
+from harbor_refresh.executions.database import WriterOnly
 
 
 class TasksConfig(AppConfig):
-    name = "tasks"
+    name = "harbor_refresh.tasks"
     label = "harbor_tasks"
     verbose_name = "Jobs and queue"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        import tasks.actors  # defines the Celery tasks, so that every process can send them
-        import tasks.django_task  # noqa: F401  # a job that every worker knows
-        from executions import callbacks
-        from executions.checks import OURS
-        from executions.filters import register_condition
-        from tasks import checks, event_counts, host_checks, name_checks, pipeline_log, schedule
-        from tasks.jobs import end_callbacks
-        from tasks.jobs.overview import pass_counts, selection
-        from tasks.overview import events
+        import harbor_refresh.tasks.actors  # defines the Celery tasks, so that every process can send them
+        import harbor_refresh.tasks.django_task  # noqa: F401  # a job that every worker knows
+        from harbor_refresh.executions import callbacks
+        from harbor_refresh.executions.checks import OURS
+        from harbor_refresh.executions.filters import register_condition
+        from harbor_refresh.tasks import checks, event_counts, host_checks, name_checks, pipeline_log, schedule
+        from harbor_refresh.tasks.jobs import end_callbacks
+        from harbor_refresh.tasks.jobs.overview import pass_counts, selection
+        from harbor_refresh.tasks.overview import events
 
         register(checks.check_settings, OURS)
         register(name_checks.check_names, OURS)
@@ -38,10 +38,10 @@ class TasksConfig(AppConfig):
         self._listen_to_celery()
 
     def _listen_to_news(self) -> None:
-        from executions.news import changes_written, executions_deleted, executions_touched
-        from tasks.jobs.lifecycle import job_stops
-        from tasks.notifications import delivery_wakeup
-        from tasks.pipeline import marks
+        from harbor_refresh.executions.news import changes_written, executions_deleted, executions_touched
+        from harbor_refresh.tasks.jobs.lifecycle import job_stops
+        from harbor_refresh.tasks.notifications import delivery_wakeup
+        from harbor_refresh.tasks.pipeline import marks
 
         executions_touched.connect(marks.on_executions_touched, dispatch_uid="tasks.pipeline.marks")
         executions_deleted.connect(job_stops.on_executions_deleted, dispatch_uid="tasks.jobs.job_stops")
@@ -58,14 +58,14 @@ class TasksConfig(AppConfig):
             worker_shutdown,
         )
 
-        from tasks import heartbeat, run_cycle, schedule
-        from tasks.broker import given_back
-        from tasks.jobs.delivery import recorder, reporter
-        from tasks.jobs.runtime import celery_events
-        from tasks.notifications import deliverer_thread, delivery_wakeup
-        from tasks.pauses import held_queues
-        from tasks.strategies import older_strategy
-        from tasks.without_redis import mode
+        from harbor_refresh.tasks import heartbeat, run_cycle, schedule
+        from harbor_refresh.tasks.broker import given_back
+        from harbor_refresh.tasks.jobs.delivery import recorder, reporter
+        from harbor_refresh.tasks.jobs.runtime import celery_events
+        from harbor_refresh.tasks.notifications import deliverer_thread, delivery_wakeup
+        from harbor_refresh.tasks.pauses import held_queues
+        from harbor_refresh.tasks.strategies import older_strategy
+        from harbor_refresh.tasks.without_redis import mode
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
             # the recorder first, because the reporter reports what it records

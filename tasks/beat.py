@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
-from tasks.schedule import restore_rows
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.tasks.schedule import restore_rows
 
 log = logging.getLogger("harbor_refresh")
 

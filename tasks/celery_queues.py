@@ -46,4 +46,4 @@ ROUTES = {
 }
 
 #: The step of each worker that refuses messages. A name, because its module needs Django's apps.
-GUARD = "tasks.jobs.runtime.message_guard:MessageGuard"
+GUARD = "harbor_refresh.tasks.jobs.runtime.message_guard:MessageGuard"

@@ -8,12 +8,12 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from executions.attachment import is_attached
-from executions.installation import other_than_postgresql
-from tasks.broker.amqp_address import is_amqp
-from tasks.conf import Refresh, refresh_settings
-from tasks.queue.keys import HARBORS_SET
-from tasks.redis_address import cluster_tag, is_cluster
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.installation import other_than_postgresql
+from harbor_refresh.tasks.broker.amqp_address import is_amqp
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.redis_address import cluster_tag, is_cluster
 
 
 def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:

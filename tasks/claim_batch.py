@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 from celery import shared_task
 
-from tasks.broker.lengths import waiting
-from tasks.broker.pooled import batch_producer
-from tasks.celery_queues import WORK
-from tasks.pauses.pauses import is_refreshing_paused
-from tasks.pipeline.dispatcher import dispatch
-from tasks.queue import execution_queue
-from tasks.queue.claim import Claim
-from tasks.refresh_executions import refresh_executions
-from tasks.run_cycle import broadcast
-from tasks.strategies import older_strategy
-from tasks.tick import Tick
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.broker.pooled import batch_producer
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.refresh_executions import refresh_executions
+from harbor_refresh.tasks.run_cycle import broadcast
+from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.claim_batch", base=Tick)

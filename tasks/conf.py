@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from celery import current_app
 
-from executions.declarations import declarations, declared, value, values
+from harbor_refresh.executions.declarations import declarations, declared, value, values
 
 #: The one setting that has no range of its own: the address of the Redis of the queue.
 ADDRESS = "REDIS_URL"

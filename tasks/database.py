@@ -1,5 +1,5 @@
 """Run the statements of this app."""
 
-from executions.database import Statements
+from harbor_refresh.executions.database import Statements
 
 run = Statements(__package__)

@@ -7,9 +7,9 @@ receiver that hangs holds no process of a worker.
 
 from celery import shared_task
 
-from tasks.celery_queues import DELIVERIES
-from tasks.notifications.deliverer_thread import of_this_process
-from tasks.tick import Tick
+from harbor_refresh.tasks.celery_queues import DELIVERIES
+from harbor_refresh.tasks.notifications.deliverer_thread import of_this_process
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES)

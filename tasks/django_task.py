@@ -5,8 +5,8 @@ from typing import Any
 from celery import shared_task
 from django.utils.module_loading import import_string
 
-from tasks.jobs.handle import Handle
-from tasks.jobs.tracked import TrackedJob
+from harbor_refresh.tasks.jobs.handle import Handle
+from harbor_refresh.tasks.jobs.tracked import TrackedJob
 
 
 @shared_task(base=TrackedJob, name="harbor_refresh.task", keep_result=True)

@@ -7,12 +7,12 @@ between the two: that count is lost, and the log may have the line. What changes
 
 from typing import TYPE_CHECKING, Any
 
-from executions.counters import add_later, add_or_keep
-from tasks import signals
+from harbor_refresh.executions.counters import add_later, add_or_keep
+from harbor_refresh.tasks import signals
 
 if TYPE_CHECKING:
-    from tasks.jobs.repair.job_recovery import Recovered
-    from tasks.pipeline.reconciliation import Reconciled
+    from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
+    from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 
 
 def on_claimed(count: int, **_: Any) -> None:

@@ -15,14 +15,14 @@ from typing import Any
 
 from celery import signals
 
-from executions.errors import QueueUnavailable
-from tasks import tick
-from tasks.conf import refresh_settings
-from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import current_runs
-from tasks.queue import brief_queue, execution_queue
-from tasks.queue.node import this_node
-from tasks.without_redis import mode
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import tick
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.runtime import current_runs
+from harbor_refresh.tasks.queue import brief_queue, execution_queue
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 

@@ -18,10 +18,10 @@ from typing import Any
 from celery import signals
 from django.core.checks import WARNING, run_checks
 
-from executions.checks import OURS
-from tasks.broker.amqp_connection import mend_connections
-from tasks.celery_queues import GUARD, ROUTES
-from tasks.schedule import ROWS, has_rows
+from harbor_refresh.executions.checks import OURS
+from harbor_refresh.tasks.broker.amqp_connection import mend_connections
+from harbor_refresh.tasks.celery_queues import GUARD, ROUTES
+from harbor_refresh.tasks.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
 

@@ -16,16 +16,16 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.module_loading import autodiscover_modules
 
-from executions.conf import DECLARED as OF_EXECUTIONS
-from executions.declarations import is_service, of_project
-from executions.given_settings import problems
-from tasks import package_checks
-from tasks.celery_queues import ROUTES
-from tasks.conf import ADDRESS, DECLARED, LOCAL, refresh_settings
-from tasks.jobs.tracked import TrackedJob
-from tasks.redis_address import read_address
-from tasks.schedule import ROWS, has_rows
-from tasks.without_redis import mode
+from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
+from harbor_refresh.executions.declarations import is_service, of_project
+from harbor_refresh.executions.given_settings import problems
+from harbor_refresh.tasks import package_checks
+from harbor_refresh.tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.conf import ADDRESS, DECLARED, LOCAL, refresh_settings
+from harbor_refresh.tasks.jobs.tracked import TrackedJob
+from harbor_refresh.tasks.redis_address import read_address
+from harbor_refresh.tasks.schedule import ROWS, has_rows
+from harbor_refresh.tasks.without_redis import mode
 
 CONNECT = (
     "Add `harbor_refresh.connect(app)` where the project makes its Celery app, and import that module in the "

@@ -14,13 +14,13 @@ from typing import Any
 from celery import current_app
 from django.db.models import Count
 
-from executions.status import Status
-from tasks.celery_queues import DELIVERIES, TICKS, WORK
-from tasks.host_checks import jobs
-from tasks.models.job import Job
-from tasks.overview.findings import Level, findings
-from tasks.overview.state import look
-from tasks.pauses.pauses import paused
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.celery_queues import DELIVERIES, TICKS, WORK
+from harbor_refresh.tasks.host_checks import jobs
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.overview.findings import Level, findings
+from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.pauses.pauses import paused
 
 REPLY_SECONDS = 1.5
 #: So many jobs are named that no worker knows.

@@ -13,7 +13,7 @@ from celery.local import Proxy
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error
 
-from tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.celery_queues import ROUTES
 
 PACKAGE = __name__.rpartition(".")[0]
 

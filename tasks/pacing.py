@@ -4,7 +4,7 @@ The scripts in queue/lua take these constants by name, see queue/scripts.py. How
 docs/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
 """
 
-from executions.status import MAX_ID, MAX_VENDOR
+from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 
 # How much
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from executions.execution_log import MAX_IDS, MAX_LINES, connect_each
-from executions.models.action import State
-from tasks import signals
-from tasks.queue.members import execution_id
+from harbor_refresh.executions.execution_log import MAX_IDS, MAX_LINES, connect_each
+from harbor_refresh.executions.models.action import State
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.queue.members import execution_id
 
 if TYPE_CHECKING:
-    from executions.models import Action
-    from tasks.jobs.repair.job_recovery import Recovered
-    from tasks.jobs.repair.reaper import Reaped
-    from tasks.pipeline.reconciliation import Reconciled
-    from tasks.queue.claim import Claim
+    from harbor_refresh.executions.models import Action
+    from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
+    from harbor_refresh.tasks.jobs.repair.reaper import Reaped
+    from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
+    from harbor_refresh.tasks.queue.claim import Claim
 
 log = logging.getLogger("harbor_refresh")
 

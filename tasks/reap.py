@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 from celery import shared_task
 
-from tasks.jobs.repair.reaper import reap as reap_jobs
-from tasks.jobs.runtime.broker import may_wait
-from tasks.tick import Tick
+from harbor_refresh.tasks.jobs.repair.reaper import reap as reap_jobs
+from harbor_refresh.tasks.jobs.runtime.broker import may_wait
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.reap", base=Tick)

@@ -5,8 +5,8 @@ Beat sends it every REFRESH_RECONCILE_INTERVAL_SECONDS. Only one runs at a time;
 
 from celery import shared_task
 
-from tasks.pipeline import reconciliation
-from tasks.tick import Tick
+from harbor_refresh.tasks.pipeline import reconciliation
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.reconcile", base=Tick)

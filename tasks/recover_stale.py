@@ -10,19 +10,19 @@ from functools import partial
 
 from celery import shared_task
 
-from executions.errors import DatabaseAway
-from tasks.actions import bulk
-from tasks.broker.lengths import waiting
-from tasks.broker.mark import lost_before
-from tasks.broker.unacknowledged import note_again
-from tasks.celery_queues import WORK
-from tasks.jobs.records.records import job_records
-from tasks.jobs.repair.job_recovery import recover_jobs
-from tasks.jobs.repair.lost_messages import search_lost_messages
-from tasks.jobs.repair.unbegun import put_unbegun_back
-from tasks.jobs.runtime.broker import may_wait, publish
-from tasks.pipeline.recovery import recover
-from tasks.tick import Tick
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.tasks.actions import bulk
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.broker.mark import lost_before
+from harbor_refresh.tasks.broker.unacknowledged import note_again
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
+from harbor_refresh.tasks.jobs.repair.lost_messages import search_lost_messages
+from harbor_refresh.tasks.jobs.repair.unbegun import put_unbegun_back
+from harbor_refresh.tasks.jobs.runtime.broker import may_wait, publish
+from harbor_refresh.tasks.pipeline.recovery import recover
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.recover_stale", base=Tick)

@@ -16,9 +16,9 @@ from urllib.parse import quote, unquote
 
 from django.conf import settings
 
-from executions.declarations import key_of, of_project
-from tasks.broker.amqp_address import amqp_secrets, is_amqp
-from tasks.redis_address import read_address
+from harbor_refresh.executions.declarations import key_of, of_project
+from harbor_refresh.tasks.broker.amqp_address import amqp_secrets, is_amqp
+from harbor_refresh.tasks.redis_address import read_address
 
 MASK = "***"
 #: A shorter word would be masked in the middle of other words.

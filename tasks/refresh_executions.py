@@ -9,9 +9,9 @@ from typing import Any
 
 from celery import shared_task
 
-from tasks.actor import Actor
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue.claim import Claim
+from harbor_refresh.tasks.actor import Actor
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue.claim import Claim
 
 
 @shared_task(name="tasks.refresh_executions", base=Actor)

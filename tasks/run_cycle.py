@@ -9,11 +9,11 @@ from typing import Any
 
 from celery import shared_task
 
-from tasks.actor import Actor
-from tasks.celery_queues import CYCLES
-from tasks.strategies import older_strategy
-from tasks.strategies.worker_mutex import worker_mutex
-from tasks.tick import EXPIRES_SECONDS
+from harbor_refresh.tasks.actor import Actor
+from harbor_refresh.tasks.celery_queues import CYCLES
+from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
+from harbor_refresh.tasks.tick import EXPIRES_SECONDS
 
 
 @shared_task(name="tasks.run_cycle", base=Actor, acks_late=False)

@@ -19,8 +19,8 @@ from celery import shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 
-from executions.deliveries.handler_runs import LEASE_SECONDS, RUN_SECONDS, run_handler
-from tasks.actor import Actor
+from harbor_refresh.executions.deliveries.handler_runs import LEASE_SECONDS, RUN_SECONDS, run_handler
+from harbor_refresh.tasks.actor import Actor
 
 SOFT_SECONDS = int(LEASE_SECONDS) - 10
 HARD_SECONDS = int(LEASE_SECONDS) - 5

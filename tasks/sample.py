@@ -6,9 +6,9 @@ place of one that works.
 
 from celery import shared_task
 
-from tasks.overview import events, samples
-from tasks.overview.state import look
-from tasks.tick import Tick
+from harbor_refresh.tasks.overview import events, samples
+from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.sample", base=Tick, most_waiting=1)

@@ -13,8 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from executions.declarations import is_service, key_of, of_project
-from tasks.conf import DECLARED, refresh_settings
+from harbor_refresh.executions.declarations import is_service, key_of, of_project
+from harbor_refresh.tasks.conf import DECLARED, refresh_settings
 
 #: The app whose rows they are.
 BEAT = "django_celery_beat"

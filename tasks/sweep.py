@@ -11,11 +11,11 @@ from typing import Any
 
 from celery import shared_task
 
-from executions.lease import LEASE
-from executions.sweep import Place
-from executions.sweep import sweep as sweep_executions
-from tasks.pacing import SWEEP_SECONDS
-from tasks.tick import Tick
+from harbor_refresh.executions.lease import LEASE
+from harbor_refresh.executions.sweep import Place
+from harbor_refresh.executions.sweep import sweep as sweep_executions
+from harbor_refresh.tasks.pacing import SWEEP_SECONDS
+from harbor_refresh.tasks.tick import Tick
 
 
 @shared_task(name="tasks.sweep", base=Tick, bind=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from celery import current_app
 
-from tasks.actor import Actor
-from tasks.broker.lengths import waiting
-from tasks.celery_queues import TICKS
+from harbor_refresh.tasks.actor import Actor
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.celery_queues import TICKS
 
 if TYPE_CHECKING:
     from celery.result import AsyncResult

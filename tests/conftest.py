@@ -17,10 +17,10 @@ from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
-from executions.counters import kept
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.counters import kept
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 
 #: Here, and once: a fixture imported at two places is two fixtures, and each would make the template's database.

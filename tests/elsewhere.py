@@ -7,12 +7,12 @@ from celery import current_app
 from django.test import override_settings
 from kombu import pools
 
-from tasks.broker.connecting import broker_of_celery
-from tasks.jobs.records import records
-from tasks.jobs.records.counts import counts
-from tasks.overview import of_broker
-from tasks.queue import brief_queue, execution_queue
-from tasks.queue.connection import brief, patient, single
+from harbor_refresh.tasks.broker.connecting import broker_of_celery
+from harbor_refresh.tasks.jobs.records import records
+from harbor_refresh.tasks.jobs.records.counts import counts
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.queue import brief_queue, execution_queue
+from harbor_refresh.tasks.queue.connection import brief, patient, single
 
 #: What each process makes once, for its settings.
 OF_REDIS = (patient, single, brief, execution_queue, brief_queue, records._in_redis, counts)

@@ -27,9 +27,9 @@ from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
 from benchmarks.unfinished_executions import prepare
 from benchmarks.web import serving
-from executions.models import Task
+from harbor_refresh.executions.models import Task
 from harbor_refresh.local.ports import choose_port
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import execution_queue
 
 COLUMNS: Sequence[Column] = (
     ("view", "view"),

@@ -22,7 +22,7 @@ from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen, Show
 from benchmarks.servers import Servers
 from benchmarks.unfinished_executions import prepare
-from executions.models import Execution
+from harbor_refresh.executions.models import Execution
 
 COLUMNS: Sequence[Column] = (
     ("batch", "reports a call"),

@@ -23,8 +23,8 @@ from benchmarks.servers import Servers
 from benchmarks.stale_executions import VENDORS, Size
 from benchmarks.unfinished_executions import prepare as prepare_unfinished
 from benchmarks.web import Answer, Connection, web
-from executions import api_tokens
-from tasks.queue import execution_queue
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.tasks.queue import execution_queue
 
 COLUMNS: Sequence[Column] = (
     ("what", "what"),

@@ -23,9 +23,9 @@ from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
 from benchmarks.shown_executions import prepare
 from benchmarks.stale_executions import Size
-from executions.models import Execution, Task
-from executions.status import Status
 from harbor_refresh.dashboard import badges
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.status import Status
 
 COLUMNS: Sequence[Column] = (
     ("page", "page"),

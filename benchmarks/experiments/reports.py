@@ -16,7 +16,7 @@ from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen, Show
 from benchmarks.servers import Servers
 from benchmarks.unfinished_executions import prepare
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import execution_queue
 
 COLUMNS: Sequence[Column] = (
     ("batch", "reports a call"),

@@ -2,7 +2,7 @@
 
 from benchmarks.peers import effects
 from harbor_refresh.celery import app
-from tasks.jobs import Handle, TrackedJob
+from harbor_refresh.tasks.jobs import Handle, TrackedJob
 
 
 @app.task(base=TrackedJob, name="bench.peers.ours")

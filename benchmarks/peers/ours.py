@@ -10,9 +10,9 @@ from benchmarks.peers.said import Said
 from benchmarks.processes import Processes
 from benchmarks.ready_cluster import ready_cluster
 from benchmarks.servers import Servers
-from executions.status import is_final
-from tasks.jobs import TrackedExecution
-from tasks.jobs import start as start_jobs
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.tasks.jobs import TrackedExecution
+from harbor_refresh.tasks.jobs import start as start_jobs
 
 NAME = "Harbor Refresh"
 

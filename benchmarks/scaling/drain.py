@@ -21,7 +21,7 @@ from benchmarks.scaling.fleet import Fleet
 from benchmarks.scaling.signs_of_life import signs_of_life
 from benchmarks.scaling.stations import Actor, Clock, Cores, Line, Station, Thread
 from benchmarks.scaling.storage import reads_of_an_execution
-from tasks.pacing import CHUNKS_TOGETHER, ENOUGH_ROOM, LEAST_CHUNK, SLOTS
+from harbor_refresh.tasks.pacing import CHUNKS_TOGETHER, ENOUGH_ROOM, LEAST_CHUNK, SLOTS
 
 #: The longest turn of a program on processors that it shares.
 QUANTUM = 0.005

@@ -2,7 +2,7 @@
 
 from benchmarks.scaling.costs import Costs
 from benchmarks.scaling.fleet import Fleet
-from tasks.pacing import CHUNKS_TOGETHER
+from harbor_refresh.tasks.pacing import CHUNKS_TOGETHER
 
 PAGE_BYTES = 8_192
 

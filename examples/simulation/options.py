@@ -3,7 +3,7 @@
 import math
 from argparse import ArgumentTypeError
 
-from tasks.queue import members
+from harbor_refresh.tasks.queue import members
 
 SLOWEST = 0.001
 

@@ -10,7 +10,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple
 
-from executions.status import Status
+from harbor_refresh.executions.status import Status
 
 VENDORS = (
     "REPLICATION",

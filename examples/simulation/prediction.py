@@ -1,7 +1,7 @@
 """The outcome that a plan predicts, computed move by move in Python and independently of the SQL."""
 
 from examples.simulation.plan import WHOLE, Move, Plan
-from executions.status import Status
+from harbor_refresh.executions.status import Status
 
 
 def outcomes(plan: Plan) -> list[Status]:

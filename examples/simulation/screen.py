@@ -8,8 +8,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from examples.simulation.verdict import NAMES, Result
-from executions.management.output import table
-from executions.text import plural
+from harbor_refresh.executions.management.output import table
+from harbor_refresh.executions.text import plural
 
 MAX_DETAILS = 5
 MEANING = {

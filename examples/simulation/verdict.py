@@ -7,8 +7,8 @@ from typing import Any
 from examples.simulation.plan import Mix, Plan
 from examples.simulation.prediction import outcomes
 from examples.simulation.runners import Created, Tally
-from executions.models import Execution
-from executions.text import plural
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.text import plural
 from harbor_refresh.invariants import Violation, violations
 
 NAMES = ("K1", "K2", "K3", "K4")

@@ -4,6 +4,14 @@ They observe; no screen edits a status. No screen counts a whole table, so none 
 tasks/admin adds the actions on the queue and on jobs.
 """
 
-from executions.admin import api_token, audit_entry, delivery, execution, status_change, subscription, task
+from harbor_refresh.executions.admin import (
+    api_token,
+    audit_entry,
+    delivery,
+    execution,
+    status_change,
+    subscription,
+    task,
+)
 
 __all__ = ["api_token", "audit_entry", "delivery", "execution", "status_change", "subscription", "task"]

@@ -9,14 +9,14 @@ from django.urls import NoReverseMatch
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.formatters import NOTHING, label, moment
-from executions.admin.site_pages import admin_url, page
-from executions.admin.unfold_api import display
-from executions.audit import Kind, Word
-from executions.models import AuditEntry
-from executions.models.action import State
-from executions.models.audit_entry import Outcome
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import NOTHING, label, moment
+from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.audit import Kind, Word
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.models.action import State
+from harbor_refresh.executions.models.audit_entry import Outcome
 
 COLOURS: dict[str, str] = {
     Outcome.DONE: "success",

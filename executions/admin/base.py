@@ -16,11 +16,11 @@ from django.db.models import TextField
 from django.db.models.functions import Cast, Left, Length
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from executions.admin.bounds import bounds
-from executions.admin.formatters import NOTHING
-from executions.admin.search import parse_id
-from executions.admin.unfold_api import ChangeList, ModelAdmin, display
-from executions.text import storable
+from harbor_refresh.executions.admin.bounds import bounds
+from harbor_refresh.executions.admin.formatters import NOTHING
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.unfold_api import ChangeList, ModelAdmin, display
+from harbor_refresh.executions.text import storable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -8,14 +8,14 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from executions.admin.formatters import task_url
-from executions.admin.search import parse_id
-from executions.admin.site_pages import admin_url
-from executions.admin.unfold_api import ModelAdmin, action
-from executions.text import plural
+from harbor_refresh.executions.admin.formatters import task_url
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin, action
+from harbor_refresh.executions.text import plural
 
 if TYPE_CHECKING:
-    from executions.admin.unfold_api import Decorator
+    from harbor_refresh.executions.admin.unfold_api import Decorator
 
 
 def confirmed_action(

@@ -5,17 +5,17 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from executions.admin.audit import noted
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.formatters import execution_link, label, moment, status_label
-from executions.admin.search import parse_id
-from executions.admin.site_pages import page
-from executions.admin.unfold_api import display
-from executions.audit import Kind, Word, note, person_of
-from executions.deliveries import dead_letters
-from executions.models import Delivery
-from executions.models.delivery import State
-from executions.text import plural
+from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import execution_link, label, moment, status_label
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.audit import Kind, Word, note, person_of
+from harbor_refresh.executions.deliveries import dead_letters
+from harbor_refresh.executions.models import Delivery
+from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.text import plural
 
 COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}
 

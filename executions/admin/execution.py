@@ -9,9 +9,9 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.execution_page import panel_context, progress_of, sections_context
-from executions.admin.filters import (
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.execution_page import panel_context, progress_of, sections_context
+from harbor_refresh.executions.admin.filters import (
     STARTED_PARAMETER,
     QuarantinedFilter,
     StartedFilter,
@@ -20,7 +20,7 @@ from executions.admin.filters import (
     VendorFilter,
     VendorIdFilter,
 )
-from executions.admin.formatters import (
+from harbor_refresh.executions.admin.formatters import (
     elapsed,
     is_quarantined,
     label,
@@ -31,17 +31,17 @@ from executions.admin.formatters import (
     status_label,
     task_labels,
 )
-from executions.admin.fragments import fragment
-from executions.admin.search import executions_matching, parse_id
-from executions.admin.site_pages import admin_url, page
-from executions.admin.status_change import HistoryInline
-from executions.admin.status_legend import EXECUTION_MEANINGS, legend_context
-from executions.admin.task_counts import CountedChangeList, counts_of
-from executions.admin.unfold_api import display
-from executions.errors import NoSuchExecution
-from executions.models import Execution
-from executions.ownership import page_context
-from executions.text import storable
+from harbor_refresh.executions.admin.fragments import fragment
+from harbor_refresh.executions.admin.search import executions_matching, parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.status_change import HistoryInline
+from harbor_refresh.executions.admin.status_legend import EXECUTION_MEANINGS, legend_context
+from harbor_refresh.executions.admin.task_counts import CountedChangeList, counts_of
+from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.ownership import page_context
+from harbor_refresh.executions.text import storable
 
 
 @page(Execution)

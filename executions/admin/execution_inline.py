@@ -24,14 +24,14 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
-from executions.admin.inline_checks import ExecutionInlineChecks
-from executions.admin.task_counts import Counts, task_counts
-from executions.errors import Refused
-from executions.models import Execution
-from executions.page_look import parts_media
-from executions.status import is_final
-from executions.vendor_keys import Given, key_of, lookups
+from harbor_refresh.executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
+from harbor_refresh.executions.admin.inline_checks import ExecutionInlineChecks
+from harbor_refresh.executions.admin.task_counts import Counts, task_counts
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.page_look import parts_media
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.vendor_keys import Given, key_of, lookups
 
 if TYPE_CHECKING:
     Inline = InlineModelAdmin[Any, Any]

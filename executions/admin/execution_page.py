@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from executions.admin.error_groups import error_table
-from executions.admin.formatters import (
+from harbor_refresh.executions.admin.error_groups import error_table
+from harbor_refresh.executions.admin.formatters import (
     elapsed,
     label,
     moment,
@@ -19,13 +19,13 @@ from executions.admin.formatters import (
     task_link,
     tasks_url,
 )
-from executions.admin.search import parse_id
-from executions.admin.site_pages import admin_url
-from executions.durations import duration
-from executions.models import Delivery, Execution, StatusChange, Subscription, Task
-from executions.models.delivery import State
-from executions.progress import Progress, progress
-from executions.status import Status, is_final
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
+from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.progress import Progress, progress
+from harbor_refresh.executions.status import Status, is_final
 
 CHANGES = 6
 TASKS = 20

@@ -16,15 +16,15 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from executions.admin.bounds import add_bound
-from executions.admin.search import among, vendors
-from executions.admin.status_legend import STATUS_PARAMETER
-from executions.admin.unfold_api import RangeDateTimeFilter, TextFilter
-from executions.errors import Refused
-from executions.lookups import COMPARED, MOST, find_by_status
-from executions.models import Execution, Quarantine
-from executions.status import Status
-from executions.vendor_keys import lookups
+from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.admin.search import among, vendors
+from harbor_refresh.executions.admin.status_legend import STATUS_PARAMETER
+from harbor_refresh.executions.admin.unfold_api import RangeDateTimeFilter, TextFilter
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lookups import COMPARED, MOST, find_by_status
+from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.vendor_keys import lookups
 
 STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")

@@ -9,11 +9,11 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from executions.admin.site_pages import admin_url
-from executions.durations import duration
-from executions.models import Execution
-from executions.page_look import render_part
-from executions.status import Status
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.page_look import render_part
+from harbor_refresh.executions.status import Status
 
 COLOURS: dict[str, str] = {
     Status.PENDING: "default",

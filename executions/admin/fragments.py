@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
 
-from executions.database import absence_translated
-from executions.errors import DatabaseAway, RefreshError
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway, RefreshError
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin

@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.admin.checks import BaseModelAdminChecks
 from django.core.checks import CheckMessage, Error
 
-from executions.status import MAX_VENDOR
-from executions.text import is_text
+from harbor_refresh.executions.status import MAX_VENDOR
+from harbor_refresh.executions.text import is_text
 
 
 class ExecutionInlineChecks(BaseModelAdminChecks):

@@ -9,12 +9,12 @@ from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 from django.utils.text import smart_split
 
-from executions.admin.bounds import add_bound
-from executions.database import run
-from executions.errors import Refused
-from executions.lookups import find_by_attribute
-from executions.models import Task, VendorKey
-from executions.status import MAX_ID
+from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lookups import find_by_attribute
+from harbor_refresh.executions.models import Task, VendorKey
+from harbor_refresh.executions.status import MAX_ID
 
 MAX_VENDORS = 200
 #: The most executions that one word finds as the id of a job or as a vendor id.

@@ -7,12 +7,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.formatters import execution_link, moment, status_label
-from executions.admin.search import parse_id
-from executions.admin.site_pages import page
-from executions.admin.unfold_api import PaginationInlineFormSet, TabularInline, display
-from executions.models import StatusChange
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import execution_link, moment, status_label
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.unfold_api import PaginationInlineFormSet, TabularInline, display
+from harbor_refresh.executions.models import StatusChange
 
 if TYPE_CHECKING:
     from django.core.paginator import Paginator

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from executions.admin.formatters import status_label
-from executions.status import Status
+from harbor_refresh.executions.admin.formatters import status_label
+from harbor_refresh.executions.status import Status
 
 STATUS_PARAMETER = "status__exact"
 

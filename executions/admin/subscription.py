@@ -12,21 +12,21 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions import audit
-from executions.admin.audit import noted
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.confirmation import asks_first, confirmed_action
-from executions.admin.formatters import NOTHING, label, moment
-from executions.admin.search import parse_id
-from executions.admin.site_pages import admin_url, page
-from executions.admin.unfold_api import DialogForm, SelectWidget, display
-from executions.deliveries import addresses, rotation, subscriptions
-from executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
-from executions.deliveries.subscriptions import Wish
-from executions.errors import Refused
-from executions.models import Subscription
-from executions.models.subscription import Kind
-from executions.status import Status
+from harbor_refresh.executions import audit
+from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.confirmation import asks_first, confirmed_action
+from harbor_refresh.executions.admin.formatters import NOTHING, label, moment
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url, page
+from harbor_refresh.executions.admin.unfold_api import DialogForm, SelectWidget, display
+from harbor_refresh.executions.deliveries import addresses, rotation, subscriptions
+from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS, OLD_SECRET_SECONDS
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.status import Status
 
 MAX_TESTED = 5
 #: How long the old secret signs after a rotation, as the screen offers it.

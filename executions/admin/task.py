@@ -12,20 +12,20 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from executions.admin import error_groups
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.bounds import add_bound
-from executions.admin.filters import newest_with
-from executions.admin.formatters import elapsed, execution_link, moment, status_label
-from executions.admin.search import among, parse_id
-from executions.admin.site_pages import page
-from executions.admin.status_legend import STATUS_PARAMETER, TASK_MEANINGS, legend_context
-from executions.admin.unfold_api import display
-from executions.attachment import is_attached
-from executions.lookups import COMPARED, MOST
-from executions.models import Task
-from executions.ownership import page_context
-from executions.status import Status
+from harbor_refresh.executions.admin import error_groups
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.admin.filters import newest_with
+from harbor_refresh.executions.admin.formatters import elapsed, execution_link, moment, status_label
+from harbor_refresh.executions.admin.search import among, parse_id
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.status_legend import STATUS_PARAMETER, TASK_MEANINGS, legend_context
+from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.lookups import COMPARED, MOST
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.ownership import page_context
+from harbor_refresh.executions.status import Status
 
 TASK_EXECUTION_PARAMETER = "execution__id__exact"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from django.db.models import Count
 from django.http import HttpRequest
 
-from executions.admin.base import CappedChangeList
-from executions.models import Execution, Task
+from harbor_refresh.executions.admin.base import CappedChangeList
+from harbor_refresh.executions.models import Execution, Task
 
 Counts = dict[str, int]
 

@@ -13,8 +13,8 @@ from django.apps import apps
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import HttpRequest
 
-from executions.admin.site_pages import on_its_site
-from executions.page_look import has_unfold, media
+from harbor_refresh.executions.admin.site_pages import on_its_site
+from harbor_refresh.executions.page_look import has_unfold, media
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,16 +78,16 @@ else:
     from django.contrib.admin.widgets import AdminTextInputWidget as TextInputWidget
     from django.forms import Select as SelectWidget
 
-    from executions.admin.plain.dialogs import DialogForm, action
-    from executions.admin.plain.inlines import PaginationInlineFormSet, TabularInline
-    from executions.admin.plain.model_admin import ModelAdmin as _ModelAdmin
+    from harbor_refresh.executions.admin.plain.dialogs import DialogForm, action
+    from harbor_refresh.executions.admin.plain.inlines import PaginationInlineFormSet, TabularInline
+    from harbor_refresh.executions.admin.plain.model_admin import ModelAdmin as _ModelAdmin
 
 
 if not TYPE_CHECKING:  # the filters of unfold are an app of their own
     if apps.is_installed("unfold.contrib.filters"):
         from unfold.contrib.filters.admin import RangeDateTimeFilter, TextFilter
     else:
-        from executions.admin.plain.filters import RangeDateTimeFilter, TextFilter
+        from harbor_refresh.executions.admin.plain.filters import RangeDateTimeFilter, TextFilter
 
 
 class ChangeList(_ChangeList):

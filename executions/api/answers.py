@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from executions.api.problems import ProblemDetails
-from executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
-from executions.errors import NoSuchExecution
-from executions.models import Execution
-from executions.progress import progress
+from harbor_refresh.executions.api.problems import ProblemDetails
+from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.progress import progress
 
 #: Any operation may answer with these.
 EVERYWHERE = (401, 403, 422, 429, 503)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from executions.errors import Refused
+from harbor_refresh.executions.errors import Refused
 
 #: Described a little narrower than Filter takes it.
 Pair = Annotated[

@@ -5,12 +5,12 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
-from executions.api.access import Scope, may
-from executions.api.answers import answers, detail
-from executions.api.problems import RETRY_AFTER, Problem
-from executions.api.schemas import ExecutionId
-from executions.errors import TooManyStreams
-from executions.event_stream import stream
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.answers import answers, detail
+from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem
+from harbor_refresh.executions.api.schemas import ExecutionId
+from harbor_refresh.executions.errors import TooManyStreams
+from harbor_refresh.executions.event_stream import stream
 
 router = Router(tags=["Executions"])
 

@@ -6,13 +6,13 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from executions import creation, deletion, listing, manual_status
-from executions.api import idempotency, pages
-from executions.api.access import Scope, may
-from executions.api.answers import answers, detail, require_execution
-from executions.api.attributes import PAIRS, AttributePairs, pairs
-from executions.api.problems import Problem
-from executions.api.schemas import (
+from harbor_refresh.executions import creation, deletion, listing, manual_status
+from harbor_refresh.executions.api import idempotency, pages
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.answers import answers, detail, require_execution
+from harbor_refresh.executions.api.attributes import PAIRS, AttributePairs, pairs
+from harbor_refresh.executions.api.problems import Problem
+from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedExecution,
     ExecutionDetail,
@@ -29,12 +29,12 @@ from executions.api.schemas import (
     VendorId,
     as_dict,
 )
-from executions.audit import Kind, Outcome, Word, noted, person_of
-from executions.creation import NewExecution, NewTask
-from executions.errors import NoSuchExecution, NotFinal
-from executions.filters import Filter
-from executions.models import Execution, StatusChange
-from executions.rollup import refresh
+from harbor_refresh.executions.audit import Kind, Outcome, Word, noted, person_of
+from harbor_refresh.executions.creation import NewExecution, NewTask
+from harbor_refresh.executions.errors import NoSuchExecution, NotFinal
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Execution, StatusChange
+from harbor_refresh.executions.rollup import refresh
 
 
 class ListIn(pages.PageIn):

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from ninja import Header
 from pydantic import StringConstraints
 
-from executions.api.problems import Problem
-from executions.models import IdempotencyKey
+from harbor_refresh.executions.api.problems import Problem
+from harbor_refresh.executions.models import IdempotencyKey
 
 MAX_KEY = 200
 

@@ -9,9 +9,9 @@ from django.http import HttpResponse
 from pydantic import BaseModel, Field, TypeAdapter, ValidationInfo, model_validator
 from pydantic_core import to_json
 
-from executions.api.schemas import Given
-from executions.errors import Refused
-from executions.status import MAX_ID
+from harbor_refresh.executions.api.schemas import Given
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import MAX_ID
 
 #: The most items of a page. Of 100 pages of 1,000 items, one took more than 50 ms.
 MAX_ITEMS = 500

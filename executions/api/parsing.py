@@ -9,7 +9,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 from ninja.parser import Parser
 
-from executions.text import refuse_nesting
+from harbor_refresh.executions.text import refuse_nesting
 
 #: A value may take 3 bytes of a body and 240 bytes of memory. With this number of them in a full body of 10 MiB,
 #: a value takes 20 bytes of it.

@@ -11,9 +11,9 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
 from pydantic import Field
 
-from executions.counters import add_later
-from executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
-from executions.errors import (
+from harbor_refresh.executions.counters import add_later
+from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
+from harbor_refresh.executions.errors import (
     ActionEnded,
     AlreadyFinal,
     AlreadyUnderWay,

@@ -7,10 +7,10 @@ import time
 
 from django.core.cache import cache
 
-from executions import signals
-from executions.api.problems import Problem
-from executions.conf import intake_settings
-from executions.text import said_by
+from harbor_refresh.executions import signals
+from harbor_refresh.executions.api.problems import Problem
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.text import said_by
 
 WINDOW = 60
 #: How long a cache that failed is not asked again, so that it does not delay each request.

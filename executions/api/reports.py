@@ -5,10 +5,10 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
-from executions.api.access import may_report, taken_once
-from executions.api.answers import answers
-from executions.api.schemas import ReportsIn, ReportsOut
-from executions.reports import Door, Report, report
+from harbor_refresh.executions.api.access import may_report, taken_once
+from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.schemas import ReportsIn, ReportsOut
+from harbor_refresh.executions.reports import Door, Report, report
 
 router = Router(tags=["Reports"])
 

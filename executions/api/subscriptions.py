@@ -7,16 +7,16 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import AfterValidator, Field, StringConstraints
 
-from executions import audit
-from executions.api import pages
-from executions.api.access import Scope, may
-from executions.api.answers import answers
-from executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
-from executions.deliveries import addresses, rotation, subscriptions
-from executions.deliveries.rotation import OLD_SECRET_SECONDS
-from executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, Wish
-from executions.errors import NoSuchSubscription
-from executions.models import Subscription
+from harbor_refresh.executions import audit
+from harbor_refresh.executions.api import pages
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.schemas import Body, Id, OldSecretSeconds, Page, StatusName, as_dict
+from harbor_refresh.executions.deliveries import addresses, rotation, subscriptions
+from harbor_refresh.executions.deliveries.rotation import OLD_SECRET_SECONDS
+from harbor_refresh.executions.deliveries.subscriptions import MAX_LISTED, MAX_NAME, Wish
+from harbor_refresh.executions.errors import NoSuchSubscription
+from harbor_refresh.executions.models import Subscription
 
 router = Router(tags=["Subscriptions"])
 

@@ -6,12 +6,12 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from executions import creation
-from executions.api import idempotency, pages
-from executions.api.access import Scope, may, may_report, taken_once
-from executions.api.answers import answers, require_execution
-from executions.api.attributes import PAIRS, AttributePairs, pairs
-from executions.api.schemas import (
+from harbor_refresh.executions import creation
+from harbor_refresh.executions.api import idempotency, pages
+from harbor_refresh.executions.api.access import Scope, may, may_report, taken_once
+from harbor_refresh.executions.api.answers import answers, require_execution
+from harbor_refresh.executions.api.attributes import PAIRS, AttributePairs, pairs
+from harbor_refresh.executions.api.schemas import (
     AttributesIn,
     CreatedTasks,
     ExecutionId,
@@ -25,12 +25,12 @@ from executions.api.schemas import (
     TaskPage,
     as_dict,
 )
-from executions.creation import NewTask
-from executions.errors import NoSuchTask, Refused
-from executions.filters import Filter, with_attributes
-from executions.models import Task
-from executions.reports import Door, Report, report
-from executions.signatures import refuse_another_task
+from harbor_refresh.executions.creation import NewTask
+from harbor_refresh.executions.errors import NoSuchTask, Refused
+from harbor_refresh.executions.filters import Filter, with_attributes
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.reports import Door, Report, report
+from harbor_refresh.executions.signatures import refuse_another_task
 
 router = Router(tags=["Tasks"])
 

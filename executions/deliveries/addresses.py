@@ -7,9 +7,9 @@ from html import escape
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import unquote, urlsplit
 
-from executions.conf import intake_settings
-from executions.errors import Refused
-from executions.text import is_text
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.text import is_text
 
 MAX_URL = 2_000
 #: A secret is longer. A shorter path, such as /hook, may be a word of any text.

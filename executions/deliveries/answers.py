@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from executions.deliveries.claims import Claimed, Outcome, Result
-from executions.text import made_storable
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
+from harbor_refresh.executions.text import made_storable
 
 #: Refusals that may pass. Any other 4xx is final.
 MAY_PASS = frozenset({408, 409, 425, 429})

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from executions import counters, crash_points, signals
-from executions.conf import intake_settings
-from executions.database import absence_translated, run
+from harbor_refresh.executions import counters, crash_points, signals
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.database import absence_translated, run
 
 #: So many failures in a row open the circuit of a webhook.
 CIRCUIT_OPENS = 5

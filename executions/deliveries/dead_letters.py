@@ -6,10 +6,10 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models.functions import Now
 
-from executions.database import run
-from executions.models import Delivery
-from executions.models.delivery import State
-from executions.news import tell_changes_written_after_commit
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.models import Delivery
+from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.news import tell_changes_written_after_commit
 
 PAGE = 1_000
 #: What one call sends again. The caller may call again.

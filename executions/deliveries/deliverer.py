@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from executions import signals
-from executions.conf import intake_settings
-from executions.deliveries import claims, http
-from executions.deliveries.changes import read_changes
-from executions.deliveries.claims import Claimed, Outcome, Result
-from executions.deliveries.outbox import write_deliveries
-from executions.errors import DatabaseAway
-from executions.models import Subscription
-from executions.text import said_by
+from harbor_refresh.executions import signals
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.deliveries import claims, http
+from harbor_refresh.executions.deliveries.changes import read_changes
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.text import said_by
 
 if TYPE_CHECKING:
-    from executions.deliveries.network import Resolve
-    from executions.deliveries.sender import Sender
+    from harbor_refresh.executions.deliveries.network import Resolve
+    from harbor_refresh.executions.deliveries.sender import Sender
 
 #: How often the outbox is looked at while there is work, and how long a result waits to be recorded with others.
 LOOK_SECONDS = 0.1
@@ -225,8 +225,8 @@ class Deliverer:
                     self._stopping.wait(LOOK_SECONDS)
 
     def _claim(self, rooms: Rooms, sender: "Sender") -> list[Claimed]:
-        from executions.deliveries.messages import message
-        from executions.deliveries.sender import Request
+        from harbor_refresh.executions.deliveries.messages import message
+        from harbor_refresh.executions.deliveries.sender import Request
 
         if rooms.total >= MOST_IN_FLIGHT or self._is_held():
             return []
@@ -254,7 +254,7 @@ def _sender(resolve: "Resolve | None") -> "Iterator[Sender | None]":
     if not http.is_installed():
         yield None
         return
-    from executions.deliveries.sender import Sender
+    from harbor_refresh.executions.deliveries.sender import Sender
 
     with Sender(resolve) as sender:
         yield sender

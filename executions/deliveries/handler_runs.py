@@ -7,15 +7,15 @@ from datetime import timedelta
 
 from django.db.models.functions import Now
 
-from executions import callbacks, signals
-from executions.database import run
-from executions.deliveries.answers import MAX_ERROR, backoff
-from executions.deliveries.changes import read_changes
-from executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
-from executions.handlers import Change, handlers
-from executions.models import Subscription
-from executions.models.subscription import Kind
-from executions.text import made_storable, said_by
+from harbor_refresh.executions import callbacks, signals
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
+from harbor_refresh.executions.deliveries.changes import read_changes
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
+from harbor_refresh.executions.handlers import Change, handlers
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.text import made_storable, said_by
 
 #: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.
 LEASE_SECONDS = 60.0

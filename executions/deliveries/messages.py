@@ -6,10 +6,10 @@ from uuid import uuid4
 
 from standardwebhooks import Webhook
 
-from executions.deliveries.payload import body_of
-from executions.handlers import Change
-from executions.models import Subscription
-from executions.status import Status
+from harbor_refresh.executions.deliveries.payload import body_of
+from harbor_refresh.executions.handlers import Change
+from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.status import Status
 
 
 @dataclass(frozen=True)

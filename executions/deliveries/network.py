@@ -11,7 +11,7 @@ from typing import Any
 
 import httpcore2
 
-from executions.deliveries.addresses import Network, is_allowed
+from harbor_refresh.executions.deliveries.addresses import Network, is_allowed
 
 #: How many of the addresses of a name are tried.
 MAX_ADDRESSES = 4

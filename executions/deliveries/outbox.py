@@ -2,8 +2,8 @@
 
 from django.db import transaction
 
-from executions import crash_points
-from executions.database import absence_translated, run
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.database import absence_translated, run
 
 #: Changes in one transaction. It is short, and 200 subscriptions write 200 rows for each.
 BATCH = 1_000

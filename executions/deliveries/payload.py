@@ -5,10 +5,10 @@ from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 
-from executions.conf import intake_settings
-from executions.handlers import Change
-from executions.models.subscription import Payload
-from executions.status import Status
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.handlers import Change
+from harbor_refresh.executions.models.subscription import Payload
+from harbor_refresh.executions.status import Status
 
 TYPE = "execution.status_changed"
 #: Slack refuses a longer text of a block.

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from executions.deliveries.addresses import mask
-from executions.deliveries.answers import Answer
-from executions.deliveries.messages import Message
-from executions.deliveries.network import CheckedNetwork, Forbidden, tls
+from harbor_refresh.executions.deliveries.addresses import mask
+from harbor_refresh.executions.deliveries.answers import Answer
+from harbor_refresh.executions.deliveries.messages import Message
+from harbor_refresh.executions.deliveries.network import CheckedNetwork, Forbidden, tls
 
 #: How much of an answer is read. A longer one is cut off.
 MAX_ANSWER = 65_536

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from executions.deliveries.subscriptions import new_secret, webhook
-from executions.errors import Refused
-from executions.models import OldSecret, Subscription
+from harbor_refresh.executions.deliveries.subscriptions import new_secret, webhook
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import OldSecret, Subscription
 
 #: So long the old secret signs as well, if the caller does not say, and at most.
 OLD_SECRET_SECONDS = 86_400

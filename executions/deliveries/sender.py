@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from executions.conf import intake_settings
-from executions.deliveries import addresses, answers, greenlet_loop, requests
-from executions.deliveries.claims import Claimed, Outcome, Result
-from executions.deliveries.messages import Message
-from executions.deliveries.network import CheckedNetwork, Resolve, Resolver
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.deliveries import addresses, answers, greenlet_loop, requests
+from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
+from harbor_refresh.executions.deliveries.messages import Message
+from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolve, Resolver
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
 
-from executions import callbacks
-from executions.conf import intake_settings
-from executions.database import allow_long_statements, run, violates
-from executions.deliveries import addresses, handler_subscriptions, http
-from executions.deliveries.answers import Answer
-from executions.errors import ExtraMissing, NoSuchSubscription, Refused
-from executions.models import Callback, Delivery, OldSecret, Subscription
-from executions.models.subscription import Kind, Payload, final_statuses
-from executions.status import MAX_VENDOR, Status
-from executions.text import is_text, shown
+from harbor_refresh.executions import callbacks
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.database import allow_long_statements, run, violates
+from harbor_refresh.executions.deliveries import addresses, handler_subscriptions, http
+from harbor_refresh.executions.deliveries.answers import Answer
+from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
+from harbor_refresh.executions.models import Callback, Delivery, OldSecret, Subscription
+from harbor_refresh.executions.models.subscription import Kind, Payload, final_statuses
+from harbor_refresh.executions.status import MAX_VENDOR, Status
+from harbor_refresh.executions.text import is_text, shown
 
 if TYPE_CHECKING:
-    from executions.deliveries.messages import Message
+    from harbor_refresh.executions.deliveries.messages import Message
 
 #: Each change is compared with each subscription.
 MAX_SUBSCRIPTIONS = 200
@@ -107,14 +107,14 @@ def test(subscription_id: int) -> Answer:
     row = webhook(subscription_id)
     if not http.is_installed():
         return Answer(None, str(ExtraMissing()))
-    from executions.deliveries.messages import trial
+    from harbor_refresh.executions.deliveries.messages import trial
 
     return asyncio.run(_sent(trial(row)))
 
 
 async def _sent(message: "Message") -> Answer:
-    from executions.deliveries import requests
-    from executions.deliveries.network import CheckedNetwork, Resolver
+    from harbor_refresh.executions.deliveries import requests
+    from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolver
 
     resolver = Resolver()
     pool = requests.connections(CheckedNetwork(resolver, addresses.networks()))

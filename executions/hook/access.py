@@ -3,10 +3,10 @@
 from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare
 
-from executions.api.access import Scope, may
-from executions.api.problems import unauthorized
-from executions.conf import intake_settings
-from executions.signatures import SignedMessage, is_signed, verify
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.problems import unauthorized
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.signatures import SignedMessage, is_signed, verify
 
 SCHEME = "Harbor-Secret"
 TAKES = f"takes a signature, `Authorization: {SCHEME} SECRET` or `Authorization: Bearer TOKEN`"

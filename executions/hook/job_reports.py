@@ -1,11 +1,11 @@
 """Reports that name a job: one statement finds its task and applies the report."""
 
-from executions.database import run
-from executions.errors import NoTaskYet, TaskDeleted
-from executions.hook.status_change import StatusChange
-from executions.reports import Door, after_commit
-from executions.steps import step
-from executions.tombstones import is_deleted
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
+from harbor_refresh.executions.hook.status_change import StatusChange
+from harbor_refresh.executions.reports import Door, after_commit
+from harbor_refresh.executions.steps import step
+from harbor_refresh.executions.tombstones import is_deleted
 
 #: No task has this id: the job alone finds the task.
 NO_TASK = 0

@@ -11,10 +11,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from executions.creation import MAX_JOB_ID
-from executions.errors import Refused
-from executions.status import CODES, MAX_ID, MAX_REVISION
-from executions.text import is_text, is_whole, refuse_nesting, shown
+from harbor_refresh.executions.creation import MAX_JOB_ID
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import CODES, MAX_ID, MAX_REVISION
+from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
 
 #: In bytes. A status change of Harbor takes about 500, and a check-in carries what a job has to say.
 MAX_BODY = 1_000_000

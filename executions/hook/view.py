@@ -13,18 +13,26 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
-from executions import signals
-from executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
-from executions.database import absence_translated
-from executions.errors import BadSignature, DatabaseAway, NoTaskYet, OwnedByHarbor, Refused, Replayed, TaskDeleted
-from executions.hook import check_ins, firings, job_reports
-from executions.hook.access import may_report
-from executions.hook.status_change import MAX_BODY, StatusChange, read
-from executions.ownership import Deed, harbors
-from executions.received_messages import receive
-from executions.reports import Door, Refusal, Report, count_refused
-from executions.signatures import SignedMessage, refuse_another_task
-from executions.status import MAX_ID
+from harbor_refresh.executions import signals
+from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import (
+    BadSignature,
+    DatabaseAway,
+    NoTaskYet,
+    OwnedByHarbor,
+    Refused,
+    Replayed,
+    TaskDeleted,
+)
+from harbor_refresh.executions.hook import check_ins, firings, job_reports
+from harbor_refresh.executions.hook.access import may_report
+from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.received_messages import receive
+from harbor_refresh.executions.reports import Door, Refusal, Report, count_refused
+from harbor_refresh.executions.signatures import SignedMessage, refuse_another_task
+from harbor_refresh.executions.status import MAX_ID
 
 LATER = {"Retry-After": str(RETRY_AFTER)}
 TOO_LARGE = "The request is too large"

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from executions.checks import OURS
-from executions.management.output import Answer, errors_in_one_line, print_answer
+from harbor_refresh.executions.checks import OURS
+from harbor_refresh.executions.management.output import Answer, errors_in_one_line, print_answer
 
 
 class AnswerCommand(BaseCommand):

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from executions.attachment import is_attached
-from executions.database import absence_translated
-from executions.declarations import is_service
-from executions.errors import (
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.errors import (
     DatabaseAway,
     DatabaseRefused,
     PoolerRefused,

@@ -4,9 +4,9 @@ import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-from executions.attachment import is_attached
-from executions.models import subscription, without_an_app
-from executions.sql import text
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.models import subscription, without_an_app
+from harbor_refresh.executions.sql import text
 
 
 class Migration(migrations.Migration):
@@ -1170,21 +1170,28 @@ class Migration(migrations.Migration):
                 name="task_revision_in_range",
             ),
         ),
-        migrations.RunSQL(text("executions", "execution_rollup"), "DROP FUNCTION execution_rollup(bigint[])"),
+        migrations.RunSQL(
+            text("harbor_refresh.executions", "execution_rollup"), "DROP FUNCTION execution_rollup(bigint[])"
+        ),
         *(
             []
             if is_attached()
             else [
                 migrations.RunSQL(
-                    text("executions", "room_for_updates"), "ALTER TABLE execution RESET (fillfactor)"
+                    text("harbor_refresh.executions", "room_for_updates"),
+                    "ALTER TABLE execution RESET (fillfactor)",
                 )
             ]
         ),
-        migrations.RunSQL(text("executions", "room_for_counters"), migrations.RunSQL.noop),
+        migrations.RunSQL(text("harbor_refresh.executions", "room_for_counters"), migrations.RunSQL.noop),
         migrations.RunSQL(
-            text("executions", "counting_function"),
+            text("harbor_refresh.executions", "counting_function"),
             "DROP FUNCTION add_to_execution_counters(text[], text[], bigint[])",
         ),
-        migrations.RunSQL(text("executions", "counting_refreshes"), "DROP FUNCTION count_execution_refresh"),
-        migrations.RunSQL(text("executions", "reporting_function"), "DROP FUNCTION report_task_by_job"),
+        migrations.RunSQL(
+            text("harbor_refresh.executions", "counting_refreshes"), "DROP FUNCTION count_execution_refresh"
+        ),
+        migrations.RunSQL(
+            text("harbor_refresh.executions", "reporting_function"), "DROP FUNCTION report_task_by_job"
+        ),
     ]

@@ -2,7 +2,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from executions.models.action import MAX_NAME, Action, Origin
+from harbor_refresh.executions.models.action import MAX_NAME, Action, Origin
 
 MAX_WORD = 32
 MAX_TARGET = 200

@@ -1,8 +1,8 @@
 from django.db import models
 from django.db.models import Q
 
-from executions.models.without_an_app import TextList
-from executions.status import FINAL, Status
+from harbor_refresh.executions.models.without_an_app import TextList
+from harbor_refresh.executions.status import FINAL, Status
 
 
 class Callback(models.Model):

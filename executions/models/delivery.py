@@ -2,8 +2,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from executions.models.subscription import Subscription
-from executions.status import MAX_VENDOR, Status
+from harbor_refresh.executions.models.subscription import Subscription
+from harbor_refresh.executions.status import MAX_VENDOR, Status
 
 
 class State(models.TextChoices):

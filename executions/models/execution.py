@@ -4,9 +4,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from executions.models.harbors_row import HarborsRow, zeros
-from executions.models.without_an_app import JSONIndex
-from executions.status import FINAL, MAX_VENDOR, Status
+from harbor_refresh.executions.models.harbors_row import HarborsRow, zeros
+from harbor_refresh.executions.models.without_an_app import JSONIndex
+from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
 
 #: Execution, or a proxy of it.
 Row = TypeVar("Row", bound="Execution")

@@ -1,8 +1,8 @@
 from django.db import models
 from django.db.models import Q
 
-from executions.attachment import is_attached
-from executions.models.execution import Execution
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.models.execution import Execution
 
 
 class Gate(models.Model):

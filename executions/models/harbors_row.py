@@ -3,7 +3,7 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 
-from executions.attachment import is_attached
+from harbor_refresh.executions.attachment import is_attached
 
 
 class HarborsRow(models.Model):

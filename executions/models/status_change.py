@@ -1,8 +1,8 @@
 from django.db import models
 from django.db.models import Q
 
-from executions.models.execution import Execution
-from executions.status import Status
+from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.status import Status
 
 
 class StatusChange(models.Model):

@@ -5,9 +5,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from executions.models.old_secret import OldSecret
-from executions.models.without_an_app import TextList
-from executions.status import FINAL, MAX_VENDOR, Status
+from harbor_refresh.executions.models.old_secret import OldSecret
+from harbor_refresh.executions.models.without_an_app import TextList
+from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
 
 
 class Kind(models.TextChoices):

@@ -2,9 +2,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from executions.models.execution import Execution
-from executions.models.harbors_row import HarborsRow, zeros
-from executions.status import CODES, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
+from harbor_refresh.executions.models.execution import Execution
+from harbor_refresh.executions.models.harbors_row import HarborsRow, zeros
+from harbor_refresh.executions.status import CODES, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
 
 
 def _status_has_its_code() -> Q:

@@ -8,7 +8,7 @@ same contracts.
 from functools import cache
 from importlib.resources import files
 
-from executions.attachment import is_attached
+from harbor_refresh.executions.attachment import is_attached
 
 
 def text(package: str, name: str) -> str:

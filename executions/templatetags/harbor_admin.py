@@ -7,7 +7,7 @@ from django.template.base import FilterExpression, NodeList, Parser, Token, toke
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from executions.page_look import media, template_of
+from harbor_refresh.executions.page_look import media, template_of
 
 register = template.Library()
 

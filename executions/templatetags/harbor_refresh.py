@@ -4,9 +4,9 @@ from typing import Any
 
 from django import template
 
-from executions.durations import duration
-from executions.errors import NoSuchExecution
-from executions.progress import progress
+from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.progress import progress
 
 register = template.Library()
 

@@ -1,13 +1,13 @@
 """The dashboard as the first page; users, groups and beat's schedule in the style of the other screens.
 
-Only this service registers them: harbor_refresh/apps.py refuses every other project. The screens that a project
-has registered for these models stay.
+Only our own service registers them. The screens that a project has for these models stay.
 """
 
 from django.contrib import admin
 
-from harbor_refresh.admin import account, beat_schedule
+from harbor_refresh.executions.declarations import is_service
 
-admin.site.index_template = "harbor_refresh/admin/dashboard.html"
+if is_service():
+    from harbor_refresh.admin import account, beat_schedule  # noqa: F401
 
-__all__ = ["account", "beat_schedule"]
+    admin.site.index_template = "harbor_refresh/admin/dashboard.html"

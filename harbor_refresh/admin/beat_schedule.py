@@ -22,12 +22,12 @@ from django_celery_beat.models import (
 )
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from executions.admin.audit import NotedAdmin
-from executions.admin.search import parse_id
-from executions.admin.unfold_api import ModelAdmin
-from executions.audit import Kind
 from harbor_refresh.admin.schedule_actions import ScheduleActions
-from tasks.schedule import NEEDED
+from harbor_refresh.executions.admin.audit import NotedAdmin
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+from harbor_refresh.executions.audit import Kind
+from harbor_refresh.tasks.schedule import NEEDED
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
 

@@ -14,11 +14,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django_celery_beat.models import PeriodicTask
 
-from executions.admin.audit import noted
-from executions.audit import Kind, Word
+from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.audit import Kind, Word
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
-    from executions.admin.unfold_api import ModelAdmin
+    from harbor_refresh.executions.admin.unfold_api import ModelAdmin
 
     class BeatPeriodicTaskAdmin(ModelAdmin):
         def enable_tasks(self, request: HttpRequest, queryset: QuerySet[PeriodicTask]) -> None: ...

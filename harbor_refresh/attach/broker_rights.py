@@ -15,8 +15,8 @@ from harbor_refresh.attach.rights import lacking
 from harbor_refresh.doctor.check import Check, Problem
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.redis_transport import NO_LIST
-from tasks.broker.mark import MARK
-from tasks.celery_queues import WORK
+from harbor_refresh.tasks.broker.mark import MARK
+from harbor_refresh.tasks.celery_queues import WORK
 
 Command = tuple[str | int, ...]
 

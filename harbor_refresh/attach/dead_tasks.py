@@ -21,13 +21,13 @@ from django.db import transaction
 from redis import Redis
 from redis.exceptions import RedisError
 
-from executions.audit import Kind, Word, at_terminal, note
-from executions.database import Statements, absence_translated
-from executions.errors import RightMissing
-from executions.management.output import Failed
-from executions.reports import Report, apply_reports
-from executions.status import FINAL, Status
 from harbor_refresh.attach.wrong_statuses import EXAMPLES, Progress
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.database import Statements, absence_translated
+from harbor_refresh.executions.errors import RightMissing
+from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.reports import Report, apply_reports
+from harbor_refresh.executions.status import FINAL, Status
 
 run = Statements(__package__)
 

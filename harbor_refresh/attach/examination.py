@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from executions.management.output import Failed
-from executions.text import plural
 from harbor_refresh.attach import broker_rights, rights, schema
 from harbor_refresh.doctor import postgres, redis_servers
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
-from tasks.queue.keys import HARBORS_SET
+from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
 
 if TYPE_CHECKING:
     from harbor_refresh.attach.facts import AttachFacts

@@ -7,8 +7,8 @@ from typing import cast
 
 from redis import Redis
 
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_keys import PATTERN
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_keys import PATTERN
 
 KEY = re.compile(rb"(cache:)?execution:id:[^:]+:vendor:[^:]+:status_outdate", re.DOTALL)
 #: Keys that Redis looks at in one step.

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from executions.management.output import table
 from harbor_refresh.attach.dead_tasks import DeadTasks
 from harbor_refresh.attach.facts import AttachFacts
 from harbor_refresh.attach.wrong_statuses import Findings
-from tasks.queue.keys import HARBORS_SET
+from harbor_refresh.executions.management.output import table
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
 
 if TYPE_CHECKING:
     from harbor_refresh.attach.marks import Marks

@@ -8,8 +8,8 @@ from redis.exceptions import NoPermissionError
 
 from harbor_refresh.doctor.check import Check, Problem
 from harbor_refresh.doctor.facts import Facts, Need
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_keys import PATTERN
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_keys import PATTERN
 
 if TYPE_CHECKING:
     from harbor_refresh.attach.facts import AttachFacts

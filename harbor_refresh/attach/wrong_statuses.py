@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from executions.conf import intake_settings
-from executions.database import Statements
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.database import Statements
 
 run = Statements(__package__)
 

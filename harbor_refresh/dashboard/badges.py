@@ -9,8 +9,8 @@ from time import monotonic
 
 from django.db import Error
 
-from executions.database import run
-from tasks.overview.state import MOST
+from harbor_refresh.executions.database import run
+from harbor_refresh.tasks.overview.state import MOST
 
 BADGE_SECONDS = 10.0
 

@@ -6,11 +6,11 @@ from statistics import fmean
 
 from django.urls import reverse
 
-from executions.durations import age, ago
-from executions.text import plural
 from harbor_refresh.dashboard.latest import Overview
-from tasks.overview.findings import Level
-from tasks.overview.state import MOST, State
+from harbor_refresh.executions.durations import age, ago
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.overview.findings import Level
+from harbor_refresh.tasks.overview.state import MOST, State
 
 UNKNOWN = "?"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.overview.samples import Point
+from harbor_refresh.tasks.overview.samples import Point
 
 BLUE, ORANGE, GREEN, RED = "#0284c7", "#ea580c", "#16a34a", "#dc2626"
 

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from functools import cache
 from time import monotonic
 
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.flights import Flight, Late
-from tasks.overview import events, samples
-from tasks.overview.events import Told
-from tasks.overview.findings import Finding, findings
-from tasks.overview.samples import Point
-from tasks.overview.state import State, look
+from harbor_refresh.tasks.overview import events, samples
+from harbor_refresh.tasks.overview.events import Told
+from harbor_refresh.tasks.overview.findings import Finding, findings
+from harbor_refresh.tasks.overview.samples import Point
+from harbor_refresh.tasks.overview.state import State, look
 
 FRESH_SECONDS = 1.5
 PATIENCE_SECONDS = 3.0

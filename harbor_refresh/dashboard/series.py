@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from time import monotonic
 
-from tasks.overview import samples
-from tasks.overview.samples import Point
+from harbor_refresh.tasks.overview import samples
+from harbor_refresh.tasks.overview.samples import Point
 
 #: How long the points of a span are used again.
 KEPT_SECONDS = {"hour": 8.0, "day": 60.0}

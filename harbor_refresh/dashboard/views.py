@@ -9,14 +9,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from executions.admin import live as live_page
-from executions.admin.live_access import permissions_of, remembered_permissions
 from harbor_refresh.dashboard.cards import cards
 from harbor_refresh.dashboard.charts import CHARTS, SHOWN, all_data, data, told
 from harbor_refresh.dashboard.latest import Overview, latest
 from harbor_refresh.dashboard.series import series
-from tasks.conf import refresh_settings
-from tasks.overview.findings import Finding, Level
+from harbor_refresh.executions.admin import live as live_page
+from harbor_refresh.executions.admin.live_access import permissions_of, remembered_permissions
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.overview.findings import Finding, Level
 
 PERMISSION = "harbor_executions.view_execution"
 PARTS = "harbor_refresh/admin/dashboard"

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from executions.errors import QueueUnavailable
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need, run
+from harbor_refresh.executions.errors import QueueUnavailable
 
 #: A difference that a person notices on a screen.
 NOTICEABLE = 5.0

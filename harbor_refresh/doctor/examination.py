@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from executions.database import first_line
 from harbor_refresh.doctor import (
     clocks,
     postgres,
@@ -19,6 +18,7 @@ from harbor_refresh.doctor import (
 )
 from harbor_refresh.doctor.check import Check, Level, Problem
 from harbor_refresh.doctor.facts import Facts, Need
+from harbor_refresh.executions.database import first_line
 
 #: The servers come first, because other checks need them.
 CHECKS: tuple[Check, ...] = (

@@ -15,15 +15,15 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from redis import Redis
 
-from executions.database import Statements, absence_translated
-from tasks.conf import Refresh, refresh_settings
-from tasks.overview import of_broker
-from tasks.overview.findings import Finding, findings
-from tasks.overview.state import look
-from tasks.queue import execution_queue
-from tasks.queue.connection import connect, redis_errors_translated
-from tasks.queue.replies import Stats
-from tasks.redis_address import Address, read_address
+from harbor_refresh.executions.database import Statements, absence_translated
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview.findings import Finding, findings
+from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
+from harbor_refresh.tasks.queue.replies import Stats
+from harbor_refresh.tasks.redis_address import Address, read_address
 
 run = Statements(__package__)
 

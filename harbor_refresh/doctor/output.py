@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.text import Text
 
-from executions.management.output import printable
-from executions.text import plural
 from harbor_refresh.doctor.check import Level, Problem
 from harbor_refresh.doctor.examination import Result
+from harbor_refresh.executions.management.output import printable
+from harbor_refresh.executions.text import plural
 
 STYLES = {Level.ERROR: "bold red", Level.WARNING: "bold yellow"}
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from harbor_refresh.doctor.check import Level, Problem
 from harbor_refresh.doctor.facts import Facts
-from tasks.overview.findings import Level as Urgency
+from harbor_refresh.tasks.overview.findings import Level as Urgency
 
 
 def overview(*codes: str) -> Callable[[Facts], Iterator[Problem]]:

@@ -6,10 +6,10 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import connection
 
-from executions.attachment import SCHEMA, SEARCH_PATH, is_attached
-from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, LongTransaction, Need, database_answers, run
+from harbor_refresh.executions.attachment import SCHEMA, SEARCH_PATH, is_attached
+from harbor_refresh.executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
 
 OLDEST = 140_000
 LONGEST_TIMEOUT_MS = 60_000

@@ -11,8 +11,8 @@ from harbor_refresh.doctor import rabbitmq
 from harbor_refresh.doctor.check import Check, Level, Problem, warning
 from harbor_refresh.doctor.facts import Facts
 from harbor_refresh.redis_transport import Transport
-from tasks.celery_queues import ROUTES
-from tasks.overview import of_broker
+from harbor_refresh.tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.overview import of_broker
 
 #: A message must not come again while the longest chunk of a refresh is under way.
 SHORTEST_VISIBILITY = 30

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.doctor.check import Problem, warning
 from harbor_refresh.doctor.facts import REDIS_SECONDS
-from tasks.broker.amqp_transport import Transport
-from tasks.broker.rabbitmq import Glance
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
+from harbor_refresh.tasks.broker.amqp_transport import Transport
+from harbor_refresh.tasks.broker.rabbitmq import Glance
 
 #: RabbitMQ's own `consumer_timeout`: it takes back what a worker has not acknowledged for so long. It tells no
 #: client how long it waits.

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import cast
 
-from executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
 from harbor_refresh.doctor import rabbitmq
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need, RedisServer
-from tasks.queue.keys import Keys
+from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
+from harbor_refresh.tasks.queue.keys import Keys
 
 OLDEST = (6, 2)
 #: Nearly all memory is taken.

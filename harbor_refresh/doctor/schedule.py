@@ -8,7 +8,7 @@ from django.conf import settings
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
-from tasks.schedule import ROWS
+from harbor_refresh.tasks.schedule import ROWS
 
 #: A row that runs so much less often than the default does not do its work any more.
 RARE = 20
@@ -43,11 +43,11 @@ def rows_right(facts: Facts) -> Iterator[Problem]:
 
 def scheduler(facts: Facts) -> Iterator[Problem]:
     named = getattr(settings, "CELERY_BEAT_SCHEDULER", "")
-    if named != "tasks.beat:PatientScheduler":
+    if named != "harbor_refresh.tasks.beat:PatientScheduler":
         yield warning(
             f"Beat's scheduler is {named or 'that of Celery'}: it ends if the database is away when it starts, "
             "or does not read the rows of the admin.",
-            'In the settings: CELERY_BEAT_SCHEDULER = "tasks.beat:PatientScheduler"',
+            'In the settings: CELERY_BEAT_SCHEDULER = "harbor_refresh.tasks.beat:PatientScheduler"',
         )
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from executions.text import plural
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
-from tasks.models import Watermark
-from tasks.pipeline.reconciliation import look_for_drift
-from tasks.queue import execution_queue
-from tasks.queue.members import Token
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import Token
 
 #: How long to look for drift. A longer search is `reconcile --dry-run`.
 LOOK_SECONDS = 3.0

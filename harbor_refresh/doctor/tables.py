@@ -6,13 +6,13 @@ from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connection, router
 from django.db.models import Index, Model, UniqueConstraint
 
-from executions.declarations import of_project
-from executions.models import Execution
-from executions.retention import Retention
-from executions.status import FINAL
-from executions.text import plural
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need, run
+from harbor_refresh.executions.declarations import of_project
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.retention import Retention
+from harbor_refresh.executions.status import FINAL
+from harbor_refresh.executions.text import plural
 
 LABELS = ("harbor_executions", "harbor_tasks")
 #: The functions that statements call.

@@ -6,14 +6,14 @@ from celery import current_app
 from django.conf import settings
 from django.db import connection
 
-from executions.text import plural
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
-from tasks.broker.lengths import waiting_in_all
-from tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
-from tasks.live_checks import waiting_without_worker
-from tasks.queue.node import host_of
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.broker.lengths import waiting_in_all
+from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
+from harbor_refresh.tasks.live_checks import waiting_without_worker
+from harbor_refresh.tasks.queue.node import host_of
 
 START = "celery -A harbor_refresh worker"
 #: What happens while no worker takes the queue.

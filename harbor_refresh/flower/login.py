@@ -19,7 +19,7 @@ from flower.views.auth import get_next_url
 from flower.views.monitor import Metrics
 from tornado.web import authenticated
 
-from executions.conf import intake_settings
+from harbor_refresh.executions.conf import intake_settings
 
 #: A page asks for a dozen files and tables at once; they share one look at the database.
 REMEMBERED_SECONDS = 3.0

@@ -18,9 +18,9 @@ from harbor_refresh.local.child import Child
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.process import tail
 from harbor_refresh.local.services import Service
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.redis_address import is_cluster
 from settings import env
-from tasks.queue.connection import connect
-from tasks.redis_address import is_cluster
 
 SETTINGS = "settings.dev"
 

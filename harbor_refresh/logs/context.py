@@ -11,7 +11,7 @@ from typing import Any
 
 from celery import signals
 
-from tasks.queue.node import this_node
+from harbor_refresh.tasks.queue.node import this_node
 
 #: The innermost comes last. A task may run inside another one (task_always_eager).
 _bound: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("harbor_refresh_log_context", default=())

@@ -10,9 +10,9 @@ from ipaddress import ip_address, ip_network
 
 from django.http import HttpRequest
 
-from executions.api.access import Scope, may
-from executions.api.problems import unauthorized
-from executions.conf import intake_settings
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.problems import unauthorized
+from harbor_refresh.executions.conf import intake_settings
 
 OF_A_PROXY = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
 

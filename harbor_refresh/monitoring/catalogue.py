@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from executions.api.problems import COUNTED
-from executions.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
-from executions.reports import Door
-from executions.status import CODES
-from tasks.overview.state import State
+from harbor_refresh.executions.api.problems import COUNTED
+from harbor_refresh.executions.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
+from harbor_refresh.executions.reports import Door
+from harbor_refresh.executions.status import CODES
+from harbor_refresh.tasks.overview.state import State
 
 PREFIX = "harbor_refresh_"
 

@@ -9,12 +9,12 @@ from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from executions.counters import Histogram, Totals, totals
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
+from harbor_refresh.executions.counters import Histogram, Totals, totals
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS, Counted, Gauge, Timed
 from harbor_refresh.monitoring.flights import Flight, Late
-from tasks.overview.state import State, look
+from harbor_refresh.tasks.overview.state import State, look
 
 #: The look has time limits of its own for Redis, and for a slow PostgreSQL. This limit is for a stopped
 #: PostgreSQL.

@@ -15,10 +15,10 @@ from typing import Any
 
 from celery import current_app
 
-from executions.errors import QueueUnavailable
-from tasks.broker.rabbitmq import AWAY
-from tasks.overview import of_broker
-from tasks.overview.state import look
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.broker.rabbitmq import AWAY
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview.state import look
 
 #: How long a worker may take to answer; it answers between two messages.
 ANSWER_SECONDS = 3.0

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from executions.database import absence_translated, raise_if_away
-from executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.database import absence_translated, raise_if_away
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.monitoring.flights import Flight, Late
-from tasks.overview import of_redis
+from harbor_refresh.tasks.overview import of_redis
 
 SECONDS = 3.0
 APPS = ("harbor_executions", "harbor_tasks")

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from executions.api.problems import RETRY_AFTER, Problem, answer
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
+from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.monitoring.access import came_through_a_proxy, refuse_strangers
 from harbor_refresh.monitoring.collector import Collector
 from harbor_refresh.monitoring.readiness import ready

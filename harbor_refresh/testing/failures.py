@@ -8,7 +8,7 @@ from typing import Any
 
 from celery import current_app
 
-from tasks.jobs import TrackedJob
+from harbor_refresh.tasks.jobs import TrackedJob
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from celery import current_app, signals
 from celery.contrib.testing.worker import start_worker
 from django.db import connections
 
-from tasks.without_redis import mode
+from harbor_refresh.tasks.without_redis import mode
 
 BROKER = "memory://"
 #: Of Celery's settings, what applies meanwhile.

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from time import time_ns
 from typing import Any
 
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.queue.traces import Kept
 from harbor_refresh.tracing import catalogue, contexts
 from harbor_refresh.tracing.spans import begun, fail, reason
-from tasks.queue import members as names
-from tasks.queue.claim import Batch, Claim
-from tasks.queue.node import this_node
-from tasks.queue.traces import Kept
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from executions.errors import QueueUnavailable
-from tasks.queue.traces import Kept, traces
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.queue.traces import Kept, traces
 
 #: A longer `tracestate` is left out. W3C asks for at least so many characters.
 LONGEST_STATE = 512

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, transaction
 
-from executions.database import Statements
+from harbor_refresh.executions.database import Statements
+from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tracing import catalogue
 from harbor_refresh.tracing.spans import CurrentSpan, begun, current
-from tasks.queue.claim import Claim
 
 run = Statements(__package__)
 

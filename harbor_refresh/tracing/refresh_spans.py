@@ -15,16 +15,16 @@ from typing import Any
 
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind
 
-from executions.rollup import Refreshed
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.queue.traces import Kept
 from harbor_refresh.tracing import catalogue, contexts
 from harbor_refresh.tracing.claim_spans import seconds_between
 from harbor_refresh.tracing.progress import Progress, of_this_refresh
 from harbor_refresh.tracing.report_spans import about
 from harbor_refresh.tracing.spans import CurrentSpan, begun, fail, reason
-from tasks.queue import members as names
-from tasks.queue.claim import Claim
-from tasks.queue.node import this_node
-from tasks.queue.traces import Kept
 
 #: The SDK keeps so many links of a span.
 MOST_LINKS = 128

@@ -7,9 +7,9 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
 from harbor_refresh.logs import context as log_context
+from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tracing import catalogue, contexts
 from harbor_refresh.tracing.spans import CurrentSpan, begun, current
-from tasks.queue import members as names
 
 
 class ReportSpan(CurrentSpan):

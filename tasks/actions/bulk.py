@@ -10,17 +10,17 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from executions import action_lease
-from executions.bulk import LEASE, ask, find, resume
-from executions.database import absence_translated
-from executions.errors import Overtaken
-from executions.filters import Filter
-from executions.models import Action
-from executions.models.action import OPEN, Origin, Verb
-from executions.text import said_by
-from tasks import signals, tick
-from tasks.actions.bulk_slice import Slice
-from tasks.queue.node import this_node
+from harbor_refresh.executions import action_lease
+from harbor_refresh.executions.bulk import LEASE, ask, find, resume
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import OPEN, Origin, Verb
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks import signals, tick
+from harbor_refresh.tasks.actions.bulk_slice import Slice
+from harbor_refresh.tasks.queue.node import this_node
 
 #: A refresh may wait for the only process of a worker, so a slice is short.
 SLICE_SECONDS = 2.0

@@ -6,18 +6,18 @@ from time import monotonic
 
 from django.db import DatabaseError, transaction
 
-from executions.action_lease import Done, HeldAction
-from executions.action_pages import count, page_after
-from executions.database import first_line
-from executions.errors import Contended, Refused
-from executions.filters import Filter
-from executions.halving import in_halves
-from executions.models.action import State
-from executions.text import said_by
-from tasks.actions.bulk_verbs import VERBS, BulkVerb
-from tasks.database import run
-from tasks.queue.connection import absence_remembered
-from tasks.queue.sets import sized_pages
+from harbor_refresh.executions.action_lease import Done, HeldAction
+from harbor_refresh.executions.action_pages import count, page_after
+from harbor_refresh.executions.database import first_line
+from harbor_refresh.executions.errors import Contended, Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.halving import in_halves
+from harbor_refresh.executions.models.action import State
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks.actions.bulk_verbs import VERBS, BulkVerb
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.queue.connection import absence_remembered
+from harbor_refresh.tasks.queue.sets import sized_pages
 
 COUNT_SECONDS = 5.0
 #: Processes that may end without progress at the same place. From the second on, each execution is done alone.

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from executions.action_lease import Done
-from executions.deletion import delete_many_ended
-from executions.errors import NoSuchExecution
-from executions.models import Execution, Gate, Link, Task
-from executions.models.action import Verb
-from executions.news import tell_touched_after_commit
-from executions.rollup import refresh
-from executions.status import FINAL_CODE, Status
-from tasks.jobs.lifecycle.job_stops import stop_jobs_of
-from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
+from harbor_refresh.executions.action_lease import Done
+from harbor_refresh.executions.deletion import delete_many_ended
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution, Gate, Link, Task
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.news import tell_touched_after_commit
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.status import FINAL_CODE, Status
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs_of
+from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
 
 
 @dataclass(frozen=True)

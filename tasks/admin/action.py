@@ -11,23 +11,23 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin import live
-from executions.admin.audit import noted
-from executions.admin.base import ReadOnlyAdmin
-from executions.admin.formatters import NOTHING, elapsed, label, moment
-from executions.admin.search import parse_id
-from executions.admin.site_pages import page
-from executions.admin.unfold_api import action, display
-from executions.audit import Kind, Origin, Word
-from executions.bulk import find, stop_action
-from executions.errors import NoSuchAction, Refused
-from executions.filters import Filter
-from executions.models import Action
-from executions.models.action import State, Verb
-from executions.page_look import render_part
-from tasks.actions.bulk import resume_and_wake
-from tasks.admin.bulk_actions import action_url
-from tasks.admin.permissions import may_act, may_delete
+from harbor_refresh.executions.admin import live
+from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import NOTHING, elapsed, label, moment
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.unfold_api import action, display
+from harbor_refresh.executions.audit import Kind, Origin, Word
+from harbor_refresh.executions.bulk import find, stop_action
+from harbor_refresh.executions.errors import NoSuchAction, Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import State, Verb
+from harbor_refresh.executions.page_look import render_part
+from harbor_refresh.tasks.actions.bulk import resume_and_wake
+from harbor_refresh.tasks.admin.bulk_actions import action_url
+from harbor_refresh.tasks.admin.permissions import may_act, may_delete
 
 COLOURS: dict[str, str] = {
     State.QUEUED: "default",

@@ -12,10 +12,10 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.text import smart_split
 
-from executions.admin.search import executions_named, unquoted, vendors
-from executions.errors import Refused
-from executions.filters import MAX_IDS, Filter
-from executions.vendor_keys import key_of
+from harbor_refresh.executions.admin.search import executions_named, unquoted, vendors
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.filters import MAX_IDS, Filter
+from harbor_refresh.executions.vendor_keys import key_of
 
 #: Parameters that choose no rows: the page, the order, and what Django adds.
 OF_THE_VIEW = frozenset({"p", "o", "all", "e", "_changelist_filters"})

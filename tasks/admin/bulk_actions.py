@@ -10,23 +10,23 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
-from executions.action_pages import Counted, count, highest_id
-from executions.admin.audit import write_django_log
-from executions.admin.confirmation import is_confirmed, question
-from executions.admin.search import parse_id
-from executions.admin.site_pages import admin_url
-from executions.admin.unfold_api import ModelAdmin
-from executions.attachment import is_attached
-from executions.audit import Note, Origin, Word, person_of
-from executions.errors import Refused
-from executions.models import Action, Execution
-from executions.models.action import Verb
-from executions.text import plural
-from tasks.actions.bulk import ask_and_wake
-from tasks.admin.all_matching import all_matching
-from tasks.admin.job_actions import MAX_CHOSEN, delete_now, resume_now, retry_now, stop_now
-from tasks.admin.permissions import HARBORS, may_act, may_delete
-from tasks.admin.refresh_action import refresh_now
+from harbor_refresh.executions.action_pages import Counted, count, highest_id
+from harbor_refresh.executions.admin.audit import write_django_log
+from harbor_refresh.executions.admin.confirmation import is_confirmed, question
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.audit import Note, Origin, Word, person_of
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Action, Execution
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.actions.bulk import ask_and_wake
+from harbor_refresh.tasks.admin.all_matching import all_matching
+from harbor_refresh.tasks.admin.job_actions import MAX_CHOSEN, delete_now, resume_now, retry_now, stop_now
+from harbor_refresh.tasks.admin.permissions import HARBORS, may_act, may_delete
+from harbor_refresh.tasks.admin.refresh_action import refresh_now
 
 #: A confirmation counts no further, and no longer.
 MAX_COUNTED = 10_000

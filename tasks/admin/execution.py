@@ -4,14 +4,14 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from executions.admin.confirmation import confirmed_action, redirect_to_execution
-from executions.admin.execution import ExecutionAdmin
-from executions.admin.site_pages import page
-from executions.models import Execution
-from tasks.admin.bulk_actions import BulkActionsMixin
-from tasks.admin.execution_jobs import ExecutionJobsMixin
-from tasks.admin.job_actions import release_now
-from tasks.admin.refresh_action import refresh_now
+from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_execution
+from harbor_refresh.executions.admin.execution import ExecutionAdmin
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.admin.bulk_actions import BulkActionsMixin
+from harbor_refresh.tasks.admin.execution_jobs import ExecutionJobsMixin
+from harbor_refresh.tasks.admin.job_actions import release_now
+from harbor_refresh.tasks.admin.refresh_action import refresh_now
 
 
 @page(Execution)

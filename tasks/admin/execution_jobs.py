@@ -6,24 +6,24 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
 
-from executions.admin import execution_page
-from executions.admin.confirmation import confirmed_action, redirect_to_execution
-from executions.admin.formatters import is_quarantined
-from executions.admin.fragments import fragment
-from executions.admin.search import parse_id
-from executions.admin.site_pages import admin_url
-from executions.admin.unfold_api import ModelAdmin
-from executions.errors import NoSuchExecution
-from executions.models import Execution
-from executions.progress import Progress
-from executions.status import Status, is_final
-from tasks.admin.execution_place import place_of
-from tasks.admin.has_jobs_filter import HasJobsFilter
-from tasks.admin.job_actions import delete_now, resume_now, retry_now, stop_now
-from tasks.admin.job_formatters import jobs_url
-from tasks.admin.permissions import ours
-from tasks.admin.running_jobs import running_table
-from tasks.jobs.overview.selection import executions_with_jobs
+from harbor_refresh.executions.admin import execution_page
+from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_execution
+from harbor_refresh.executions.admin.formatters import is_quarantined
+from harbor_refresh.executions.admin.fragments import fragment
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.progress import Progress
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks.admin.execution_place import place_of
+from harbor_refresh.tasks.admin.has_jobs_filter import HasJobsFilter
+from harbor_refresh.tasks.admin.job_actions import delete_now, resume_now, retry_now, stop_now
+from harbor_refresh.tasks.admin.job_formatters import jobs_url
+from harbor_refresh.tasks.admin.permissions import ours
+from harbor_refresh.tasks.admin.running_jobs import running_table
+from harbor_refresh.tasks.jobs.overview.selection import executions_with_jobs
 
 
 def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:

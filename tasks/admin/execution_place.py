@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from executions.errors import QueueUnavailable
-from tasks.pipeline.diagnosis import diagnose
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
 
 def place_of(execution_id: int) -> dict[str, Any]:

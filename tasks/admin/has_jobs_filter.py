@@ -6,10 +6,10 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from executions.admin.bounds import add_bound
-from executions.admin.search import among
-from executions.models import Execution
-from tasks.database import run
+from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.admin.search import among
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.database import run
 
 #: Of the newest executions, how many are looked at; of each, how many tasks; and how many executions are listed.
 COMPARED, TASKS, MOST = 10_000, 5, 2_000

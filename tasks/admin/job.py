@@ -7,18 +7,24 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from executions.admin.base import CappedChangeList, ReadOnlyAdmin
-from executions.admin.formatters import JOB_EXECUTION_PARAMETER, execution_link, moment, status_label, task_url
-from executions.admin.search import parse_id
-from executions.admin.site_pages import page
-from executions.admin.status_legend import TASK_MEANINGS, legend_context
-from executions.admin.unfold_api import display
-from executions.models import Task
-from executions.status import Status
-from tasks.admin.job_filters import NameFilter, StatusFilter, is_narrow
-from tasks.admin.job_formatters import attempt, waits_for
-from tasks.admin.repair_totals import repair_totals
-from tasks.models.job import Job
+from harbor_refresh.executions.admin.base import CappedChangeList, ReadOnlyAdmin
+from harbor_refresh.executions.admin.formatters import (
+    JOB_EXECUTION_PARAMETER,
+    execution_link,
+    moment,
+    status_label,
+    task_url,
+)
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.status_legend import TASK_MEANINGS, legend_context
+from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.admin.job_filters import NameFilter, StatusFilter, is_narrow
+from harbor_refresh.tasks.admin.job_formatters import attempt, waits_for
+from harbor_refresh.tasks.admin.repair_totals import repair_totals
+from harbor_refresh.tasks.models.job import Job
 
 JOB_MEANINGS = TASK_MEANINGS | {
     Status.PENDING: "waits for a worker",

@@ -11,21 +11,27 @@ from functools import partial
 from django.contrib import messages
 from django.http import HttpRequest
 
-from executions.admin.audit import note_row, noted
-from executions.audit import Kind, Word
-from executions.database import absence_translated
-from executions.deletion import delete_many_ended
-from executions.errors import Contended, DatabaseAway, NoSuchExecution, OwnedByHarbor, QueueUnavailable
-from executions.models import Execution
-from executions.quarantines import release
-from executions.status import is_final
-from executions.text import plural
-from tasks.admin.refresh_action import MAX_LISTED
-from tasks.id_list import id_list
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
-from tasks.jobs.overview.selection import executions_with_jobs
-from tasks.queue.connection import absence_remembered
+from harbor_refresh.executions.admin.audit import note_row, noted
+from harbor_refresh.executions.audit import Kind, Word
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.deletion import delete_many_ended
+from harbor_refresh.executions.errors import (
+    Contended,
+    DatabaseAway,
+    NoSuchExecution,
+    OwnedByHarbor,
+    QueueUnavailable,
+)
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.quarantines import release
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.admin.refresh_action import MAX_LISTED
+from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.overview.selection import executions_with_jobs
+from harbor_refresh.tasks.queue.connection import absence_remembered
 
 MAX_CHOSEN = 100
 

@@ -8,13 +8,13 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from executions.admin.bounds import add_bound
-from executions.admin.formatters import JOB_EXECUTION_PARAMETER
-from executions.admin.search import among
-from executions.admin.status_legend import STATUS_PARAMETER
-from executions.status import Status
-from tasks.database import run
-from tasks.models.job import Job
+from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.admin.formatters import JOB_EXECUTION_PARAMETER
+from harbor_refresh.executions.admin.search import among
+from harbor_refresh.executions.admin.status_legend import STATUS_PARAMETER
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.models.job import Job
 
 #: How many of the newest jobs are compared with a name.
 NEWEST = 100_000

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from executions.admin.formatters import (
+from harbor_refresh.executions.admin.formatters import (
     JOB_EXECUTION_PARAMETER,
     NOTHING,
     label,
@@ -15,13 +15,13 @@ from executions.admin.formatters import (
     status_label,
     task_link,
 )
-from executions.admin.site_pages import admin_url
-from executions.durations import duration
-from executions.status import Status, is_final
-from tasks.jobs.overview.inspection import JobInspection
-from tasks.jobs.records.attachments import contents_of
-from tasks.jobs.records.check_in import CheckIn
-from tasks.models.job import Job
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.durations import duration
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks.jobs.overview.inspection import JobInspection
+from harbor_refresh.tasks.jobs.records.attachments import contents_of
+from harbor_refresh.tasks.jobs.records.check_in import CheckIn
+from harbor_refresh.tasks.models.job import Job
 
 #: JSON of at most so many characters is shown in one line.
 LINE = 36

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from executions.attachment import is_attached
+from harbor_refresh.executions.attachment import is_attached
 
 #: The verbs of actions that Harbor does while this service is attached to it. In the list their names are
 #: `VERB_selected`, and on a page their paths are `VERB`.

@@ -13,17 +13,17 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 
-from executions.admin import live
-from executions.admin.live_access import remembered_permissions
-from executions.admin.site_pages import page
-from executions.admin.unfold_api import ModelAdmin, TextInputWidget
-from executions.database import absence_translated
-from executions.errors import DatabaseAway, QueueUnavailable, Refused
-from tasks.admin.queue_parts import EVERY_MS, parts, shared_answer
-from tasks.admin.queue_verbs import CHANGE, RELEASE, VERBS, VIEW, Verb
-from tasks.celery_queues import WORK
-from tasks.models import Pause
-from tasks.models.pause import MAX_REASON
+from harbor_refresh.executions.admin import live
+from harbor_refresh.executions.admin.live_access import remembered_permissions
+from harbor_refresh.executions.admin.site_pages import page
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin, TextInputWidget
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable, Refused
+from harbor_refresh.tasks.admin.queue_parts import EVERY_MS, parts, shared_answer
+from harbor_refresh.tasks.admin.queue_verbs import CHANGE, RELEASE, VERBS, VIEW, Verb
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.models.pause import MAX_REASON
 
 
 @page(Pause)

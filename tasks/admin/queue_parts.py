@@ -14,8 +14,8 @@ from time import monotonic
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from executions.admin import live
-from tasks.admin.queue_tables import queue_tables
+from harbor_refresh.executions.admin import live
+from harbor_refresh.tasks.admin.queue_tables import queue_tables
 
 NAMES = ("notes", "numbers", "queues", "nodes", "claims", "waiting", "quarantine")
 EVERY_MS = 3_000

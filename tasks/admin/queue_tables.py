@@ -9,18 +9,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from executions.admin.formatters import NOTHING, execution_link, label, moment, status_label
-from executions.admin.site_pages import admin_url
-from executions.durations import age, ago, duration
-from executions.errors import QueueUnavailable
-from executions.models import Quarantine
-from tasks.celery_queues import TICKS
-from tasks.overview import of_broker
-from tasks.pauses.pauses import Paused, paused
-from tasks.pauses.queue_names import declared, name_of, what_of
-from tasks.queue import execution_queue
-from tasks.queue.claim_overview import ClaimOverview, claims_in_flight
-from tasks.queue.members import execution_id
+from harbor_refresh.executions.admin.formatters import NOTHING, execution_link, label, moment, status_label
+from harbor_refresh.executions.admin.site_pages import admin_url
+from harbor_refresh.executions.durations import age, ago, duration
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.pauses.pauses import Paused, paused
+from harbor_refresh.tasks.pauses.queue_names import declared, name_of, what_of
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim_overview import ClaimOverview, claims_in_flight
+from harbor_refresh.tasks.queue.members import execution_id
 
 MOST_CLAIMS = 30
 MOST_WAITING = 20

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from executions import quarantines
-from executions.admin.search import parse_id
-from executions.audit import Kind, Word, note, noted, person_of
-from executions.text import plural
-from tasks.celery_queues import WORK
-from tasks.pauses.pauses import pause, resume
-from tasks.pauses.queue_names import name_of
-from tasks.pipeline.recovery import recover
+from harbor_refresh.executions import quarantines
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.audit import Kind, Word, note, noted, person_of
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.pauses.queue_names import name_of
+from harbor_refresh.tasks.pipeline.recovery import recover
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from django.contrib import messages
 from django.http import HttpRequest
 
-from executions.admin.audit import noted
-from executions.audit import Kind, Outcome, Word
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
-from executions.models import Execution, Quarantine
-from executions.rollup import Refreshed, refresh
-from executions.text import plural
-from tasks.id_list import id_list
-from tasks.pipeline.marks import mark
-from tasks.queue.members import member
+from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.audit import Kind, Outcome, Word
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.tasks.pipeline.marks import mark
+from harbor_refresh.tasks.queue.members import member
 
 MAX_REFRESHED = 100
 MAX_LISTED = 5

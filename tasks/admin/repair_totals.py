@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from executions.admin.formatters import moment
-from executions.errors import QueueUnavailable
-from tasks.jobs.overview.pass_counts import Passes, counted
+from harbor_refresh.executions.admin.formatters import moment
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.jobs.overview.pass_counts import Passes, counted
 
 WHAT = {
     "recovery": "It runs jobs again whose worker died, and sends messages that were lost.",

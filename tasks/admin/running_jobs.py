@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from executions.admin.formatters import NOTHING, task_link
-from executions.errors import QueueUnavailable
-from tasks.admin.job_formatters import check_in_bar, heard_at
-from tasks.jobs.overview.running import running_jobs
+from harbor_refresh.executions.admin.formatters import NOTHING, task_link
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at
+from harbor_refresh.tasks.jobs.overview.running import running_jobs
 
 MOST = 20
 

@@ -5,19 +5,19 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
-from executions.admin.audit import noted
-from executions.admin.confirmation import confirmed_action, redirect_to_task
-from executions.admin.search import parse_id
-from executions.admin.unfold_api import ModelAdmin
-from executions.audit import Kind, Word
-from executions.errors import NoSuchTask
-from executions.models import Task
-from executions.status import Status, is_final
-from tasks.admin.job_actions import errors_shown
-from tasks.admin.permissions import may_act, ours
-from tasks.jobs.lifecycle.job_stops import stop_job_of
-from tasks.jobs.lifecycle.retries import run_job_again
-from tasks.models.job import Job
+from harbor_refresh.executions.admin.audit import noted
+from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_task
+from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin
+from harbor_refresh.executions.audit import Kind, Word
+from harbor_refresh.executions.errors import NoSuchTask
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks.admin.job_actions import errors_shown
+from harbor_refresh.tasks.admin.permissions import may_act, ours
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of
+from harbor_refresh.tasks.jobs.lifecycle.retries import run_job_again
+from harbor_refresh.tasks.models.job import Job
 
 
 class TaskActionsMixin(ModelAdmin):

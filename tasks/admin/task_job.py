@@ -5,16 +5,16 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from executions.admin.formatters import moment
-from executions.admin.unfold_api import ModelAdmin, display
-from executions.errors import QueueUnavailable
-from executions.models import Task
-from executions.status import is_final
-from tasks.admin import job_formatters
-from tasks.jobs.lifecycle.kept_ends import end_of
-from tasks.jobs.overview.inspection import JobInspection, inspect_job
-from tasks.models.job import Job
-from tasks.models.job_end import JobEnd
+from harbor_refresh.executions.admin.formatters import moment
+from harbor_refresh.executions.admin.unfold_api import ModelAdmin, display
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.tasks.admin import job_formatters
+from harbor_refresh.tasks.jobs.lifecycle.kept_ends import end_of
+from harbor_refresh.tasks.jobs.overview.inspection import JobInspection, inspect_job
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job_end import JobEnd
 
 OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
 OF_END = ("result", "traceback")

@@ -7,18 +7,18 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field, JsonValue
 
-from executions.action_pages import count
-from executions.api import pages
-from executions.api.access import Scope, may
-from executions.api.answers import answers
-from executions.api.schemas import Body, Id, Moment, Page, StatusName, VendorId, as_dict
-from executions.audit import Kind, Word, noted, person_of
-from executions.bulk import find, refuse_empty, stop_action
-from executions.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
-from executions.models import Action
-from executions.models.action import Origin, State, Verb
-from executions.status import MAX_VENDOR
-from tasks.actions.bulk import ask_and_wake
+from harbor_refresh.executions.action_pages import count
+from harbor_refresh.executions.api import pages
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.schemas import Body, Id, Moment, Page, StatusName, VendorId, as_dict
+from harbor_refresh.executions.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.bulk import find, refuse_empty, stop_action
+from harbor_refresh.executions.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import Origin, State, Verb
+from harbor_refresh.executions.status import MAX_VENDOR
+from harbor_refresh.tasks.actions.bulk import ask_and_wake
 
 router = Router(tags=["Actions on many executions"])
 

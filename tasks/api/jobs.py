@@ -8,17 +8,17 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, Field, JsonValue
 
-from executions.api import pages
-from executions.api.access import Scope, may
-from executions.api.answers import answers, require_execution
-from executions.api.schemas import ExecutionId, Page, TaskId
-from executions.errors import NoSuchTask, QueueUnavailable
-from executions.status import Status
-from tasks.jobs.lifecycle.kept_ends import PAGE, end_of, results_of
-from tasks.jobs.overview.running import InspectedJob, inspected
-from tasks.models.job import Job
-from tasks.models.job_end import JobEnd
-from tasks.queue.clock import at
+from harbor_refresh.executions.api import pages
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.answers import answers, require_execution
+from harbor_refresh.executions.api.schemas import ExecutionId, Page, TaskId
+from harbor_refresh.executions.errors import NoSuchTask, QueueUnavailable
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.lifecycle.kept_ends import PAGE, end_of, results_of
+from harbor_refresh.tasks.jobs.overview.running import InspectedJob, inspected
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.models.job_end import JobEnd
+from harbor_refresh.tasks.queue.clock import at
 
 router = Router(tags=["Tasks"])
 

@@ -7,16 +7,16 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
-from executions.api.access import Scope, may
-from executions.api.answers import answers
-from executions.api.schemas import NO_NUL, Body
-from executions.audit import person_of
-from executions.models import Quarantine
-from tasks.celery_queues import JOBS, WORK
-from tasks.models.pause import MAX_QUEUE, MAX_REASON
-from tasks.pauses.pauses import pause, paused, resume
-from tasks.pipeline import marks
-from tasks.queue import execution_queue
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.answers import answers
+from harbor_refresh.executions.api.schemas import NO_NUL, Body
+from harbor_refresh.executions.audit import person_of
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.models.pause import MAX_QUEUE, MAX_REASON
+from harbor_refresh.tasks.pauses.pauses import pause, paused, resume
+from harbor_refresh.tasks.pipeline import marks
+from harbor_refresh.tasks.queue import execution_queue
 
 router = Router(tags=["Queue"])
 

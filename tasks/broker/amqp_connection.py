@@ -17,7 +17,7 @@ from kombu import connection as of_kombu
 from kombu.transport import pyamqp, redis
 from kombu.utils.collections import HashedSeq
 
-from tasks.broker import amqp_transport, redis_entries
+from harbor_refresh.tasks.broker import amqp_transport, redis_entries
 
 MENDED: dict[Any, Any] = {
     pyamqp.Transport: amqp_transport.Transport,

@@ -30,7 +30,7 @@ from amqp.serialization import GenericContent
 from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
 
-from tasks.broker.blame import is_raised_in
+from harbor_refresh.tasks.broker.blame import is_raised_in
 
 #: The server has closed its side; only Linux tells that while unread bytes are there.
 _CLOSED = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)

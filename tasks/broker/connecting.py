@@ -6,10 +6,10 @@ A publisher gives up within a second (PUBLISHERS), because its caller waits and 
 import socket
 from typing import Any
 
-from tasks.broker.amqp_address import TAKES as AMQP_TAKES
-from tasks.broker.amqp_address import is_amqp, read_amqp_servers, tls_for_celery
-from tasks.redis_address import TAKES as REDIS_TAKES
-from tasks.redis_address import OfCelery, for_celery, read_address
+from harbor_refresh.tasks.broker.amqp_address import TAKES as AMQP_TAKES
+from harbor_refresh.tasks.broker.amqp_address import is_amqp, read_amqp_servers, tls_for_celery
+from harbor_refresh.tasks.redis_address import TAKES as REDIS_TAKES
+from harbor_refresh.tasks.redis_address import OfCelery, for_celery, read_address
 
 TAKES = f"{REDIS_TAKES}; or {AMQP_TAKES}"
 

@@ -7,8 +7,8 @@ that publish next. `tasks/overview/of_broker.py` is for pages.
 from collections.abc import Callable
 from typing import Any
 
-from tasks.broker import rabbitmq
-from tasks.broker.pooled import pooled_channel
+from harbor_refresh.tasks.broker import rabbitmq
+from harbor_refresh.tasks.broker.pooled import pooled_channel
 
 
 def waiting(queue: str) -> int:

@@ -30,10 +30,10 @@ from typing import Any
 
 from amqp.exceptions import ChannelError
 
-from tasks import signals
-from tasks.broker import rabbitmq
-from tasks.broker.pooled import pooled_channel
-from tasks.queue import execution_queue
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.broker import rabbitmq
+from harbor_refresh.tasks.broker.pooled import pooled_channel
+from harbor_refresh.tasks.queue import execution_queue
 
 MARK = "harbor_refresh.broker"
 #: How long a queue of RabbitMQ that is a mark lasts without a look.

@@ -16,7 +16,7 @@ from amqp.exceptions import AccessRefused, AMQPError, MessageNacked, NotAllowed,
 from celery import current_app
 from kombu.exceptions import OperationalError
 
-from executions.errors import QueueRefused, QueueUnavailable
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 
 DRIVER = "amqp"
 #: What the 404 of a queue that does not exist says.

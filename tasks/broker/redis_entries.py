@@ -14,8 +14,8 @@ from typing import Any
 from kombu.transport import redis, virtual
 from kombu.utils.json import loads
 
-from executions.text import made_storable, refuse_nesting, said_by, shown, storable
-from tasks.broker.blame import is_raised_in
+from harbor_refresh.executions.text import made_storable, refuse_nesting, said_by, shown, storable
+from harbor_refresh.tasks.broker.blame import is_raised_in
 
 log = logging.getLogger("harbor_refresh")
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.broker.pooled import pooled_channel
-from tasks.queue.sets import PAGE, pages
+from harbor_refresh.tasks.broker.pooled import pooled_channel
+from harbor_refresh.tasks.queue.sets import PAGE, pages
 
 log = logging.getLogger("harbor_refresh")
 

@@ -9,11 +9,11 @@
 See docs/jobs.md.
 """
 
-from tasks.jobs.end_callbacks import EndedExecution
-from tasks.jobs.execution import TrackedExecution
-from tasks.jobs.handle import Handle
-from tasks.jobs.lifecycle.kept_ends import JobResult
-from tasks.jobs.start_call import astart, start
-from tasks.jobs.tracked import TrackedJob
+from harbor_refresh.tasks.jobs.end_callbacks import EndedExecution
+from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.handle import Handle
+from harbor_refresh.tasks.jobs.lifecycle.kept_ends import JobResult
+from harbor_refresh.tasks.jobs.start_call import astart, start
+from harbor_refresh.tasks.jobs.tracked import TrackedJob
 
 __all__ = ["EndedExecution", "Handle", "JobResult", "TrackedExecution", "TrackedJob", "astart", "start"]

@@ -7,17 +7,17 @@ from typing import Any
 from celery.exceptions import Ignore
 from celery.utils.time import maybe_make_aware
 
-from executions.errors import QueueUnavailable
-from executions.status import Status
-from tasks.jobs.celery_json import native
-from tasks.jobs.delivery import reporter
-from tasks.jobs.handle import Handle
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.records.arguments import Arguments, text_of_arguments
-from tasks.jobs.records.attachments import message_of_wait
-from tasks.jobs.records.records import job_records
-from tasks.jobs.runtime import current_runs
-from tasks.queue.node import this_node
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.celery_json import native
+from harbor_refresh.tasks.jobs.delivery import reporter
+from harbor_refresh.tasks.jobs.handle import Handle
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.records.arguments import Arguments, text_of_arguments
+from harbor_refresh.tasks.jobs.records.attachments import message_of_wait
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.runtime import current_runs
+from harbor_refresh.tasks.queue.node import this_node
 
 
 def merged(run: Any, request: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

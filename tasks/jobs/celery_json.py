@@ -10,7 +10,7 @@ from typing import Any
 
 from kombu.utils.json import dumps, object_hook
 
-from executions.text import MAX_JSON, refuse_nesting
+from harbor_refresh.executions.text import MAX_JSON, refuse_nesting
 
 #: The types of single values that are stored as they are.
 PLAIN = frozenset({str, int, float, bool, type(None)})

@@ -10,8 +10,8 @@ from typing import Any
 
 from celery import Task
 
-from executions.errors import Refused
-from tasks.jobs.lifecycle.job_creation import MAX_ATTEMPTS
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import MAX_ATTEMPTS
 
 LEAST_ATTEMPTS = 5
 ASYNC = "a job is a plain function; call asyncio.run() in it for what is asynchronous"

@@ -13,16 +13,16 @@ from celery import Task, current_app
 from celery.canvas import Signature
 from celery.exceptions import NotRegistered
 
-from executions.callbacks import MAX_HANDLER, Call, NewCallback
-from executions.errors import Refused
-from executions.handlers import Change
-from executions.models import Callback
-from executions.status import FINAL, Status
-from executions.text import MAX_JSON, json_text, shown
-from tasks.jobs.celery_json import as_json, native
-from tasks.jobs.declarations import refuse_unplain
-from tasks.jobs.execution import TrackedExecution
-from tasks.jobs.job_task import JobTask
+from harbor_refresh.executions.callbacks import MAX_HANDLER, Call, NewCallback
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.handlers import Change
+from harbor_refresh.executions.models import Callback
+from harbor_refresh.executions.status import FINAL, Status
+from harbor_refresh.executions.text import MAX_JSON, json_text, shown
+from harbor_refresh.tasks.jobs.celery_json import as_json, native
+from harbor_refresh.tasks.jobs.declarations import refuse_unplain
+from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.job_task import JobTask
 
 #: When each is called, by its name in `start`.
 STATUSES: dict[str, Sequence[Status]] = {

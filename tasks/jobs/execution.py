@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ObjectDoesNotExist
 
-from executions import gates
-from executions import progress as of_tasks
-from executions.errors import NoSuchExecution, NotCommitted, StillRunning
-from executions.models import Execution
-from executions.models.execution import ExecutionQuerySet
-from executions.progress import Progress
-from executions.status import is_final
-from tasks.jobs.asynchronous import asynchronous
-from tasks.jobs.lifecycle import job_creation, kept_ends, retries
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
-from tasks.jobs.signatures import chains_of
-from tasks.without_redis import agenda, mode
+from harbor_refresh.executions import gates
+from harbor_refresh.executions import progress as of_tasks
+from harbor_refresh.executions.errors import NoSuchExecution, NotCommitted, StillRunning
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models.execution import ExecutionQuerySet
+from harbor_refresh.executions.progress import Progress
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.tasks.jobs.asynchronous import asynchronous
+from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends, retries
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
+from harbor_refresh.tasks.jobs.signatures import chains_of
+from harbor_refresh.tasks.without_redis import agenda, mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from celery import group
     from celery.canvas import Signature
 
-    from tasks.jobs.lifecycle.kept_ends import JobResult
+    from harbor_refresh.tasks.jobs.lifecycle.kept_ends import JobResult
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 

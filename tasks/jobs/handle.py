@@ -3,13 +3,13 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from executions.errors import QueueUnavailable, Refused
-from tasks.jobs.execution import TrackedExecution
-from tasks.jobs.records.arguments import Arguments
-from tasks.jobs.records.check_in import CheckIn
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import current_runs
+from harbor_refresh.executions.errors import QueueUnavailable, Refused
+from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.records.arguments import Arguments
+from harbor_refresh.tasks.jobs.records.check_in import CheckIn
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.runtime import current_runs
 
 if TYPE_CHECKING:
     from celery import Task

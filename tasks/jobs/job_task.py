@@ -2,7 +2,7 @@
 
 from celery import Task
 
-from tasks.jobs.declarations import attempts_of
+from harbor_refresh.tasks.jobs.declarations import attempts_of
 
 
 class JobTask(Task):  # type: ignore[type-arg]

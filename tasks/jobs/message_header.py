@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from executions.status import MAX_ID, MAX_REVISION
-from executions.text import is_whole
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.records.run import ReceivedMessage
+from harbor_refresh.executions.status import MAX_ID, MAX_REVISION
+from harbor_refresh.executions.text import is_whole
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.records.run import ReceivedMessage
 
 NAME = "harbor_job"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from celery.utils.time import maybe_iso8601, maybe_make_aware
 
-from executions.errors import Refused
-from executions.text import is_text, is_whole, shown
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.text import is_text, is_whole, shown
 
 #: A year. A moment far beyond it is in no calendar.
 MAX_SECONDS = 366 * 24 * 3600

@@ -9,8 +9,8 @@ that was recorded before a hook was set, or that goes on after it was removed, o
 
 import time
 
-from executions.declarations import value
-from tasks.conf import DECLARED
+from harbor_refresh.executions.declarations import value
+from harbor_refresh.tasks.conf import DECLARED
 
 
 def are_unix_seconds() -> bool:

@@ -8,13 +8,13 @@ from celery import group
 from celery.canvas import Signature, _chain
 from celery.exceptions import NotRegistered
 
-from executions.errors import Refused
-from executions.text import shown
-from tasks.jobs.declarations import refuse_arguments, refuse_contradiction
-from tasks.jobs.job_task import JobTask
-from tasks.jobs.lifecycle.job_creation import NewJob
-from tasks.jobs.lifecycle.message import LATER
-from tasks.jobs.options import META, OPTIONS, refuse_options, refuse_options_of_task, refuse_untaken
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.text import shown
+from harbor_refresh.tasks.jobs.declarations import refuse_arguments, refuse_contradiction
+from harbor_refresh.tasks.jobs.job_task import JobTask
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob
+from harbor_refresh.tasks.jobs.lifecycle.message import LATER
+from harbor_refresh.tasks.jobs.options import META, OPTIONS, refuse_options, refuse_options_of_task, refuse_untaken
 
 TAKES = "takes signatures of tracked jobs, as in jobs=[replicate.s(1), replicate.s(2)]"
 ONE_EACH = "write one signature for each call, as in jobs=[replicate.s(1), replicate.s(2)]"

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from executions.errors import Refused
-from executions.models import Execution
-from executions.text import shown
-from tasks.jobs.asynchronous import asynchronous
-from tasks.jobs.end_callbacks import callbacks_of
-from tasks.jobs.execution import TrackedExecution
-from tasks.jobs.lifecycle import job_creation
-from tasks.jobs.signatures import chains_of
-from tasks.strategies import older_strategy
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.text import shown
+from harbor_refresh.tasks.jobs.asynchronous import asynchronous
+from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
+from harbor_refresh.tasks.jobs.execution import TrackedExecution
+from harbor_refresh.tasks.jobs.lifecycle import job_creation
+from harbor_refresh.tasks.jobs.signatures import chains_of
+from harbor_refresh.tasks.strategies import older_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

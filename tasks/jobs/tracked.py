@@ -14,29 +14,29 @@ from typing import Any
 from celery import Celery
 from celery.exceptions import Ignore, Reject
 
-from executions.errors import DatabaseAway, JobChanged, QueueUnavailable
-from executions.status import Status
-from executions.text import made_storable, said_by
-from tasks.jobs import message_header
-from tasks.jobs.another_try import delay_of, merged, wait_for_another_try
-from tasks.jobs.celery_json import native
-from tasks.jobs.declarations import checked_result, refuse_arguments, refuse_unplain
-from tasks.jobs.delivery import recorder, reporter
-from tasks.jobs.handle import Handle, Untracked
-from tasks.jobs.job_task import JobTask
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.options import refuse_options_of_retry
-from tasks.jobs.records.arguments import Arguments
-from tasks.jobs.records.attachments import message_of_end, text_of_result
-from tasks.jobs.records.kept import Kept, kept_result, kept_traceback
-from tasks.jobs.records.record import MAX_MESSAGE
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
-from tasks.jobs.runtime import current_runs, eager
-from tasks.queue.node import this_node
-from tasks.without_redis import agenda, mode
-from tasks.without_redis.savepoint import with_savepoint
+from harbor_refresh.executions.errors import DatabaseAway, JobChanged, QueueUnavailable
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import made_storable, said_by
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.another_try import delay_of, merged, wait_for_another_try
+from harbor_refresh.tasks.jobs.celery_json import native
+from harbor_refresh.tasks.jobs.declarations import checked_result, refuse_arguments, refuse_unplain
+from harbor_refresh.tasks.jobs.delivery import recorder, reporter
+from harbor_refresh.tasks.jobs.handle import Handle, Untracked
+from harbor_refresh.tasks.jobs.job_task import JobTask
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.options import refuse_options_of_retry
+from harbor_refresh.tasks.jobs.records.arguments import Arguments
+from harbor_refresh.tasks.jobs.records.attachments import message_of_end, text_of_result
+from harbor_refresh.tasks.jobs.records.kept import Kept, kept_result, kept_traceback
+from harbor_refresh.tasks.jobs.records.record import MAX_MESSAGE
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.jobs.runtime import current_runs, eager
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.without_redis import agenda, mode
+from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
 #: The name of a run's handle in Celery's request.
 HANDLE = "harbor_handle"
@@ -48,7 +48,7 @@ class TrackedJob(JobTask):
     """The function gets a `Handle` before its own arguments."""
 
     abstract = True
-    Request = "tasks.jobs.runtime.request:TrackedRequest"
+    Request = "harbor_refresh.tasks.jobs.runtime.request:TrackedRequest"
     # Fixed for every setting of the app: a message that is acknowledged before its job has ended may be lost.
     acks_late = True
     reject_on_worker_lost = True

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from executions.management.command import VerbCommand
-from executions.management.output import Answer
-from tasks.queue.connection import absence_remembered
+from harbor_refresh.executions.management.command import VerbCommand
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.tasks.queue.connection import absence_remembered
 
 
 class WaitsOnceCommand(VerbCommand):

@@ -5,7 +5,7 @@ import django.db.models.expressions
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-from executions.sql import text
+from harbor_refresh.executions.sql import text
 
 
 class Migration(migrations.Migration):
@@ -278,6 +278,8 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunSQL(text("tasks", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
-        migrations.RunSQL(text("tasks", "task_state_function"), "DROP FUNCTION execution_task_state"),
+        migrations.RunSQL(text("harbor_refresh.tasks", "jobs_go_with_their_tasks"), migrations.RunSQL.noop),
+        migrations.RunSQL(
+            text("harbor_refresh.tasks", "task_state_function"), "DROP FUNCTION execution_task_state"
+        ),
     ]

@@ -4,7 +4,7 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
-from executions.models.task import Task
+from harbor_refresh.executions.models.task import Task
 
 #: The parts of the index of waiting jobs: a prime number, so that no regular pattern of keys fills only one part.
 PARTS = 1009

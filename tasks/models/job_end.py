@@ -1,7 +1,7 @@
 from django.db import models
 from django.db.models import Q
 
-from tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job
 
 
 class JobEnd(models.Model):

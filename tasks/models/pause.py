@@ -2,7 +2,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from executions.models.action import MAX_NAME
+from harbor_refresh.executions.models.action import MAX_NAME
 
 #: As in tasks/jobs/options.py.
 MAX_QUEUE = 255

@@ -5,14 +5,14 @@ from time import monotonic
 
 from celery import current_app
 
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.handler_runs import due_handlers
-from executions.deliveries.handler_subscriptions import keep_rows
-from tasks.broker.lengths import waiting
-from tasks.celery_queues import DELIVERIES
-from tasks.jobs.runtime.per_process import PerProcess
-from tasks.notifications.delivery_wakeup import NextLook
-from tasks.pauses.pauses import paused
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.handler_runs import due_handlers
+from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.celery_queues import DELIVERIES
+from harbor_refresh.tasks.jobs.runtime.per_process import PerProcess
+from harbor_refresh.tasks.notifications.delivery_wakeup import NextLook
+from harbor_refresh.tasks.pauses.pauses import paused
 
 log = logging.getLogger("harbor_refresh")
 

@@ -9,12 +9,12 @@ import threading
 from time import monotonic
 from typing import Any
 
-from executions.errors import QueueUnavailable
-from executions.text import said_by
-from tasks import tick
-from tasks.pacing import DELIVERER_LATE_SECONDS, DELIVERER_WAIT_SECONDS, DELIVERER_WAKE_MS
-from tasks.queue import execution_queue
-from tasks.without_redis import agenda, mode
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks import tick
+from harbor_refresh.tasks.pacing import DELIVERER_LATE_SECONDS, DELIVERER_WAIT_SECONDS, DELIVERER_WAKE_MS
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.without_redis import agenda, mode
 
 log = logging.getLogger("harbor_refresh")
 

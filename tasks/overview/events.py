@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import Error, transaction
 
-from tasks import signals
-from tasks.database import run
-from tasks.models.event import Event, Kind
-from tasks.overview.state import Node
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.models.event import Event, Kind
+from harbor_refresh.tasks.overview.state import Node
 
 if TYPE_CHECKING:
-    from tasks.jobs.repair.job_recovery import Recovered
-    from tasks.pipeline.reconciliation import Reconciled
+    from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
+    from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 
 #: A node that died longer ago is not noted again.
 TOLD_SECONDS = 3_600
@@ -127,7 +127,7 @@ def on_deliveries_died(deliveries: Iterable[object], **_: Any) -> None:
 
 def connect() -> None:
     """Connect each `on_NAME` to the signal of that name."""
-    from executions import signals as of_executions
+    from harbor_refresh.executions import signals as of_executions
 
     for name, listener in list(globals().items()):
         if name.startswith("on_"):

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from executions.declarations import is_service
-from executions.durations import age, ago
-from executions.text import plural
-from tasks.celery_queues import WORK
-from tasks.conf import Refresh, refresh_settings
-from tasks.overview.state import State
-from tasks.schedule import ROWS
+from harbor_refresh.executions.declarations import is_service
+from harbor_refresh.executions.durations import age, ago
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.schedule import ROWS
 
 #: A node that died within this time is shown.
 LATELY_SECONDS = 600

@@ -12,13 +12,13 @@ from typing import Any
 
 from celery import current_app
 
-from executions.errors import QueueUnavailable
-from tasks.broker.amqp_address import is_amqp
-from tasks.broker.rabbitmq import Glance
-from tasks.celery_queues import QUEUES
-from tasks.conf import refresh_settings
-from tasks.queue.connection import brief, brief_seconds, brief_to, redis_errors_translated
-from tasks.redis_address import Address, BadAddress, from_celery, read_address
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.broker.amqp_address import is_amqp
+from harbor_refresh.tasks.broker.rabbitmq import Glance
+from harbor_refresh.tasks.celery_queues import QUEUES
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import brief, brief_seconds, brief_to, redis_errors_translated
+from harbor_refresh.tasks.redis_address import Address, BadAddress, from_celery, read_address
 
 
 def address() -> Address:

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 
-from executions.database import absence_translated, first_line, sqlstate
-from executions.errors import DatabaseAway, NotMigrated
-from tasks.database import run
-from tasks.schedule import ROWS, has_rows
+from harbor_refresh.executions.database import absence_translated, first_line, sqlstate
+from harbor_refresh.executions.errors import DatabaseAway, NotMigrated
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.schedule import ROWS, has_rows
 
 #: How long the statement may take.
 PATIENCE_MS = 2_000

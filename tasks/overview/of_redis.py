@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from executions.errors import QueueUnavailable
-from tasks.conf import refresh_settings
-from tasks.queue import brief_queue
-from tasks.queue.replies import Look
-from tasks.strategies import older_strategy
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue import brief_queue
+from harbor_refresh.tasks.queue.replies import Look
+from harbor_refresh.tasks.strategies import older_strategy
 
 #: A node that died before is not shown any more.
 LATELY_SECONDS = 3_600

@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from executions import counters
-from executions.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
-from tasks.conf import refresh_settings
-from tasks.database import run
-from tasks.overview.state import State
+from harbor_refresh.executions import counters
+from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.overview.state import State
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from executions.errors import NotMigrated, RefreshError
-from tasks.conf import refresh_settings
-from tasks.overview import of_broker, of_database, of_redis
+from harbor_refresh.executions.errors import NotMigrated, RefreshError
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.overview import of_broker, of_database, of_redis
 
 #: A count stops here; it means "so many or more".
 MOST = 10_000

@@ -24,13 +24,13 @@ from typing import Any
 
 from django.db import connection
 
-from executions.errors import QueueUnavailable, RefreshError
-from executions.text import said_by
-from tasks import signals
-from tasks.celery_queues import CYCLES, TICKS, WORK
-from tasks.conf import refresh_settings
-from tasks.pauses.pauses import paused
-from tasks.queue import execution_queue
+from harbor_refresh.executions.errors import QueueUnavailable, RefreshError
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.celery_queues import CYCLES, TICKS, WORK
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pauses.pauses import paused
+from harbor_refresh.tasks.queue import execution_queue
 
 log = logging.getLogger("harbor_refresh")
 

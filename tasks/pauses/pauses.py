@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.dispatch import Signal
 
-from executions.audit import Kind, Person, Word, noted
-from executions.database import absence_translated
-from executions.errors import NoSuchQueue, QueueUnavailable, Refused
-from executions.models.action import MAX_NAME
-from executions.text import is_text
-from tasks import signals
-from tasks.celery_queues import TICKS, WORK
-from tasks.conf import refresh_settings
-from tasks.database import run
-from tasks.models.pause import MAX_REASON
-from tasks.pauses.queue_names import is_known, known
-from tasks.pipeline import wakeup
+from harbor_refresh.executions.audit import Kind, Person, Word, noted
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
+from harbor_refresh.executions.models.action import MAX_NAME
+from harbor_refresh.executions.text import is_text
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.models.pause import MAX_REASON
+from harbor_refresh.tasks.pauses.queue_names import is_known, known
+from harbor_refresh.tasks.pipeline import wakeup
 
 
 class Paused(NamedTuple):

@@ -2,8 +2,8 @@
 
 from celery import current_app
 
-from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.queue import execution_queue
 
 
 def declared() -> list[str]:

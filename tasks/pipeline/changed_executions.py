@@ -7,9 +7,9 @@ change between two pages: such a change is later than the end of the pass, and b
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from executions.attachment import is_attached
-from executions.models import Execution
-from tasks.database import run
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.database import run
 
 Pages = Iterator[tuple[list[int], int]]
 

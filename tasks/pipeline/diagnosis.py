@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from executions.comparison import Comparison, compare
-from tasks.conf import refresh_settings
-from tasks.pauses.pauses import is_refreshing_paused
-from tasks.queue import execution_queue
-from tasks.queue.members import Token, member
-from tasks.queue.replies import Stats, Whereabouts
-from tasks.strategies import older_strategy
+from harbor_refresh.executions.comparison import Comparison, compare
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import Token, member
+from harbor_refresh.tasks.queue.replies import Stats, Whereabouts
+from harbor_refresh.tasks.strategies import older_strategy
 
 
 @dataclass(frozen=True)

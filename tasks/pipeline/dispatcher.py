@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from executions import crash_points
-from executions.database import raise_if_away
-from executions.errors import DatabaseAway, QueueUnavailable
-from executions.steps import step
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pacing import (
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.database import raise_if_away
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.steps import step
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import (
     CHUNKS_TOGETHER,
     GATHERING_SECONDS,
     LEAST_CHUNK,
@@ -19,11 +19,11 @@ from tasks.pacing import (
     SMALL,
     SPACING_SECONDS,
 )
-from tasks.pauses.pauses import is_refreshing_paused
-from tasks.pipeline import legacy_marks, wakeup
-from tasks.queue import execution_queue
-from tasks.queue.claim import Batch, Claim
-from tasks.queue.node import this_node
+from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.queue.node import this_node
 
 Publish = Callable[[Sequence[Claim]], None]
 

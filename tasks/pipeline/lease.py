@@ -11,11 +11,11 @@ from typing import Any
 
 from django.db import Error
 
-from executions.errors import Overtaken
-from executions.lease import Held
-from tasks import signals
-from tasks.database import run
-from tasks.queue.node import this_node
+from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.lease import Held
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.queue.node import this_node
 
 LEASE = timedelta(seconds=30)
 

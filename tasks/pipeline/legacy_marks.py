@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from itertools import chain
 from time import monotonic, sleep
 
-from executions import crash_points
-from executions.attachment import is_attached
-from executions.errors import QueueUnavailable, Refused
-from executions.text import plural
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
-from tasks.pauses.pauses import is_refreshing_paused
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
-from tasks.queue.legacy_transfer import legacy_transfer
-from tasks.queue.queue import ExecutionQueue
-from tasks.redis_address import is_cluster
-from tasks.strategies import older_strategy
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.errors import QueueUnavailable, Refused
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
+from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.redis_address import is_cluster
+from harbor_refresh.tasks.strategies import older_strategy
 
 
 @dataclass

@@ -7,17 +7,17 @@ reconcile finds the execution in the database.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from executions.errors import QueueUnavailable
-from executions.news import Member
-from executions.rollup import refresh_at_once
-from executions.steps import step
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
-from tasks.queue import members as names
-from tasks.strategies import older_strategy
-from tasks.without_redis import agenda, mode
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.news import Member
+from harbor_refresh.executions.rollup import refresh_at_once
+from harbor_refresh.executions.steps import step
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.without_redis import agenda, mode
 
 
 def mark(members: Iterable[str]) -> bool:
@@ -50,7 +50,7 @@ def mark(members: Iterable[str]) -> bool:
 
 
 def on_executions_touched(members: Iterable[Member], **_: Any) -> None:
-    """Receive the news that executions.news.tell_touched sends after a commit."""
+    """Receive the news that harbor_refresh.executions.news.tell_touched sends after a commit."""
     mark(names.member(*one) for one in members)
 
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
-from executions.conf import intake_settings
-from executions.errors import Overtaken, QueueUnavailable
-from executions.lease import Held
-from executions.quarantines import release_expired
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.database import run
-from tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
-from tasks.pipeline.lease import Lease
-from tasks.pipeline.marks import backlog, lost, mark
-from tasks.queue.members import member
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
+from harbor_refresh.executions.lease import Held
+from harbor_refresh.executions.quarantines import release_expired
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
+from harbor_refresh.tasks.pipeline.lease import Lease
+from harbor_refresh.tasks.pipeline.marks import backlog, lost, mark
+from harbor_refresh.tasks.queue.members import member
 
 LONG_QUEUE = 10 * PAGE
 EXAMPLES = 20

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from executions.quarantines import quarantine
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pipeline import legacy_marks, wakeup
-from tasks.queue import execution_queue
-from tasks.queue import members as names
-from tasks.queue.stale_claims import release_stale
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.stale_claims import release_stale
 
 
 def nothing_lost() -> int:

@@ -1,18 +1,18 @@
 """Refresh the executions of a claim: take it over, refresh, complete."""
 
-from executions import crash_points
-from executions.errors import DatabaseAway, QueueUnavailable
-from executions.quarantines import quarantine
-from executions.rollup import Refreshed, refresh
-from executions.steps import step
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pacing import LOCKED_SECONDS, SMALL
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
-from tasks.queue import members as names
-from tasks.queue.claim import Claim
-from tasks.queue.node import this_node
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.steps import step
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.node import this_node
 
 
 def refresh_claim(claim: Claim) -> Refreshed:

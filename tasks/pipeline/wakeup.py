@@ -11,11 +11,11 @@ import logging
 import threading
 from time import monotonic
 
-from executions.errors import QueueUnavailable
-from tasks import tick
-from tasks.pacing import MERGED_SECONDS
-from tasks.queue import execution_queue
-from tasks.strategies import older_strategy
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import tick
+from harbor_refresh.tasks.pacing import MERGED_SECONDS
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.strategies import older_strategy
 
 log = logging.getLogger("harbor_refresh")
 

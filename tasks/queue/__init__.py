@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from tasks.conf import refresh_settings
-from tasks.queue.connection import brief, patient, single
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import brief, patient, single
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 
 __all__ = ["ExecutionQueue", "brief_queue", "execution_queue"]
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tasks.queue import members as names
+from harbor_refresh.tasks.queue import members as names
 
 
 @dataclass(frozen=True)

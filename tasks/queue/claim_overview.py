@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.queue.members import Token, execution_id
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.members import Token, execution_id
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 
 #: The most tokens that are read, in pages, so that a page of the admin takes no longer with a long queue.
 MOST_TOKENS = 40_000

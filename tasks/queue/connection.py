@@ -37,11 +37,11 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
-from executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
-from tasks.conf import refresh_settings
-from tasks.queue.keys import Keys
-from tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Follows, Guides, Sentinels
-from tasks.redis_address import Address, Kind, Place, read_address
+from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.keys import Keys
+from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Follows, Guides, Sentinels
+from harbor_refresh.tasks.redis_address import Address, Kind, Place, read_address
 
 #: Another server should be asked: this one is a replica, lost its primary or its cluster, or was demoted while
 #: the client waited. (While a server loads its data, the library raises a connection error.) A node of a Cluster

@@ -11,7 +11,7 @@ The keys of the first two have no expiry and no index.
 
 import re
 
-from tasks.queue import members as names
+from harbor_refresh.tasks.queue import members as names
 
 #: For SCAN.
 PATTERN = "*execution:id:*:vendor:*:status_outdate"

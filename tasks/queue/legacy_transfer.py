@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tasks.conf import refresh_settings
-from tasks.pacing import LOOK
-from tasks.queue import members as names
-from tasks.queue.connection import patient, redis_errors_translated, single
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_keys import FORM, PATTERN, READERS
-from tasks.queue.queue import ExecutionQueue
-from tasks.queue.scripts import Script, Scripts
-from tasks.queue.sets import pages, sized_pages
-from tasks.queue.verbs import Verbs
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import LOOK
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_keys import FORM, PATTERN, READERS
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.scripts import Script, Scripts
+from harbor_refresh.tasks.queue.sets import pages, sized_pages
+from harbor_refresh.tasks.queue.verbs import Verbs
 
 LEGACY = Scripts(
     __package__,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from executions.status import MAX_ID, MAX_VENDOR
+from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 
 _MEMBER = re.compile(rf"([0-9]{{1,19}}):([^:]{{1,{MAX_VENDOR}}})", re.DOTALL)
 #: Many members at once, each followed by a line break. A valid member may still not match.

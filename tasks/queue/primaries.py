@@ -20,7 +20,7 @@ from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissi
 from redis.exceptions import ConnectionError as NoConnection
 from redis.retry import Retry
 
-from tasks.redis_address import Place
+from harbor_refresh.tasks.redis_address import Place
 
 #: The server answers, and refuses this client.
 NOT_ADMITTED = (AuthenticationError, AuthorizationError, NoPermissionError)

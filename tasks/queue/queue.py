@@ -10,15 +10,15 @@ from typing import cast
 
 from redis import Redis
 
-from tasks import pacing
-from tasks.conf import Refresh
-from tasks.queue import members as names
-from tasks.queue import sets
-from tasks.queue.claim import Batch, Claim
-from tasks.queue.connection import redis_errors_translated
-from tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
-from tasks.queue.members import WAITING, Token
-from tasks.queue.replies import (
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import Refresh
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue import sets
+from harbor_refresh.tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.queue.connection import redis_errors_translated
+from harbor_refresh.tasks.queue.keys import EXPIRING, HARBORS_SET, KINDS
+from harbor_refresh.tasks.queue.members import WAITING, Token
+from harbor_refresh.tasks.queue.replies import (
     Completed,
     FirstPage,
     Heartbeat,
@@ -29,9 +29,9 @@ from tasks.queue.replies import (
     Stats,
     Whereabouts,
 )
-from tasks.queue.scripts import SCRIPTS
-from tasks.queue.sets import PAGE, pages
-from tasks.queue.verbs import Verbs
+from harbor_refresh.tasks.queue.scripts import SCRIPTS
+from harbor_refresh.tasks.queue.sets import PAGE, pages
+from harbor_refresh.tasks.queue.verbs import Verbs
 
 #: What PTTL says of a key without an expiry.
 NO_EXPIRY = -1

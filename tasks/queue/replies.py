@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tasks.queue.members import Token
+from harbor_refresh.tasks.queue.members import Token
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from tasks import pacing
+from harbor_refresh.tasks import pacing
 
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
 #: Files of this package that the scripts of other packages include.

@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 from redis import Redis
 
-from tasks.queue.connection import redis_errors_translated
+from harbor_refresh.tasks.queue.connection import redis_errors_translated
 
 T = TypeVar("T")
 

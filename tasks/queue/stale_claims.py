@@ -3,11 +3,11 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from tasks.conf import Refresh
-from tasks.queue.claim import Claim
-from tasks.queue.members import Token
-from tasks.queue.queue import ExecutionQueue
-from tasks.queue.replies import Released, Stats
+from harbor_refresh.tasks.conf import Refresh
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.members import Token
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.replies import Released, Stats
 
 
 def release_stale(

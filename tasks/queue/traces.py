@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from tasks.conf import refresh_settings
-from tasks.queue.connection import brief, redis_errors_translated
-from tasks.queue.scripts import Script, Scripts
-from tasks.queue.sets import pages
-from tasks.queue.verbs import Verbs
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import brief, redis_errors_translated
+from harbor_refresh.tasks.queue.scripts import Script, Scripts
+from harbor_refresh.tasks.queue.sets import pages
+from harbor_refresh.tasks.queue.verbs import Verbs
 
 #: With more members than this, it is asked first whether there is any context at all.
 FEW = 100

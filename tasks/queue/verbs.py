@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 from redis import Redis
 
-from tasks.conf import Refresh
-from tasks.queue.connection import redis_errors_translated
-from tasks.queue.keys import Keys
-from tasks.queue.scripts import Scripts
+from harbor_refresh.tasks.conf import Refresh
+from harbor_refresh.tasks.queue.connection import redis_errors_translated
+from harbor_refresh.tasks.queue.keys import Keys
+from harbor_refresh.tasks.queue.scripts import Scripts
 
 
 class Verbs:

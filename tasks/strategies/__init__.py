@@ -8,16 +8,16 @@ from functools import cache
 
 from django.utils.module_loading import import_string
 
-from tasks.conf import refresh_settings
-from tasks.strategies.strategy import Strategy
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.strategies.strategy import Strategy
 
 __all__ = ["OLDER", "Strategy", "older_strategy"]
 
 OLDER = {
-    "scan": "tasks.strategies.scan.Scan",
-    "lock": "tasks.strategies.lock.Lock",
-    "hash": "tasks.strategies.hash.Hash",
-    "upstream": "tasks.strategies.upstream.Upstream",
+    "scan": "harbor_refresh.tasks.strategies.scan.Scan",
+    "lock": "harbor_refresh.tasks.strategies.lock.Lock",
+    "hash": "harbor_refresh.tasks.strategies.hash.Hash",
+    "upstream": "harbor_refresh.tasks.strategies.upstream.Upstream",
 }
 
 

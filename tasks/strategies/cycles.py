@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from executions.errors import DatabaseAway
-from executions.rollup import Refreshed
-from tasks import signals
-from tasks.queue import members as names
-from tasks.strategies.original_refresh import refresh_one
-from tasks.strategies.strategy import Strategy
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.strategies.original_refresh import refresh_one
+from harbor_refresh.tasks.strategies.strategy import Strategy
 
 Done = Callable[[str], None]
 

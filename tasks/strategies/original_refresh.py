@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from django.db import DatabaseError
 
-from executions import crash_points
-from executions.database import Statements, absence_translated, first_line
-from executions.rollup import Refreshed
-from executions.status import Status, is_final
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.database import Statements, absence_translated, first_line
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.status import Status, is_final
 
 run = Statements(__package__)
 

@@ -8,9 +8,9 @@ read and removed as well.
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from tasks.queue.connection import patient, redis_errors_translated
-from tasks.queue.legacy_keys import PATTERN, keys_of
-from tasks.queue.sets import pages
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated
+from harbor_refresh.tasks.queue.legacy_keys import PATTERN, keys_of
+from harbor_refresh.tasks.queue.sets import pages
 
 
 def key(member: str) -> str:

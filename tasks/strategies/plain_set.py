@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from tasks.conf import refresh_settings
-from tasks.queue import sets
-from tasks.queue.connection import patient, redis_errors_translated, single
-from tasks.queue.keys import Keys
-from tasks.queue.sets import PAGE, pages
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue import sets
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.keys import Keys
+from harbor_refresh.tasks.queue.sets import PAGE, pages
 
 
 def _key() -> str:

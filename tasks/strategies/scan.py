@@ -3,12 +3,12 @@
 import random
 from collections.abc import Sequence
 
-from executions.rollup import Refreshed
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.queue import legacy_keys
-from tasks.strategies import outdated_keys, worker_mutex
-from tasks.strategies.cycles import refresh_each, run_and_signal
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue import legacy_keys
+from harbor_refresh.tasks.strategies import outdated_keys, worker_mutex
+from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
 
 
 class Scan:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from executions.rollup import Refreshed
-from tasks import signals
-from tasks.queue import members as names
-from tasks.strategies import plain_set, worker_mutex
-from tasks.strategies.cycles import refresh_each, run_and_signal
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.strategies import plain_set, worker_mutex
+from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
 
 
 class Upstream:

@@ -28,14 +28,14 @@ from typing import Any, ParamSpec, TypeVar
 from celery import current_app
 from django.db import connection
 
-from executions import signals
-from executions.deliveries.handler_runs import due_handlers, run_handler
-from executions.deliveries.handler_subscriptions import keep_rows
-from executions.deliveries.outbox import write_deliveries
-from executions.handlers import handlers
-from executions.rollup import refresh_at_once
-from tasks.without_redis import mode
-from tasks.without_redis.savepoint import with_savepoint
+from harbor_refresh.executions import signals
+from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
+from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.handlers import handlers
+from harbor_refresh.executions.rollup import refresh_at_once
+from harbor_refresh.tasks.without_redis import mode
+from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
 #: The modules whose calls after the commit are done before it, if it is not to come.
 OURS = (signals.__name__.removesuffix("signals"), mode.__name__.removesuffix("without_redis.mode") + "jobs.")

@@ -8,9 +8,9 @@ import pytest
 from redis import Redis
 
 from examples import traffic
-from executions.models import Execution, StatusChange, Task
+from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.local.services import services
-from tasks.models import Job
+from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
 from tests.faults.conftest import records

@@ -13,14 +13,14 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from executions.audit import Origin, Person
-from executions.creation import NewExecution, NewTask, create
-from executions.reports import Report, report
+from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.flower import pages
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER
-from tasks.celery_queues import JOBS, QUEUES
-from tasks.pauses.pauses import pause
+from harbor_refresh.tasks.celery_queues import JOBS, QUEUES
+from harbor_refresh.tasks.pauses.pauses import pause
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 

@@ -9,11 +9,11 @@ import pytest
 from pytest_django import Settings
 from redis import Redis
 
-from executions.models import Execution
-from tasks.broker.mark import MARK
-from tasks.claim_batch import claim_batch
-from tasks.run_cycle import broadcast
-from tasks.strategies.hash import announcements
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.broker.mark import MARK
+from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.run_cycle import broadcast
+from harbor_refresh.tasks.strategies.hash import announcements
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed
 from tests.waiting import wait_for

@@ -106,7 +106,7 @@ STARTS = {
     "make lint": [
         "-m ruff check .",
         "-m ruff format --check .",
-        "-m mypy harbor_refresh settings executions tasks benchmarks examples distribution manage.py",
+        "-m mypy harbor_refresh settings benchmarks examples manage.py",
         "-m pytest -q tests/unit/test_imports.py tests/integration/executions/test_locks_of_migrations.py",
         "-c import secrets; print(secrets.token_urlsafe(64))",
         "manage.py check --deploy --fail-level WARNING",

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from executions.api.access import Scope
+from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.local.ports import choose_port
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed

@@ -5,8 +5,8 @@ import re
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
-from executions.models import Execution
-from tasks.jobs import TrackedExecution, start
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests.browser.service import Service
 from tests.waiting import wait_for
 

@@ -16,8 +16,8 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.test import RequestFactory
 
-from tasks.admin.queue_verbs import VERBS
-from tasks.models import Pause
+from harbor_refresh.tasks.admin.queue_verbs import VERBS
+from harbor_refresh.tasks.models import Pause
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 #: The tests that do an act.

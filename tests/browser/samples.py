@@ -7,12 +7,12 @@ from django.db.models import Model
 from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
-from executions.api.access import Scope
-from executions.audit import Kind, Origin, Person, Word, note
-from executions.bulk import ask
-from executions.creation import NewExecution, NewTask, create
-from executions.filters import Filter
-from executions.models import (
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.audit import Kind, Origin, Person, Word, note
+from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import (
     ApiToken,
     AuditEntry,
     Delivery,
@@ -22,13 +22,13 @@ from executions.models import (
     Subscription,
     Task,
 )
-from executions.models.action import Verb
-from executions.models.delivery import State
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.status import Status
-from tasks.models import Job
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.models import Job
 from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.executions.api.api_client import token
 

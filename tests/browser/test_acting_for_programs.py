@@ -7,8 +7,8 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from executions.models import ApiToken, Delivery, Subscription
-from executions.models.delivery import State
+from harbor_refresh.executions.models import ApiToken, Delivery, Subscription
+from harbor_refresh.executions.models.delivery import State
 from tests.browser.acting import add_link, choose_rows, confirm_on_rows, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from executions.models import Action, Execution, Task
+from harbor_refresh.executions.models import Action, Execution, Task
 from tests.browser.acting import EXECUTIONS, choose_all, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage

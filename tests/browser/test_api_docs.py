@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, Route, expect
 
-from executions.api.access import Scope
-from executions.models import Execution
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import Execution
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service
 from tests.browser.sizes import PHONE

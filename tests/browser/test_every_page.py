@@ -15,10 +15,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from executions.models import Action, Execution
-from executions.models.action import OPEN
-from executions.quarantines import quarantine
-from tasks.models import Pause
+from harbor_refresh.executions.models import Action, Execution
+from harbor_refresh.executions.models.action import OPEN
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.tasks.models import Pause
 from tests.browser.acting import press
 from tests.browser.axe import must_be_usable
 from tests.browser.conftest import OpenPage

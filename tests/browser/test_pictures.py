@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from executions.models import Execution
+from harbor_refresh.executions.models import Execution
 from tests.browser.acting import EXECUTIONS, page_of
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tasks.jobs import start
+from harbor_refresh.tasks.jobs import start
 from tests.browser.axe import must_be_usable
 from tests.browser.conftest import OpenPage
 from tests.browser.service import Service

@@ -4,10 +4,10 @@ import re
 
 from playwright.sync_api import expect
 
-from executions.models import Quarantine
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from tasks.pauses.pauses import paused
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.pauses.pauses import paused
 from tests.browser.acting import confirm, page_of, run_on_rows, status_becomes
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage

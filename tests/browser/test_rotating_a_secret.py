@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from executions.models import Subscription
+from harbor_refresh.executions.models import Subscription
 from tests.browser.acting import press
 from tests.browser.acts import acts
 from tests.browser.axe import must_be_usable

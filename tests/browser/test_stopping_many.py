@@ -8,7 +8,7 @@ import signal
 
 from playwright.sync_api import expect
 
-from executions.models import Action, AuditEntry, Execution, Task
+from harbor_refresh.executions.models import Action, AuditEntry, Execution, Task
 from tests.browser.acting import EXECUTIONS, choose_all, confirm, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage

@@ -3,11 +3,11 @@
 import re
 from functools import cache
 
-from executions.deliveries.handler_runs import RUN_SECONDS
+from harbor_refresh.executions.deliveries.handler_runs import RUN_SECONDS
+from harbor_refresh.tasks.actions.bulk import SLICE_SECONDS
+from harbor_refresh.tasks.jobs.delivery import recorder, reporter
+from harbor_refresh.tasks.pacing import SWEEP_SECONDS
 from settings.base import SESSION_OPTIONS
-from tasks.actions.bulk import SLICE_SECONDS
-from tasks.jobs.delivery import recorder, reporter
-from tasks.pacing import SWEEP_SECONDS
 from tests.deploy.dockerfile import DOCKERFILE
 from tests.unit.test_docs import variables
 

@@ -1,6 +1,7 @@
 """The wheel, and environments with it: each was empty before, and sees nothing of the checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -47,7 +48,16 @@ class Environment:
 CHECKOUT = Environment(Path(sys.executable), (ROOT,))
 
 
-def build(folder: Path, source: Path = ROOT) -> Path:
+def copied(folder: Path) -> Path:
+    """Copy the checkout with its links: a build leaves files beside the source."""
+    left = shutil.ignore_patterns(
+        ".git", ".venv", ".*cache", "__pycache__", ".local", "build", "dist", "*.egg-info"
+    )
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=left)
+    return folder
+
+
+def build(folder: Path, source: Path) -> Path:
     """Build the wheel, as `make package` does."""
     _pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", folder, source)
     (wheel,) = folder.glob("*.whl")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import matrix
-from tests.distribution.environments import Environment, build, install
+from tests.distribution.environments import Environment, build, copied, install
 from tests.distribution.metadata import declared, pinned
 
 Make = Callable[..., Environment]
@@ -16,7 +16,8 @@ Make = Callable[..., Environment]
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("dist"))
+    folder = tmp_path_factory.mktemp("wheel")
+    return build(folder / "dist", copied(folder / "source"))
 
 
 @pytest.fixture(scope="session")

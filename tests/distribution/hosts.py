@@ -30,7 +30,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
 if find_spec("django_celery_beat"):
     CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
-CELERY_IMPORTS = ["tasks", "shared_jobs", "executions"]
+CELERY_IMPORTS = ["tasks", "executions"]
 """
 CELERY = """
 import harbor_refresh
@@ -70,23 +70,6 @@ from tasks import say
 def tell(change):
     say(f"{change.vendor_type} is {change.to_status}")
 """
-#: The same file in a worker of the checkout and in one of the wheel; each says which it is.
-SHARED_JOBS = """
-import os
-
-import harbor_refresh
-from celery import shared_task
-from harbor_refresh import Handle, TrackedJob
-
-FORM = "wheel" if "site-packages" in harbor_refresh.__file__ else "checkout"
-
-
-@shared_task(base=TrackedJob, name="shared.copy")
-def copy(job: Handle, number):
-    job.check_in("half of it")
-    with open(os.environ["SAID"], "a") as said:
-        said.write(f"{FORM} {number}\\n")
-"""
 
 
 def make(folder: Path, environment: Environment, database: str) -> dict[str, str]:
@@ -104,7 +87,6 @@ def make(folder: Path, environment: Environment, database: str) -> dict[str, str
         "shop/__init__.py": "from shop.celery import app as celery_app\n",
         "tasks.py": TASKS,
         "executions.py": EXECUTIONS,
-        "shared_jobs.py": SHARED_JOBS,
         "said.txt": "",
     }
     for name, text in files.items():

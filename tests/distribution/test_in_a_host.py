@@ -1,4 +1,4 @@
-"""The wheel in a project of somebody else: checks, migrations, jobs; and beside a checkout, on one database."""
+"""The wheel in another project, which has modules of its own named `tasks` and `executions`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +9,9 @@ from redis import Redis
 
 from tests import servers
 from tests.distribution import hosts
-from tests.distribution.environments import CHECKOUT, Environment
+from tests.distribution.environments import Environment
 from tests.distribution.fixtures import Make
-from tests.faults.cluster import ROOT, Cluster
+from tests.faults.cluster import Cluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -39,16 +39,6 @@ try:
     call_command("check")
 except SystemCheckError as error:
     print(error)
-"""
-SHARED = """
-import django
-
-django.setup()
-from harbor_refresh import start
-from shared_jobs import copy
-
-execution = start("REPLICATION", jobs=[copy.s(number).set(queue="shared") for number in range(50)])
-print(execution.wait(timeout=240), execution.progress().counts)
 """
 
 
@@ -119,34 +109,3 @@ def test_jobs_run_in_a_project_whose_own_modules_are_named_tasks_settings_and_ex
         assert "tasks.sweep is a Celery task with the name tasks.sweep, which" in host.program(CHECK)
     finally:
         host.cluster.end()
-
-
-@pytest.mark.parametrize("runs_jobs", ["checkout", "wheel"])
-def test_a_checkout_and_a_wheel_serve_each_others_messages(
-    environment: Make, database: str, redis: Redis, tmp_path: Path, runs_jobs: str
-) -> None:
-    """One form runs the jobs; the other starts them and refreshes their execution."""
-    host = Host(tmp_path / "host", environment("all"), database, tmp_path)
-    checkout = Cluster(database, tmp_path)
-    checkout.env |= {"PYTHONPATH": f"{ROOT}:{host.folder}", "SAID": host.cluster.env["SAID"]}
-    refreshes = ["harbor_refresh", "harbor_refresh.ticks"]
-    try:
-        host.manage("migrate", "--check", "harbor_executions")
-        host.manage("migrate", "--check", "harbor_tasks")
-        if runs_jobs == "checkout":
-            checkout.worker(queues=["shared"], include=["shared_jobs"])
-            host.worker("refresh", ",".join(refreshes))
-            ended = host.program(SHARED)
-        else:
-            checkout.worker(queues=refreshes)
-            host.worker("jobs", "shared")
-            (tmp_path / "program.py").write_text(SHARED, encoding="utf-8")
-            ended = CHECKOUT.run(tmp_path / "program.py", cwd=ROOT, **checkout.env)
-
-        assert ended == "Success {'Success': 50}\n"
-        assert host.said() == sorted(f"{runs_jobs} {number}" for number in range(50))
-        assert "Traceback" not in host.cluster.logs() + checkout.logs()
-        assert "unregistered" not in host.cluster.logs() + checkout.logs()
-    finally:
-        host.cluster.end()
-        checkout.end()

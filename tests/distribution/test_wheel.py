@@ -1,6 +1,7 @@
 """The wheel in environments that were empty before: what it brings, and what it needs."""
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -9,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from distribution import contents, copies
-from tests.distribution.environments import Environment, build
+from tests.distribution.environments import Environment, build, clean, copied
 from tests.distribution.fixtures import Make
 from tests.distribution.metadata import ROOT, project
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 
 #: The packages that each extra brings and our modules import, and the modules that cannot be imported without it.
 EXTRAS = {
-    "admin": ({"unfold"}, ("executions.admin", "tasks.admin")),
-    "beat": ({"django_celery_beat"}, ("tasks.beat",)),
+    "admin": ({"unfold"}, ("harbor_refresh.executions.admin", "harbor_refresh.tasks.admin")),
+    "beat": ({"django_celery_beat"}, ("harbor_refresh.tasks.beat",)),
     "flower": ({"flower", "prometheus_client"}, ("flower",)),
     "http": (
         {"ninja", "pydantic", "httpx2", "httpcore2", "standardwebhooks"},
@@ -27,16 +27,16 @@ EXTRAS = {
             "api",
             "api_description",
             "client",
-            "executions.api",
-            "executions.deliveries.messages",
-            "executions.deliveries.network",
-            "executions.deliveries.requests",
-            "executions.deliveries.sender",
-            "executions.hook",
-            "executions.signatures",
+            "harbor_refresh.executions.api",
+            "harbor_refresh.executions.deliveries.messages",
+            "harbor_refresh.executions.deliveries.network",
+            "harbor_refresh.executions.deliveries.requests",
+            "harbor_refresh.executions.deliveries.sender",
+            "harbor_refresh.executions.hook",
+            "harbor_refresh.executions.signatures",
             "monitoring",
-            "tasks.api",
-            "tasks.jobs.delivery.hook",
+            "harbor_refresh.tasks.api",
+            "harbor_refresh.tasks.jobs.delivery.hook",
         ),
     ),
     "prometheus": ({"prometheus_client"}, ("monitoring",)),
@@ -82,15 +82,29 @@ def not_promised(found: dict[str, str], extras: set[str]) -> dict[str, str]:
     }
 
 
-def test_the_wheel_has_one_top_level_name_and_its_metadata(wheel: Path, tmp_path: Path) -> None:
-    copies.write(ROOT, tmp_path)
+def of_the_checkout() -> list[str]:
+    """The files of the package by their names in the wheel. The servers of `make up` stay in the checkout."""
+    files = (
+        Path(folder, name).relative_to(ROOT)
+        for folder, _, names in os.walk(ROOT / "harbor_refresh", followlinks=True)
+        for name in names
+    )
+    return sorted(
+        str(one)
+        for one in files
+        if "__pycache__" not in one.parts and one.parts[:2] != ("harbor_refresh", "local")
+    )
+
+
+def test_the_wheel_has_one_top_level_name_and_its_metadata(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
         metadata = message_from_bytes(opened.read("harbor_refresh-0.1.0.dist-info/METADATA"))
     described = [name for name in names if name.startswith("harbor_refresh-0.1.0.dist-info/")]
     assert wheel.name == "harbor_refresh-0.1.0-py3-none-any.whl"
-    assert sorted(set(names) - set(described)) == sorted(
-        path.relative_to(tmp_path).as_posix() for path in contents.below(tmp_path)
+    assert sorted(set(names) - set(described)) == of_the_checkout()
+    assert {"harbor_refresh/executions/sql/refresh_executions.sql", "harbor_refresh/tasks/jobs/__init__.py"} < set(
+        names
     )
     assert "harbor_refresh-0.1.0.dist-info/licenses/LICENSE" in described
     assert metadata["Requires-Python"] == ">=3.11"
@@ -100,14 +114,39 @@ def test_the_wheel_has_one_top_level_name_and_its_metadata(wheel: Path, tmp_path
 def test_an_sdist_builds_the_same_wheel(wheel: Path, environment: Make, tmp_path: Path) -> None:
     builder = environment("")
     subprocess.run([builder.python, "-m", "pip", "install", "-q", "setuptools>=77"], check=True)
-    program = f"from distribution.backend import build_sdist; print(build_sdist({str(tmp_path)!r}))"
-    name = builder.run("-c", program, cwd=ROOT, PYTHONPATH=str(ROOT)).splitlines()[-1]
+    program = f"from setuptools.build_meta import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    name = builder.run("-c", program, cwd=copied(tmp_path / "source")).splitlines()[-1]
     again = build(tmp_path / "wheels", tmp_path / name)
     with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(again) as other:
-        assert {name: one.read(name) for name in one.namelist() if name.endswith((".py", ".sql", ".lua"))} == {
-            name: other.read(name) for name in other.namelist() if name.endswith((".py", ".sql", ".lua"))
-        }
+        contents = {name: one.read(name) for name in one.namelist() if name.endswith((".py", ".sql", ".lua"))}
+        assert contents == {name: other.read(name) for name in contents}
         assert sorted(one.namelist()) == sorted(other.namelist())
+
+
+def test_an_editable_install_has_the_same_names(environment: Make, tmp_path: Path) -> None:
+    source = copied(tmp_path / "source")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True, env=clean())
+    subprocess.run(
+        [venv / "bin/pip", "install", "-q", "--no-deps", "-e", source],
+        check=True,
+        env=clean(),
+        capture_output=True,
+    )
+    program = (
+        "import importlib.util as u, harbor_refresh.tasks, harbor_refresh.executions as found\n"
+        "print(found.__file__, [u.find_spec(one) for one in ('executions', 'tasks', 'settings')])"
+    )
+    printed = Environment(venv / "bin/python").run("-c", program, cwd=tmp_path)
+    assert printed == f"{source / 'harbor_refresh/executions/__init__.py'} [None, None, None]\n"
+
+
+@pytest.mark.parametrize("app", ["executions", "tasks"])
+def test_the_folder_of_an_app_says_what_to_import(app: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {app}"], cwd=ROOT, env=clean(), capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1].startswith(f"ImportError: write harbor_refresh.{app}:")
 
 
 def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Path) -> None:
@@ -120,7 +159,6 @@ def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Pa
         "benchmarks",
         "examples",
         "tests",
-        "distribution",
     )
     program = f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])"
     assert bare.run("-c", program, cwd=tmp_path) == "['harbor_refresh']\n"
@@ -128,7 +166,12 @@ def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Pa
     found = lacking(bare, tmp_path, set())
 
     assert not_promised(found, set()) == {}
-    assert {"executions.api.access", "flower.pages", "tasks.beat", "client"} <= found.keys()
+    assert {
+        "harbor_refresh.executions.api.access",
+        "flower.pages",
+        "harbor_refresh.tasks.beat",
+        "client",
+    } <= found.keys()
 
 
 def test_with_all_extras_every_module_can_be_imported(environment: Make, tmp_path: Path) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions import crash_points
-from executions.creation import NewExecution, NewTask, create_many
-from executions.models import Execution, Task
-from executions.reports import Report, report
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.invariants import set_aside, violations
-from tasks.celery_queues import JOBS, WORK
-from tasks.conf import refresh_settings
-from tasks.jobs.records.records import MEMORY
-from tasks.queue.keys import Keys
+from harbor_refresh.tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.records.records import MEMORY
+from harbor_refresh.tasks.queue.keys import Keys
 from tests.elsewhere import forget_connections_to_the_broker
 from tests.faults.cluster import Cluster
 from tests.waiting import wait_for

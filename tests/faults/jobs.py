@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection
 
 from harbor_refresh.celery import app
-from tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 
 
 def note(*words: Any) -> None:

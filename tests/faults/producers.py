@@ -27,9 +27,9 @@ import django
 
 django.setup()
 
-from executions import crash_points  # noqa: E402
-from executions.errors import ExecutionClosed  # noqa: E402
-from tasks.jobs import TrackedExecution  # noqa: E402
+from harbor_refresh.executions import crash_points  # noqa: E402
+from harbor_refresh.executions.errors import ExecutionClosed  # noqa: E402
+from harbor_refresh.tasks.jobs import TrackedExecution  # noqa: E402
 from tests.faults import jobs as team  # noqa: E402
 
 #: A producer that has done all its work is dead after that time, too.

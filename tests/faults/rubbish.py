@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.celery_queues import ROUTES
 
 #: The ids of these messages begin so.
 ID = "rubbish-"

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from executions.models import Execution
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.jobs import start
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed

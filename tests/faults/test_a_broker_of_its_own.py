@@ -8,10 +8,10 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.celery_queues import JOBS, TICKS, WORK
-from tasks.jobs import start
-from tasks.queue import execution_queue
-from tasks.queue.members import Token
+from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import Token
 from tests import servers
 from tests.elsewhere import uses
 from tests.faults import jobs as team

@@ -13,9 +13,9 @@ from django.db import Error, connections
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from executions.errors import RefreshError
-from executions.models import Execution, Quarantine, Task
-from executions.reports import Report, report
+from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.reports import Report, report
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.soak.proxy import HOST, Proxy

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from executions.models import Execution, Task
+from harbor_refresh.executions.models import Execution, Task
 from tests.faults.cluster import ROOT, Cluster
 from tests.faults.conftest import many
 

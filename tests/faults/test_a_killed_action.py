@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from executions.bulk import find
-from executions.filters import Filter
-from executions.models import Execution, StatusChange, Task
-from executions.models.action import Origin, Verb
-from tasks.actions.bulk import ask_and_wake
+from harbor_refresh.executions.bulk import find
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.tasks.actions.bulk import ask_and_wake
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.integration.sample_actions import lease_runs_out, result

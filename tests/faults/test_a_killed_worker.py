@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.models import Quarantine, StatusChange
+from harbor_refresh.executions.models import Quarantine, StatusChange
 from harbor_refresh.invariants import violations
-from tasks.celery_queues import WORK
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.queue import execution_queue
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
 from tests.variants import variants

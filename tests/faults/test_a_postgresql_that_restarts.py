@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from executions.models import Quarantine
+from harbor_refresh.executions.models import Quarantine
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed

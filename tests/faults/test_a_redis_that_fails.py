@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from redis import Redis
 
-from executions import crash_points
-from tasks.pipeline import reconciliation
-from tasks.queue import execution_queue
+from harbor_refresh.executions import crash_points
+from harbor_refresh.tasks.pipeline import reconciliation
+from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed

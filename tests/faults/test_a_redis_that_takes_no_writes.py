@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.models import Execution
-from tasks.jobs import start
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.models import Quarantine, StatusChange, Task
-from tasks.jobs import start
-from tasks.queue import execution_queue
-from tasks.queue.claim_overview import claims_in_flight
+from harbor_refresh.executions.models import Quarantine, StatusChange, Task
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim_overview import claims_in_flight
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed

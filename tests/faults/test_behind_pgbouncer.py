@@ -9,7 +9,7 @@ import pytest
 from celery import chain
 from redis import Redis
 
-from tasks.jobs import start
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records, statuses

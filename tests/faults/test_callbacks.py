@@ -10,9 +10,9 @@ import pytest
 from celery import chain
 from django.db import connection, transaction
 
-from executions.models import Delivery, Execution
-from executions.reports import Report, report
-from tasks.jobs import TrackedExecution, start
+from harbor_refresh.executions.models import Delivery, Execution
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from executions.deliveries import subscriptions
-from executions.deliveries.subscriptions import Wish
-from executions.models import Delivery, StatusChange, Subscription
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
 from tests.faults.cluster import Cluster
 from tests.integration.executions.deliveries.changed_executions import ended, move_clock, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, receiver

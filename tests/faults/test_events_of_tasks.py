@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.celery import app
-from tasks.jobs import start
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for

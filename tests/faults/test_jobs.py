@@ -11,10 +11,10 @@ import pytest
 from celery import chain
 from redis import Redis
 
-from executions.errors import AlreadyUnderWay
-from executions.models import Execution
-from tasks.jobs import start
-from tasks.models import RedisMemory
+from harbor_refresh.executions.errors import AlreadyUnderWay
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.models import RedisMemory
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records

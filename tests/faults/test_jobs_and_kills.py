@@ -19,10 +19,10 @@ import pytest
 from redis import Redis
 
 from benchmarks.percentiles import summary
-from executions.models import Execution, Task
 from harbor_refresh.celery import app
-from tasks.celery_queues import JOBS, TICKS, WORK
-from tasks.jobs import start
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records

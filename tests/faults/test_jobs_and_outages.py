@@ -19,9 +19,9 @@ import pytest
 from django.db import connection, connections
 from redis import Redis
 
-from executions.models import Execution
-from executions.reports import Report, report
-from tasks.jobs import start
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member

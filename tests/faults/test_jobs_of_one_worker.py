@@ -8,8 +8,8 @@ from celery import chain, group
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from tasks.jobs import start
-from tasks.models import Job
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.conftest import fresh_database
 from tests.faults import jobs as team

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from executions.errors import AlreadyUnderWay
-from executions.models import Execution
 from harbor_refresh.celery import app
-from tasks.celery_queues import JOBS, TICKS, WORK
-from tasks.jobs import start
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.job_creation import NewJob
-from tasks.jobs.lifecycle.job_creation import start as record
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import MEMORY
-from tasks.models import Job
+from harbor_refresh.executions.errors import AlreadyUnderWay
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.jobs.lifecycle import publication
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import start as record
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import MEMORY
+from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import records

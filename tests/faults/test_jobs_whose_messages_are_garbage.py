@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from executions.models import Execution, Task
-from tasks.celery_queues import JOBS
-from tasks.jobs import start
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster
 from tests.variants import variants

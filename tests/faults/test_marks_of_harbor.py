@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 from redis import Redis
 
-from tasks.pacing import LOOK
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.pacing import LOOK
+from harbor_refresh.tasks.queue import execution_queue
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.integration.command_output import data

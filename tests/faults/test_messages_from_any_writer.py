@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.models import Execution
-from tasks.celery_queues import QUEUES
-from tasks.jobs import start
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.celery_queues import QUEUES
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults import rubbish
 from tests.faults.cluster import Cluster, Member

@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from executions.api.access import Scope
-from executions.models import StatusChange, Task
-from executions.status import FINAL
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import StatusChange, Task
+from harbor_refresh.executions.status import FINAL
 from tests.faults.cluster import Cluster
 from tests.integration.executions.api.api_client import token
 from tests.integration.scrapes import Scrape, scraped

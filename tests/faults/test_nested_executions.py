@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from executions.models import Execution, Link, Task
-from tasks.jobs import start
+from harbor_refresh.executions.models import Execution, Link, Task
+from harbor_refresh.tasks.jobs import start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for

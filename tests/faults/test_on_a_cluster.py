@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.connection import connect
 from tests import servers
 from tests.elsewhere import uses
 from tests.faults.cluster import Cluster

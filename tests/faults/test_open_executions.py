@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from executions.models import Addition, Execution, Gate, Task
-from tasks.jobs import TrackedExecution, start
+from harbor_refresh.executions.models import Addition, Execution, Gate, Task
+from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.waiting import wait_for

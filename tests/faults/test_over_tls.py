@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.models import Task
-from tasks.jobs import start
-from tasks.queue.connection import connect
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.queue.connection import connect
 from tests.elsewhere import uses
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member

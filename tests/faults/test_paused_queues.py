@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.audit import Origin, Person
-from tasks.celery_queues import JOBS, WORK
-from tasks.jobs import start
-from tasks.pauses.pauses import pause, resume
+from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.pauses.pauses import pause, resume
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from executions.models import Execution
-from tasks.jobs import start
-from tasks.models import Job
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.models import Job
 from tests.faults import jobs as team
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.audit import Origin, Person
-from tasks.broker.lengths import waiting
-from tasks.broker.rabbitmq import AWAY
-from tasks.celery_queues import JOBS, QUEUES, TICKS, WORK
-from tasks.jobs import start
-from tasks.models import Job
-from tasks.pauses.pauses import pause, resume
-from tasks.queue import execution_queue
-from tasks.queue.members import Token
-from tasks.tick import MAX_WAITING
+from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.broker.rabbitmq import AWAY
+from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS, WORK
+from harbor_refresh.tasks.jobs import start
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import Token
+from harbor_refresh.tasks.tick import MAX_WAITING
 from tests import servers
 from tests.elsewhere import uses
 from tests.faults import jobs as team

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from executions.models import StatusChange
+from harbor_refresh.executions.models import StatusChange
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for

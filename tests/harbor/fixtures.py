@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoDbBlocker, Settings
 
-from executions.attachment import HARBOR
-from tasks.queue import brief_queue, execution_queue
-from tasks.queue.legacy_transfer import legacy_transfer
+from harbor_refresh.executions.attachment import HARBOR
+from harbor_refresh.tasks.queue import brief_queue, execution_queue
+from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
 from tests.conftest import fresh_database
 from tests.harbor.databases import connections_attached, make_harbors_database, manage_attached
 

@@ -53,7 +53,7 @@ for site in (admin.site, ops):
 BOTH_SITES = """
 from django.contrib import admin
 from django.urls import path
-from executions.admin.site_pages import register_admin
+from harbor_refresh.executions.admin.site_pages import register_admin
 from shop.sites import ops
 
 {register}
@@ -74,10 +74,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from executions.creation import NewExecution, NewTask, create_many
-from executions.models import Execution
-from executions.reports import Report, report
-from executions.rollup import refresh
+from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
 from shop.fleet.models import Box, Device, Document
 
 with connection.schema_editor() as editor:

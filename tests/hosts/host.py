@@ -16,7 +16,7 @@ from typing import Any
 from tests import servers
 
 ROOT = Path(__file__).resolve().parents[2]
-GUESTS = ("executions", "tasks")
+GUESTS = ("harbor_refresh.executions", "harbor_refresh.tasks")
 #: The project's own variables, of which none is ours to read.
 ITS_VARIABLES = {
     "DATABASE_URL": "postgis://shop:secret@db.shop/shop",

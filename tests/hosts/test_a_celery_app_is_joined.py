@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from tasks.celery_queues import ROUTES
-from tasks.schedule import ROWS
+from harbor_refresh.tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.schedule import ROWS
 from tests import pages
 from tests.hosts.host import Host
 
 JOINED = """
-from tasks.host import connect
+from harbor_refresh.tasks.host import connect
 
 connect(app)
 """
 LOOK = """
 from celery import current_app as app
-from tasks.celery_queues import ROUTES
+from harbor_refresh.tasks.celery_queues import ROUTES
 
 app.loader.import_default_modules()
 
@@ -93,7 +93,7 @@ def test_our_tasks_do_not_depend_on_the_options_of_the_project(tmp_path: Path) -
     """
     options = """
         from celery import current_app
-        from tasks.celery_queues import ROUTES
+        from harbor_refresh.tasks.celery_queues import ROUTES
 
         names = ("acks_late", "reject_on_worker_lost", "retry_on_worker_lost", "ignore_result")
         tasks = {name: current_app.tasks[name] for name in ROUTES}
@@ -135,11 +135,11 @@ def test_the_connections_of_the_app_are_mended_and_no_others(celery: str, tmp_pa
     """Of the program itself, of another Celery app, and of the app that is joined: a connection, its copy, one of
     its pool, and the latter when it has gone on to the next server."""
     seen = Host(tmp_path, "none", celery=celery).ask(TRANSPORTS)
-    kombus, mended = "kombu.transport.pyamqp", "tasks.broker.amqp_transport"
+    kombus, mended = "kombu.transport.pyamqp", "harbor_refresh.tasks.broker.amqp_transport"
     plain, secured = "Transport", "SSLTransport"
     for scheme, name in {"amqp": plain, "pyamqp": plain, "amqps": secured}.items():
         assert seen[scheme] == [[f"{kombus}.{name}"] * 4] * 2 + [[f"{mended}.{name}"] * 4]
-    ours = ["tasks.broker.redis_entries.Transport"] * 4
+    ours = ["harbor_refresh.tasks.broker.redis_entries.Transport"] * 4
     assert seen["redis"] == [["kombu.transport.redis.Transport"] * 4] * 2 + [ours]
 
 
@@ -156,7 +156,7 @@ def test_a_project_gets_the_parts_of_our_workers_by_the_lines_of_the_page(tmp_pa
         Host(tmp_path / name, "none", celery=celery).ask(look)
         for name, celery in (("without", JOINED), ("with", JOINED + lines))
     )
-    assert without == ["celery.worker.consumer.consumer", "tasks.broker.redis_entries"]
+    assert without == ["celery.worker.consumer.consumer", "harbor_refresh.tasks.broker.redis_entries"]
     assert with_them == ["harbor_refresh.consumer", "harbor_refresh.redis_transport"]
 
 
@@ -202,7 +202,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "no call of connect": ({"celery": ""}, "E007", "connect(app)"),
     "a job that is acknowledged early": (
         {
-            "people__tasks": "from shop.celery import app\nfrom tasks.jobs import TrackedJob\n\n"
+            "people__tasks": "from shop.celery import app\nfrom harbor_refresh.tasks.jobs import TrackedJob\n\n"
             "@app.task(base=TrackedJob, acks_late=False)\ndef pack(job):\n    pass\n",
         },
         "E008",
@@ -210,7 +210,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a job whose message is dropped": (
         {
-            "people__tasks": "from shop.celery import app\nfrom tasks.jobs import TrackedJob\n\n"
+            "people__tasks": "from shop.celery import app\nfrom harbor_refresh.tasks.jobs import TrackedJob\n\n"
             "@app.task(base=TrackedJob)\ndef pack(job):\n    pass\n",
             "settings": "CELERY_TASK_RETRY_ON_WORKER_LOST = True",
         },
@@ -308,5 +308,5 @@ def test_a_project_without_our_apps_is_told_which_to_install(apps: tuple[str, ..
     done = host.run("-c", "import django\ndjango.setup()\nfrom harbor_refresh import start")
     assert done.stderr.splitlines()[-1] == (
         "django.core.exceptions.ImproperlyConfigured: Harbor Refresh is not installed in this project, or only in "
-        'part. Add "executions" and "tasks" to INSTALLED_APPS.'
+        'part. Add "harbor_refresh.executions" and "harbor_refresh.tasks" to INSTALLED_APPS.'
     )

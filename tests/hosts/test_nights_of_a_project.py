@@ -20,7 +20,7 @@ class Export(models.Model):
 """
 JOBS = """
 from celery import shared_task
-from tasks.jobs import TrackedJob
+from harbor_refresh.tasks.jobs import TrackedJob
 
 
 @shared_task(base=TrackedJob, name="shop.pack", keep_result=True)
@@ -30,8 +30,8 @@ def pack(job, number):
 BATCHES = """
 from django.db import connection
 from harbor_refresh import start
-from executions.creation import NewExecution, NewTask, create
-from executions.models import Execution
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.models import Execution
 from shop.exports.models import Export
 from shop.people.tasks import pack
 
@@ -45,8 +45,8 @@ print(json.dumps([batches, waits]))
 """
 #: What there is of each execution, with the results of its jobs.
 LOOK = """
-from executions.models import Execution, StatusChange, Task
-from tasks.models import Job, JobEnd
+from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.tasks.models import Job, JobEnd
 
 print(json.dumps({
     "execution": sorted(Execution.objects.values_list("pk", flat=True)),

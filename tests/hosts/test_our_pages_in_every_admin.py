@@ -19,7 +19,7 @@ BASIC = ["unfold.apps.BasicAppConfig", "django.contrib.admin"]
 OPS = """
 from django.contrib import admin
 from django.urls import path
-from executions.admin.site_pages import register_admin
+from harbor_refresh.executions.admin.site_pages import register_admin
 from shop.sites import ops
 
 register_admin(ops)
@@ -28,7 +28,7 @@ urlpatterns = [path("admin/", admin.site.urls), path("ops/", ops.urls)]
 ONLY_OPS = OPS.replace('path("admin/", admin.site.urls), ', "")
 UNFOLD_SITE = """
 from django.urls import path
-from executions.admin.site_pages import register_admin
+from harbor_refresh.executions.admin.site_pages import register_admin
 from unfold.sites import UnfoldAdminSite
 
 
@@ -62,7 +62,10 @@ PROJECTS: dict[str, tuple[dict[str, Any], str]] = {
         "/admin/",
     ),
     "unfold's basic app and a site of its own": ({"apps": BASIC, "urls": UNFOLD_SITE}, "/ops/"),
-    "our apps first": ({"apps": ["executions", "tasks", "django.contrib.admin"], "guest": False}, "/admin/"),
+    "our apps first": (
+        {"apps": ["harbor_refresh.executions", "harbor_refresh.tasks", "django.contrib.admin"], "guest": False},
+        "/admin/",
+    ),
 }
 #: Of the projects above, those in which a session without a second factor is let in nowhere.
 ASK_FOR_A_SECOND_FACTOR = [name for name in PROJECTS if "second factor" in name or "of its own" in name]
@@ -74,7 +77,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import get_resolver
-from executions.admin.site_pages import PAGES
+from harbor_refresh.executions.admin.site_pages import PAGES
 
 BELOW, FACTOR = {below!r}, {factor!r}
 client = Client(raise_request_exception=False)
@@ -103,7 +106,7 @@ print(json.dumps(answers))
 ACT = """
 from django.contrib.auth.models import User
 from django.test import Client
-from executions.models import AuditEntry, Execution
+from harbor_refresh.executions.models import AuditEntry, Execution
 
 BELOW = {below!r}
 client = Client()

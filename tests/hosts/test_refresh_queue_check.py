@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 TASKS = """
 from celery import shared_task
-from tasks.jobs import TrackedJob
+from harbor_refresh.tasks.jobs import TrackedJob
 
 for name in "abcde":
 
@@ -27,7 +27,7 @@ for name in "abcde":
 """
 STARTS = """
 from celery import current_app
-from tasks.jobs import start
+from harbor_refresh.tasks.jobs import start
 
 current_app.loader.import_default_modules()
 print(start("REPLICATION", jobs=[current_app.tasks["shop.a"].s().set(queue="slwo")]).pk)

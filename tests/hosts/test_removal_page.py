@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from tasks.schedule import ROWS
+from harbor_refresh.tasks.schedule import ROWS
 from tests import pages, servers, terminal
 from tests.hosts.host import Host
 from tests.hosts.test_a_celery_app_is_joined import JOINED
@@ -38,7 +38,7 @@ LEFT = """
 """
 STARTS = """
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
-    from tasks.jobs.lifecycle.job_creation import NewJob, start
+    from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 
     every, _ = IntervalSchedule.objects.get_or_create(every=30, period="seconds")
     PeriodicTask.objects.create(name="shop", task="tasks.of_the_shop", interval=every)

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from executions.management.output import Failed
+from harbor_refresh.executions.management.output import Failed
 from manage import Utility
 from tests import servers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from executions import crash_points
+from harbor_refresh.executions import crash_points
 from tests.waiting import wait_for
 
 DEADLINE_SECONDS = 120

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
-from tasks.queue.legacy_keys import FORM
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.legacy_keys import FORM
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import PREFIX, new_client
 
 SECOND = 1_000_000

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import redis as redis_library
 
-from tasks.conf import refresh_settings
-from tasks.queue import connection
-from tasks.queue.connection import connect
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue import connection
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 
 CLOCK = "the clock of the test"

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.db import connection
 
-from executions.bulk import ask
-from executions.filters import Filter
-from executions.models import Action
-from executions.models.action import Origin, Verb
+from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import Origin, Verb
 
 
 def asked(verb: Verb = Verb.STOP, origin: Origin = Origin.API, **chosen: Any) -> Action:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
-from executions.creation import NewExecution, NewTask, create
-from executions.models import Execution
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.models import Execution
 
 AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -2,13 +2,13 @@
 
 from importlib.resources import files
 
-from executions.attachment import is_attached
-from executions.sql import text
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.sql import text
 
 PACKAGES = (
-    "executions",
-    "tasks",
-    "tasks.strategies",
+    "harbor_refresh.executions",
+    "harbor_refresh.tasks",
+    "harbor_refresh.tasks.strategies",
     "harbor_refresh",
     "harbor_refresh.attach",
     "harbor_refresh.doctor",

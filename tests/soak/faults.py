@@ -10,9 +10,9 @@ from random import Random
 
 from redis import Redis, RedisError, ResponseError
 
-from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from tasks.conf import refresh_settings
-from tasks.queue.keys import EXPIRING, KINDS, Keys
+from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.keys import EXPIRING, KINDS, Keys
 from tests.soak.evidence import Diary
 from tests.soak.plan import Fault
 from tests.soak.servers import PostgresTier, RedisTier, Workers

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harbor_refresh.celery import app
-from tasks.jobs import Handle, TrackedJob
+from harbor_refresh.tasks.jobs import Handle, TrackedJob
 
 
 def write(line: dict[str, Any]) -> None:

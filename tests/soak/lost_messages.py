@@ -13,7 +13,7 @@ A job behind a late one in its chain has no message, and is late with it.
 import math
 from collections.abc import Iterable
 
-from executions.status import is_final
+from harbor_refresh.executions.status import is_final
 from tests.soak.evidence import Evidence, JobRow
 
 #: A message is sent so many seconds before or after its row says it, because recovery sends it in its next pass.

@@ -30,7 +30,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from tasks.celery_queues import JOBS, WORK
+from harbor_refresh.tasks.celery_queues import JOBS, WORK
 from tests import servers
 from tests.faults.cluster import ROOT, SHORT, Cluster
 from tests.soak.evidence import SESSION, Diary, Evidence, Process, from_database, lasting, lines_of, runs_of
@@ -181,7 +181,7 @@ class Soak:
         from django.db import Error, connection
         from redis import RedisError
 
-        from executions.errors import RefreshError
+        from harbor_refresh.executions.errors import RefreshError
 
         try:
             return self.what_does_not_hold()
@@ -210,8 +210,8 @@ class Soak:
 
     def _records(self) -> dict[str, str]:
         """The records and messages of jobs that Redis has at the end of the quiet time."""
-        from tasks.conf import refresh_settings
-        from tasks.queue.keys import Keys
+        from harbor_refresh.tasks.conf import refresh_settings
+        from harbor_refresh.tasks.queue.keys import Keys
 
         keys = Keys(refresh_settings().key_prefix)
         client = self.redis.client()

@@ -13,14 +13,14 @@ from celery import chain
 from django.db import Error as DjangoDatabaseError
 from django.db import connection, transaction
 
-from executions.creation import NewExecution, NewTask, create_many
-from executions.deletion import delete
-from executions.errors import AlreadyUnderWay, RefreshError
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from executions.status import FINAL_CODE
-from executions.stops import stop
-from tasks.jobs import TrackedExecution, start
+from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import AlreadyUnderWay, RefreshError
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.status import FINAL_CODE
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests.soak import jobs as team
 from tests.soak.evidence import Diary
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tasks.jobs import Handle
-from tasks.jobs.handle import Untracked
-from tasks.jobs.records.check_in import MAX_OF, CheckIn
+from harbor_refresh.tasks.jobs import Handle
+from harbor_refresh.tasks.jobs.handle import Untracked
+from harbor_refresh.tasks.jobs.records.check_in import MAX_OF, CheckIn
 
 LEAST = {"done": 0, "of": 0}
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.pacing import LEAST_CHUNK, SMALL
-from tasks.pipeline.dispatcher import chunked
-from tasks.queue.claim import Batch, Claim
+from harbor_refresh.tasks.pacing import LEAST_CHUNK, SMALL
+from harbor_refresh.tasks.pipeline.dispatcher import chunked
+from harbor_refresh.tasks.queue.claim import Batch, Claim
 
 CHUNK = 1000
 

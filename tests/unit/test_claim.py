@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.claim import Claim
 
 CLAIM = Claim("n1", "1700000000000000", ("3:A", "1:B b", "2:A"))
 

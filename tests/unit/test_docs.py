@@ -10,18 +10,18 @@ import pytest
 from django.dispatch import Signal
 from pytest_django import Settings
 
-from executions import news
-from executions import signals as of_executions
-from executions.conf import DECLARED as OF_EXECUTIONS
-from executions.conf import intake_settings
-from executions.declarations import Declared
-from executions.quarantines import LOST
+from harbor_refresh.executions import news
+from harbor_refresh.executions import signals as of_executions
+from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.declarations import Declared
+from harbor_refresh.executions.quarantines import LOST
 from harbor_refresh.management.commands import attach
-from tasks import signals
-from tasks.conf import DECLARED as OF_TASKS
-from tasks.conf import refresh_settings
-from tasks.management.commands import executions, refresh_jobs, refresh_queue
-from tasks.queue import keys
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.management.commands import executions, refresh_jobs, refresh_queue
+from harbor_refresh.tasks.queue import keys
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -260,7 +260,7 @@ def test_every_link_has_a_target(page: Path) -> None:
         assert not anchor or anchor in anchors(there), target
 
 
-FOLDERS = ("executions", "tasks", "harbor_refresh", "settings", "benchmarks", "distribution", "examples", "tests")
+FOLDERS = ("executions", "tasks", "harbor_refresh", "settings", "benchmarks", "examples", "tests")
 
 
 def files() -> set[str]:

@@ -4,8 +4,8 @@ from kombu.transport.pyamqp import Transport as KombusOwn
 
 from harbor_refresh.doctor import rabbitmq
 from harbor_refresh.doctor.check import Level
-from tasks.broker.amqp_transport import SSLTransport, Transport
-from tasks.broker.connecting import OF_RABBITMQ
+from harbor_refresh.tasks.broker.amqp_transport import SSLTransport, Transport
+from harbor_refresh.tasks.broker.connecting import OF_RABBITMQ
 
 
 def test_a_task_may_take_as_long_as_rabbitmq_waits_or_as_long_as_the_operator_says_that_it_waits() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from executions.durations import age, ago, duration
-from executions.text import plural
+from harbor_refresh.executions.durations import age, ago, duration
+from harbor_refresh.executions.text import plural
 
 
 @pytest.mark.parametrize(

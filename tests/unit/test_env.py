@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from harbor_refresh.tasks import redis_address
 from settings import env
-from tasks import redis_address
 
 NAME = "SOME_VARIABLE"
 Reader = Callable[[], Any]

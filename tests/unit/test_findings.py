@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.conf import DECLARED, Refresh
-from tasks.overview.findings import Finding, Level, findings
-from tasks.overview.state import Node, Scheduled, State
-from tasks.schedule import ROWS
+from harbor_refresh.tasks.conf import DECLARED, Refresh
+from harbor_refresh.tasks.overview.findings import Finding, Level, findings
+from harbor_refresh.tasks.overview.state import Node, Scheduled, State
+from harbor_refresh.tasks.schedule import ROWS
 
 CONF = Refresh(redis_url="redis://localhost", **{field: one.default for field, one in DECLARED.items()})
 SCHEDULE = tuple(Scheduled(row.name, row.task, True, row.seconds, 1.0) for row in ROWS)

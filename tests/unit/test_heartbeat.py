@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.errors import QueueUnavailable
-from tasks import heartbeat
-from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import current_runs
-from tasks.queue.node import this_node
-from tasks.queue.replies import Heartbeat
-from tasks.reap import reap
-from tasks.recover_stale import recover_stale
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import heartbeat
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.runtime import current_runs
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.queue.replies import Heartbeat
+from harbor_refresh.tasks.reap import reap
+from harbor_refresh.tasks.recover_stale import recover_stale
 from tests.waiting import wait_for
 
 

@@ -1,7 +1,8 @@
 """Two apps and one border: benchmarks, examples → harbor_refresh → tasks → executions. No circle anywhere.
 
 `executions` is the truth, on PostgreSQL alone; `tasks` is the queue and the workers. What crosses the border
-upwards is the news of executions/news.py, which is no import.
+upwards is the news of executions/news.py, which is no import. Here the two apps have short names: `tasks.queue` is
+`harbor_refresh.tasks.queue`.
 """
 
 import ast
@@ -17,8 +18,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("executions", "tasks", "harbor_refresh")
 PACKAGES = (*APPS, "settings", "benchmarks", "examples")
-#: Names of messages, which happen to be names of modules.
-ACTORS = re.compile(r"shared_task\(\s*name=\"([\w.]+)\"")
 
 
 def modules(*packages: str) -> list[Path]:
@@ -32,16 +31,13 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def short(name: str) -> str:
+    return re.sub(r"^harbor_refresh\.(?=(executions|tasks)\b)", "", name)
+
+
 @cache
 def known() -> frozenset[str]:
     return frozenset(name_of(path) for path in modules(*PACKAGES))
-
-
-@cache
-def actors() -> frozenset[str]:
-    return frozenset(
-        name for path in modules("tasks") for name in ACTORS.findall(path.read_text(encoding="utf-8"))
-    )
 
 
 @cache
@@ -51,10 +47,11 @@ def statements(path: Path) -> frozenset[str]:
     def found() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
+                yield from (short(alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{path} imports relatively"
-                yield from (_module(f"{node.module}.{alias.name}") or node.module or "" for alias in node.names)
+                module = node.module or ""
+                yield from (_module(short(f"{module}.{alias.name}")) or short(module) for alias in node.names)
 
     return frozenset(found())
 
@@ -63,7 +60,8 @@ def statements(path: Path) -> frozenset[str]:
 def imports(path: Path) -> frozenset[str]:
     """With those that a string names: a module of ours, or something in one."""
     texts = (node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if _is_text(node))
-    return statements(path) | {_module(text, within=True) for text in texts if text not in actors()} - {""}
+    named = {_module(short(text), within=True) for text in texts if text.startswith("harbor_refresh.")}
+    return statements(path) | named - {""}
 
 
 def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:

@@ -1,6 +1,6 @@
 """Each key of ours either stays when all work is done, or ends with it."""
 
-from tasks.queue.keys import KINDS
+from harbor_refresh.tasks.queue.keys import KINDS
 from tests.faults.conftest import END_WITH_THE_WORK, STAY
 
 

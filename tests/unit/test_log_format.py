@@ -14,7 +14,7 @@ from pytest_django import Settings
 from harbor_refresh.logs import context
 from harbor_refresh.logs.formatters import JSONLines, TextLines
 from harbor_refresh.logs.request_ids import RequestIds
-from tasks import redaction
+from harbor_refresh.tasks import redaction
 
 
 @pytest.fixture(autouse=True)

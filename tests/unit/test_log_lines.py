@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from django.dispatch import Signal
 
-from executions import execution_log
-from executions import signals as signals_of_executions
-from executions.lease import Held
-from executions.reports import Refusal, Report
-from executions.rollup import Refreshed
-from tasks import event_counts, pipeline_log, signals
-from tasks.jobs.repair.job_recovery import Recovered
-from tasks.jobs.repair.reaper import Reaped
-from tasks.overview import events
-from tasks.pipeline.reconciliation import Reconciled
-from tasks.queue.claim import Claim
+from harbor_refresh.executions import execution_log
+from harbor_refresh.executions import signals as signals_of_executions
+from harbor_refresh.executions.lease import Held
+from harbor_refresh.executions.reports import Refusal, Report
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks import event_counts, pipeline_log, signals
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
+from harbor_refresh.tasks.jobs.repair.reaper import Reaped
+from harbor_refresh.tasks.overview import events
+from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
+from harbor_refresh.tasks.queue.claim import Claim
 
 
 @pytest.fixture(autouse=True)

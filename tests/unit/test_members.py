@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executions.status import MAX_ID, MAX_VENDOR
-from tasks.queue.members import Token, all_readable, execution_id, ids, member, readable
+from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
+from harbor_refresh.tasks.queue.members import Token, all_readable, execution_id, ids, member, readable
 
 vendors = st.text(
     st.characters(exclude_characters=":\x00", exclude_categories=["Cs"]),

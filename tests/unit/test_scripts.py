@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks import pacing
-from tasks.jobs.records.scripts import COUNTS, RECORDS
-from tasks.queue import keys
-from tasks.queue.legacy_transfer import LEGACY
-from tasks.queue.scripts import SCRIPTS, Script
-from tasks.queue.traces import TRACES
-from tasks.strategies.hash import announcements
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.jobs.records.scripts import COUNTS, RECORDS
+from harbor_refresh.tasks.queue import keys
+from harbor_refresh.tasks.queue.legacy_transfer import LEGACY
+from harbor_refresh.tasks.queue.scripts import SCRIPTS, Script
+from harbor_refresh.tasks.queue.traces import TRACES
+from harbor_refresh.tasks.strategies.hash import announcements
 
 ROOT = Path(__file__).resolve().parents[2]
 

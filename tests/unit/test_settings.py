@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.broker.connecting import TAKES as BROKER_TAKES
-from tasks.redis_address import TAKES
+from harbor_refresh.tasks.broker.connecting import TAKES as BROKER_TAKES
+from harbor_refresh.tasks.redis_address import TAKES
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASE = "postgresql://u:s3cret@127.0.0.1:1/n"

@@ -5,10 +5,10 @@ from types import ModuleType
 import pytest
 from django.dispatch import Signal
 
-from executions import execution_log
-from executions import signals as signals_of_executions
-from tasks import pipeline_log
-from tasks import signals as signals_of_tasks
+from harbor_refresh.executions import execution_log
+from harbor_refresh.executions import signals as signals_of_executions
+from harbor_refresh.tasks import pipeline_log
+from harbor_refresh.tasks import signals as signals_of_tasks
 
 #: Signals that write no log line on purpose.
 WITHOUT_A_LINE: frozenset[str] = frozenset()

@@ -8,7 +8,7 @@ import unfold
 from django.conf import settings
 from django.templatetags.static import static
 
-from executions.page_look import media
+from harbor_refresh.executions.page_look import media
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("executions", "tasks", "harbor_refresh")

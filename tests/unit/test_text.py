@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from executions.text import MAX_JSON, json_text, shown
+from harbor_refresh.executions.text import MAX_JSON, json_text, shown
 
 
 def deep(levels: int) -> Any:

@@ -5,9 +5,9 @@ from time import monotonic
 
 import pytest
 
-from executions.errors import QueueUnavailable
-from tasks.claim_batch import claim_batch
-from tasks.pipeline import wakeup
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.pipeline import wakeup
 from tests.waiting import wait_for
 
 

@@ -13,9 +13,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from benchmarks.options import seconds
-from executions.checks import OURS
-from executions.management.output import Failed, Misused
 from harbor_refresh.arguments import count
+from harbor_refresh.executions.checks import OURS
+from harbor_refresh.executions.management.output import Failed, Misused
 
 PLOT = "plot"
 ROOT = Path(__file__).resolve().parents[3]

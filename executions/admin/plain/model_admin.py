@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 
-from executions.admin.plain.dialogs import PageAction
+from harbor_refresh.executions.admin.plain.dialogs import PageAction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,14 +7,14 @@ from django.core.management.base import CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
-from executions import api_tokens
-from executions.api_tokens import Scope
-from executions.audit import Kind, Word, at_terminal, noted
-from executions.database import violates
-from executions.management.command import AnswerCommand
-from executions.management.output import Answer, Failed, Misused
-from executions.models import ApiToken
-from executions.text import is_text, shown
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api_tokens import Scope
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.database import violates
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.output import Answer, Failed, Misused
+from harbor_refresh.executions.models import ApiToken
+from harbor_refresh.executions.text import is_text, shown
 
 MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
 MAX_DAYS = 3_650

@@ -12,17 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from executions import dangling
-from executions.audit import Kind, Word, at_terminal, note
-from executions.conf import intake_settings
-from executions.management.ages import age
-from executions.management.command import AnswerCommand
-from executions.management.output import Answer, Failed, table
-from executions.ownership import Deed, refuse_if_attached
-from executions.retention import Doomed, Retention, count
-from executions.status import MAX_VENDOR
-from executions.sweep import Swept, sweep
-from executions.text import is_text, plural
+from harbor_refresh.executions import dangling
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.management.ages import age
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.output import Answer, Failed, table
+from harbor_refresh.executions.ownership import Deed, refuse_if_attached
+from harbor_refresh.executions.retention import Doomed, Retention, count
+from harbor_refresh.executions.status import MAX_VENDOR
+from harbor_refresh.executions.sweep import Swept, sweep
+from harbor_refresh.executions.text import is_text, plural
 
 #: Shows what was done; `total` is None as long as it is not known.
 Show = Callable[[str, int, int | None], None]

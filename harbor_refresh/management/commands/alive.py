@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.command import AnswerCommand
-from executions.management.output import Answer
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.monitoring.liveness import JUDGES, as_data
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.command import AnswerCommand
-from executions.management.output import Answer
 from harbor_refresh.api import api
 from harbor_refresh.api_page import renewed
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.output import Answer
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/api.md"
 

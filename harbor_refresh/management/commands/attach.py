@@ -1,6 +1,6 @@
 """`manage.py attach`: look whether this service can be attached to a Harbor; put wrong statuses right there."""
 
-from executions.management.command import VerbCommand
+from harbor_refresh.executions.management.command import VerbCommand
 from harbor_refresh.management.verbs import attach_check, attach_repair
 
 VERBS = {"check": attach_check, "repair": attach_repair}

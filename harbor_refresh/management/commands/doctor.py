@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.command import AnswerCommand
-from executions.management.output import Answer
-from executions.text import plural
 from harbor_refresh.doctor.check import Level
 from harbor_refresh.doctor.examination import CHECKS, examine
 from harbor_refresh.doctor.output import as_data, as_text
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
 
 
 def check_name(text: str) -> str:

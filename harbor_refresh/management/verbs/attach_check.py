@@ -5,9 +5,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.looked_at import looked_at_shown
-from executions.management.output import Answer
-from executions.text import plural
 from harbor_refresh.attach.dead_tasks import add_job_service
 from harbor_refresh.attach.examination import CHECKS
 from harbor_refresh.attach.facts import AttachFacts
@@ -15,6 +12,9 @@ from harbor_refresh.attach.output import known_data, known_text
 from harbor_refresh.doctor.check import Level
 from harbor_refresh.doctor.examination import examine
 from harbor_refresh.doctor.output import as_data, as_text
+from harbor_refresh.executions.management.looked_at import looked_at_shown
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
 
 HELP = "look whether this service can be attached"
 

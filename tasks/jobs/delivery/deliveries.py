@@ -7,21 +7,21 @@ from functools import partial
 
 from django.db import transaction
 
-from executions import counters
-from executions.reports import Door, Refusal
-from executions.reports import report as report_tasks
-from executions.status import Status, is_final
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.database import run
-from tasks.jobs.lifecycle.chains import stop_broken, write_results
-from tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
-from tasks.jobs.lifecycle.kept_ends import keep_ends
-from tasks.jobs.lifecycle.requested_arguments import write_arguments
-from tasks.jobs.records.arguments import Request
-from tasks.jobs.records.records import job_records
-from tasks.jobs.repair.tally import refused_of
-from tasks.without_redis import mode
+from harbor_refresh.executions import counters
+from harbor_refresh.executions.reports import Door, Refusal
+from harbor_refresh.executions.reports import report as report_tasks
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.lifecycle.chains import stop_broken, write_results
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport, end_of_each_run
+from harbor_refresh.tasks.jobs.lifecycle.kept_ends import keep_ends
+from harbor_refresh.tasks.jobs.lifecycle.requested_arguments import write_arguments
+from harbor_refresh.tasks.jobs.records.arguments import Request
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.repair.tally import refused_of
+from harbor_refresh.tasks.without_redis import mode
 
 
 @dataclass
@@ -76,7 +76,9 @@ def _deliver_over_the_hook(reports: Sequence[JobReport]) -> Delivered:
     other program will apply it. If its task stayed Running, its execution and its chain would stay open, and its
     job would run again. A task that is gone needs no report.
     """
-    from tasks.jobs.delivery.hook import hook  # loaded only if there is a hook, because of its dependencies
+    from harbor_refresh.tasks.jobs.delivery.hook import (
+        hook,  # loaded only if there is a hook, because of its dependencies
+    )
 
     late: list[JobReport] = []
     refused = refused_of(partial(_write, late=late, applies_here=False), reports)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tasks.jobs.delivery.deliveries import Delivered, deliver
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.delivery.deliveries import Delivered, deliver
+from harbor_refresh.tasks.jobs.lifecycle import publication
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
 
 
 def deliver_and_publish(reports: Sequence[JobReport]) -> Delivered:

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
 
 #: One call takes at most this long, for any number of reports.
 SECONDS = 10.0

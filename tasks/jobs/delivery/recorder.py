@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from tasks.jobs.runtime.per_process import PerProcess
-from tasks.queue.node import this_node
-from tasks.without_redis import mode
+from harbor_refresh.tasks.jobs.runtime.per_process import PerProcess
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from django.db import connection
 
-from executions.errors import RefreshError
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.runtime.per_process import PerProcess
-from tasks.without_redis import mode
+from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.runtime.per_process import PerProcess
+from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 

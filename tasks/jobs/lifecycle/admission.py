@@ -3,16 +3,16 @@
 import time
 from dataclasses import replace
 
-from executions.database import absence_translated
-from executions.errors import JobChanged
-from executions.status import Status
-from tasks import signals
-from tasks.jobs.lifecycle.task_state import TaskState, task_state_of
-from tasks.jobs.records import own_database
-from tasks.jobs.records.arguments import Arguments
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
-from tasks.models.job import Job
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import JobChanged
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState, task_state_of
+from harbor_refresh.tasks.jobs.records import own_database
+from harbor_refresh.tasks.jobs.records.arguments import Arguments
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Begun, ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.models.job import Job
 
 TRIES = 3
 

@@ -6,12 +6,12 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from executions.news import tell_touched_after_commit
-from executions.status import Status
-from tasks.database import run
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.records.records import job_records
-from tasks.models.job import PARTS
+from harbor_refresh.executions.news import tell_touched_after_commit
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.models.job import PARTS
 
 #: A pass reads at most about this many waiting jobs, twice as many at worst, so its cost does not grow with them.
 LOOKED_AT = 10_000

@@ -5,10 +5,10 @@ Only the end is recorded. The main process of a worker does not use the database
 
 from dataclasses import replace
 
-from executions.status import Status
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import job_records
-from tasks.queue.node import host_of
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.queue.node import host_of
 
 
 def end_waiting(job: str, task_id: int, revision: int, status: Status, why: str) -> bool:

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from django.db import transaction
 
-from executions import crash_points, links
-from executions.creation import (
+from harbor_refresh.executions import crash_points, links
+from harbor_refresh.executions.creation import (
     BATCH,
     MAX_JOB_ID,
     NewExecution,
@@ -20,20 +20,20 @@ from executions.creation import (
     create,
     hold_open,
 )
-from executions.errors import AlreadyUnderWay, Refused
-from executions.manual_status import finish_as_success
-from executions.models import Execution
-from executions.models.addition import Added
-from executions.text import MAX_JSON, is_text, is_whole, json_text, shown
-from tasks.database import run
-from tasks.jobs.celery_json import PLAIN, as_json
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.uncommitted import note
-from tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
-from tasks.jobs.revisions import first_revision
-from tasks.models.job import Job
-from tasks.queue.sets import sized_pages
-from tasks.without_redis.agenda import at_once
+from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models.addition import Added
+from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, shown
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.celery_json import PLAIN, as_json
+from harbor_refresh.tasks.jobs.lifecycle import publication
+from harbor_refresh.tasks.jobs.lifecycle.uncommitted import note
+from harbor_refresh.tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
+from harbor_refresh.tasks.jobs.revisions import first_revision
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.queue.sets import sized_pages
+from harbor_refresh.tasks.without_redis.agenda import at_once
 
 MAX_ATTEMPTS = 32_767
 MAX_NAME = Job._meta.get_field("name").max_length or 0

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from executions.reports import Report
-from executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
-from tasks.jobs.records.arguments import Arguments, Request
-from tasks.jobs.records.attachments import contents_of
-from tasks.jobs.records.kept import Kept
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.run import Run
+from harbor_refresh.executions.reports import Report
+from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
+from harbor_refresh.tasks.jobs.records.arguments import Arguments, Request
+from harbor_refresh.tasks.jobs.records.attachments import contents_of
+from harbor_refresh.tasks.jobs.records.kept import Kept
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.run import Run
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from typing import Any
 
 from django.db import transaction
 
-from executions import links
-from executions.errors import QueueUnavailable
-from executions.models import Task
-from executions.status import FINAL_CODE, Status
-from executions.stops import Stopped, stop, stop_many, stop_task
-from tasks import signals
-from tasks.jobs.lifecycle.uncommitted import note
-from tasks.jobs.records.records import job_records
-from tasks.without_redis import mode
-from tasks.without_redis.agenda import at_once
+from harbor_refresh.executions import links
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import FINAL_CODE, Status
+from harbor_refresh.executions.stops import Stopped, stop, stop_many, stop_task
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.jobs.lifecycle.uncommitted import note
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.without_redis import mode
+from harbor_refresh.tasks.without_redis.agenda import at_once
 
 
 @at_once
@@ -74,7 +74,7 @@ def _unfinished_jobs(execution_ids: Collection[int]) -> dict[str, str]:
 
 
 def on_executions_deleted(job_ids: Sequence[str], **_: Any) -> None:
-    """Receive the news that executions.news.tell_deleted_after_commit sends."""
+    """Receive the news that harbor_refresh.executions.news.tell_deleted_after_commit sends."""
     ask_to_stop(job_ids)
 
 

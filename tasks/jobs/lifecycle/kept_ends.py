@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from executions.errors import NoSuchExecution
-from executions.models import Execution
-from executions.status import Status
-from tasks.database import run
-from tasks.jobs.celery_json import native
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.models.job_end import JobEnd
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.celery_json import native
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.models.job_end import JobEnd
 
 #: Results that are read together: each may have REFRESH_RESULT_BYTES.
 PAGE = 50

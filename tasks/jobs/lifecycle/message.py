@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.models.job import Job
+from harbor_refresh.tasks.models.job import Job
 
 #: The options of a job that runs later. They apply to its first run only.
 LATER = ("countdown", "eta")

@@ -11,22 +11,22 @@ from django.db import transaction
 from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, TextField
 from django.db.models.functions import Cast, Coalesce, Now
 
-from executions.errors import RefreshError
-from executions.models import Task
-from executions.status import FINAL_CODE, Status
-from tasks.conf import refresh_settings
-from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import LATER, Message, Publish
-from tasks.jobs.records.records import PAGE, Memory, job_records
-from tasks.jobs.records.redis_memory import note, remember
-from tasks.jobs.repair.tally import refused_of
-from tasks.jobs.runtime import broker, eager
-from tasks.models.job import Job
-from tasks.queue.clock import at
-from tasks.queue.sets import pages, sized_pages
-from tasks.without_redis import mode
+from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import FINAL_CODE, Status
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.delivery.deliveries import deliver
+from harbor_refresh.tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.message import LATER, Message, Publish
+from harbor_refresh.tasks.jobs.records.records import PAGE, Memory, job_records
+from harbor_refresh.tasks.jobs.records.redis_memory import note, remember
+from harbor_refresh.tasks.jobs.repair.tally import refused_of
+from harbor_refresh.tasks.jobs.runtime import broker, eager
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.queue.clock import at
+from harbor_refresh.tasks.queue.sets import pages, sized_pages
+from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 

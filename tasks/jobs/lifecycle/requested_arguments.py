@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from tasks.database import run
-from tasks.jobs.celery_json import as_json
-from tasks.jobs.records.arguments import Request
-from tasks.models.job import Job
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.celery_json import as_json
+from harbor_refresh.tasks.jobs.records.arguments import Request
+from harbor_refresh.tasks.models.job import Job
 
 
 def write_arguments(requests: Sequence[Request]) -> None:

@@ -8,20 +8,20 @@ from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, OuterRef, Q, Subquery, TextField, Value
 from django.db.models.functions import Cast
 
-from executions import gates, links
-from executions.errors import NoSuchExecution, NoSuchTask
-from executions.models import Task
-from executions.ownership import Deed, harbors
-from executions.quarantines import release
-from executions.reports import Door, Report, report
-from executions.rollup import refresh
-from executions.status import Status
-from tasks.database import run
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.unique_keys import lock_and_release, retry_on_conflict
-from tasks.jobs.revisions import next_revision
-from tasks.models.job import Job
-from tasks.without_redis.agenda import at_once
+from harbor_refresh.executions import gates, links
+from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.ownership import Deed, harbors
+from harbor_refresh.executions.quarantines import release
+from harbor_refresh.executions.reports import Door, Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.lifecycle import publication
+from harbor_refresh.tasks.jobs.lifecycle.unique_keys import lock_and_release, retry_on_conflict
+from harbor_refresh.tasks.jobs.revisions import next_revision
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.without_redis.agenda import at_once
 
 IS_UNIQUE = ExpressionWrapper(Q(unique_key__isnull=False), output_field=BooleanField())
 RETRIES = Cast(Value("retries"), TextField())

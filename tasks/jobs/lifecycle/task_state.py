@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from executions.database import absence_translated
-from executions.status import Status, is_final
-from tasks.database import run
-from tasks.jobs.records.record import UNKNOWN, Acknowledged, JobRecord
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.status import Status, is_final
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.records.record import UNKNOWN, Acknowledged, JobRecord
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from functools import partial
 
 from django.db import connection, transaction
 
-from executions import links
-from tasks.jobs.lifecycle import publication
+from harbor_refresh.executions import links
+from harbor_refresh.tasks.jobs.lifecycle import publication
 
 
 def note(execution_id: int) -> None:

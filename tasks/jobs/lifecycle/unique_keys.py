@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from django.db import IntegrityError, OperationalError, transaction
 
-from executions.database import sqlstate, violates
-from executions.errors import Contended
-from tasks.database import run
-from tasks.models.job import Job
+from harbor_refresh.executions.database import sqlstate, violates
+from harbor_refresh.executions.errors import Contended
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.models.job import Job
 
 #: How often a transaction that takes keys is tried.
 TRIES = 3

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from django.db.models import Count
 
-from tasks.jobs.lifecycle.publication import ITS_TURN, unpublished
-from tasks.jobs.records.check_in import CheckIn
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import job_records
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.jobs.lifecycle.publication import ITS_TURN, unpublished
+from harbor_refresh.tasks.jobs.records.check_in import CheckIn
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.queue import execution_queue
 
 
 @dataclass

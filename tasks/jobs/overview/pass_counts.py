@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from executions.errors import QueueUnavailable
-from tasks import signals
-from tasks.jobs.records.counts import Count, counts
-from tasks.jobs.repair.tally import Tally
-from tasks.queue.clock import at
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.jobs.records.counts import Count, counts
+from harbor_refresh.tasks.jobs.repair.tally import Tally
+from harbor_refresh.tasks.queue.clock import at
 
 #: The meaning of each count, by the kind of pass: the fields of Reaped and of Recovered.
 MEANINGS = {

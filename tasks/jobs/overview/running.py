@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from executions.status import CODES, Status, is_final
-from tasks.jobs.overview.inspection import JobInspection, inspect_jobs
-from tasks.models.job import Job
+from harbor_refresh.executions.status import CODES, Status, is_final
+from harbor_refresh.tasks.jobs.overview.inspection import JobInspection, inspect_jobs
+from harbor_refresh.tasks.models.job import Job
 
 
 @dataclass(frozen=True)

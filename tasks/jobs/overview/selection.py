@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.lookups import IsNull
 
-from executions.errors import NoSuchExecution
-from executions.models import Execution, Link
-from executions.status import is_final
-from tasks.models.job import Job
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Execution, Link
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.tasks.models.job import Job
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Self
 
-from executions.status import MAX_ID, MAX_REVISION
-from executions.text import json_text
-from tasks.jobs.celery_json import as_json
-from tasks.jobs.records.attachments import MAX_CHARACTERS
+from harbor_refresh.executions.status import MAX_ID, MAX_REVISION
+from harbor_refresh.executions.text import json_text
+from harbor_refresh.tasks.jobs.celery_json import as_json
+from harbor_refresh.tasks.jobs.records.attachments import MAX_CHARACTERS
 
 
 @dataclass(frozen=True)

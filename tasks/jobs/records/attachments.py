@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from executions.status import Status
-from executions.text import json_text
-from tasks.jobs.celery_json import as_json
-from tasks.jobs.records.check_in import CheckIn
-from tasks.jobs.records.kept import Kept
-from tasks.jobs.records.record import JobRecord
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import json_text
+from harbor_refresh.tasks.jobs.celery_json import as_json
+from harbor_refresh.tasks.jobs.records.check_in import CheckIn
+from harbor_refresh.tasks.jobs.records.kept import Kept
+from harbor_refresh.tasks.jobs.records.record import JobRecord
 
 #: A message with a result: this prefix, and JSON.
 RESULT = "result: "

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Self
 
-from executions.text import is_whole, made_storable, shown
-from tasks.jobs.records.record import MAX_MESSAGE
+from harbor_refresh.executions.text import is_whole, made_storable, shown
+from harbor_refresh.tasks.jobs.records.record import MAX_MESSAGE
 
 #: Counts bytes as well. Every program that reads JSON knows this number exactly.
 MAX_OF = 10**15

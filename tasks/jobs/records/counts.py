@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import cast
 
-from tasks.conf import refresh_settings
-from tasks.jobs.records.scripts import COUNTS
-from tasks.queue.connection import patient, redis_errors_translated, single
-from tasks.queue.verbs import Verbs
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.records.scripts import COUNTS
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.verbs import Verbs
 
 
 @dataclass(frozen=True)

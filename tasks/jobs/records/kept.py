@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from executions.text import json_text, made_storable
-from tasks.conf import refresh_settings
-from tasks.jobs.celery_json import as_json
-from tasks.redaction import redacted
+from harbor_refresh.executions.text import json_text, made_storable
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.celery_json import as_json
+from harbor_refresh.tasks.redaction import redacted
 
 #: In characters. Of a longer traceback the end is kept, because it has the error.
 MAX_TRACEBACK = 8_000

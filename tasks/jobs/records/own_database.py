@@ -16,11 +16,11 @@ from uuid import uuid4
 
 from django.db import DatabaseError, transaction
 
-from executions.database import RIGHT_MISSING, absence_translated, sqlstate
-from tasks import signals
-from tasks.database import run
-from tasks.jobs.records.records import job_records
-from tasks.models.redis_memory import RedisMemory
+from harbor_refresh.executions.database import RIGHT_MISSING, absence_translated, sqlstate
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.models.redis_memory import RedisMemory
 
 _known = ""  # the name as this process has read it last
 

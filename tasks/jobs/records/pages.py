@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from tasks import signals
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import KEPT, job_records
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import KEPT, job_records
 
 Page = Sequence[tuple[str, JobRecord | None]]
 T = TypeVar("T")

@@ -20,7 +20,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from executions.status import CODES, MAX_ID, MAX_REVISION, is_final
+from harbor_refresh.executions.status import CODES, MAX_ID, MAX_REVISION, is_final
 
 MAX_MESSAGE = 2_000
 #: The node of a run that the database knows of and Redis does not. If a process has this run, it replaces the

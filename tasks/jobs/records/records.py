@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from executions.status import is_final
-from executions.text import storable
-from tasks.conf import refresh_settings
-from tasks.jobs.records.arguments import Request
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
-from tasks.jobs.records.scripts import RECORDS
-from tasks.jobs.records.without_redis import RecordsWithoutRedis
-from tasks.jobs.revisions import are_unix_seconds
-from tasks.queue.connection import patient, redis_errors_translated, single
-from tasks.queue.sets import pages
-from tasks.queue.verbs import Verbs
-from tasks.without_redis import mode
+from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.text import storable
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.records.arguments import Request
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.jobs.records.scripts import RECORDS
+from harbor_refresh.tasks.jobs.records.without_redis import RecordsWithoutRedis
+from harbor_refresh.tasks.jobs.revisions import are_unix_seconds
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated, single
+from harbor_refresh.tasks.queue.sets import pages
+from harbor_refresh.tasks.queue.verbs import Verbs
+from harbor_refresh.tasks.without_redis import mode
 
 #: The most jobs in one command to Redis, and in one statement to the database.
 PAGE = 500

@@ -8,11 +8,11 @@ does; then recovery looks up what it may have lost.
 
 from dataclasses import dataclass
 
-from executions.database import absence_translated
-from tasks.database import run
-from tasks.jobs.records import own_database
-from tasks.jobs.records.records import Memory, job_records
-from tasks.models.redis_memory import RedisMemory
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.records import own_database
+from harbor_refresh.tasks.jobs.records.records import Memory, job_records
+from harbor_refresh.tasks.models.redis_memory import RedisMemory
 
 
 @dataclass(frozen=True)

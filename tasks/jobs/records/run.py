@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tasks.jobs.records.arguments import Arguments
+from harbor_refresh.tasks.jobs.records.arguments import Arguments
 
 
 class Verdict(StrEnum):

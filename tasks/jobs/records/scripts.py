@@ -1,6 +1,6 @@
 """The Lua scripts for the records of jobs, and for the counters of passes."""
 
-from tasks.queue.scripts import Script, Scripts
+from harbor_refresh.tasks.queue.scripts import Script, Scripts
 
 RECORDS = Scripts(
     __package__,

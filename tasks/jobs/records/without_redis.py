@@ -4,11 +4,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from executions.status import Status
-from tasks.conf import Refresh, refresh_settings
-from tasks.jobs.lifecycle.task_state import has_ended, task_state_of
-from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
-from tasks.jobs.revisions import next_revision
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.task_state import has_ended, task_state_of
+from harbor_refresh.tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.jobs.revisions import next_revision
 
 
 class RecordsWithoutRedis:

@@ -4,27 +4,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from executions import gates
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
-from executions.status import FINAL_CODE
-from tasks import signals
-from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport, shuffled
-from tasks.jobs.lifecycle.message import Publish
-from tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
-from tasks.jobs.lifecycle.requested_arguments import write_free_arguments
-from tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
-from tasks.jobs.records import own_database
-from tasks.jobs.records.arguments import Request
-from tasks.jobs.records.pages import Page, readable, without_unreadable
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import Memory, job_records
-from tasks.jobs.records.redis_memory import note, note_looked_up, remember
-from tasks.jobs.repair.reaper import MayWait, all_may_wait, reap
-from tasks.jobs.repair.tally import Tally, guarded, refused_of
-from tasks.jobs.revisions import next_revision
+from harbor_refresh.executions import gates
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.status import FINAL_CODE
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.jobs.delivery.deliveries import deliver
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport, shuffled
+from harbor_refresh.tasks.jobs.lifecycle.message import Publish
+from harbor_refresh.tasks.jobs.lifecycle.publication import in_pages, publish_recorded, publishable, send
+from harbor_refresh.tasks.jobs.lifecycle.requested_arguments import write_free_arguments
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState, has_ended, task_states
+from harbor_refresh.tasks.jobs.records import own_database
+from harbor_refresh.tasks.jobs.records.arguments import Request
+from harbor_refresh.tasks.jobs.records.pages import Page, readable, without_unreadable
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import Memory, job_records
+from harbor_refresh.tasks.jobs.records.redis_memory import note, note_looked_up, remember
+from harbor_refresh.tasks.jobs.repair.reaper import MayWait, all_may_wait, reap
+from harbor_refresh.tasks.jobs.repair.tally import Tally, guarded, refused_of
+from harbor_refresh.tasks.jobs.revisions import next_revision
 
 
 @dataclass

@@ -17,12 +17,12 @@ which also says what happens if Redis or the process dies).
 
 from collections.abc import Collection, Sequence
 
-from executions.database import absence_translated
-from tasks.conf import refresh_settings
-from tasks.jobs.repair.reaper import MayWait, reap
-from tasks.models.job import Job
-from tasks.queue import execution_queue
-from tasks.queue.clock import at
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.repair.reaper import MayWait, reap
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.clock import at
 
 FIRST_PAUSE = 5.0  # seconds
 LONGEST_PAUSE = 320.0

@@ -6,19 +6,19 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from executions.status import FINAL_CODE, Status
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport, shuffled
-from tasks.jobs.lifecycle.task_state import task_states
-from tasks.jobs.options import is_moment, is_seconds, moment_of
-from tasks.jobs.records.pages import Page, readable
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import PAGE, Memory, job_records
-from tasks.jobs.repair.tally import Tally, guarded
-from tasks.models.job import Job
-from tasks.queue.clock import at
+from harbor_refresh.executions.status import FINAL_CODE, Status
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport, shuffled
+from harbor_refresh.tasks.jobs.lifecycle.task_state import task_states
+from harbor_refresh.tasks.jobs.options import is_moment, is_seconds, moment_of
+from harbor_refresh.tasks.jobs.records.pages import Page, readable
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import PAGE, Memory, job_records
+from harbor_refresh.tasks.jobs.repair.tally import Tally, guarded
+from harbor_refresh.tasks.models.job import Job
+from harbor_refresh.tasks.queue.clock import at
 
 PATIENCE_TTLS = 30
 

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError
 
-from executions.database import absence_translated, first_line
-from executions.halving import in_halves
-from tasks import signals
+from harbor_refresh.executions.database import absence_translated, first_line
+from harbor_refresh.executions.halving import in_halves
+from harbor_refresh.tasks import signals
 
 
 @dataclass(kw_only=True)

@@ -18,11 +18,11 @@ import logging
 import time
 from collections.abc import Sequence
 
-from tasks.broker.unacknowledged import Fetched, fetched_before, put_back
-from tasks.conf import refresh_settings
-from tasks.jobs import message_header
-from tasks.jobs.records.records import job_records
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.broker.unacknowledged import Fetched, fetched_before, put_back
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.queue import execution_queue
 
 log = logging.getLogger("harbor_refresh")
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from celery import current_app
 
-from tasks.broker.lengths import waiting_in_all
-from tasks.broker.pooled import batch_producer
-from tasks.broker.rabbitmq import AWAY
-from tasks.jobs import message_header
-from tasks.jobs.lifecycle.message import Message
-from tasks.models.job import Job
+from harbor_refresh.tasks.broker.lengths import waiting_in_all
+from harbor_refresh.tasks.broker.pooled import batch_producer
+from harbor_refresh.tasks.broker.rabbitmq import AWAY
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.models.job import Job
 
 
 def publish(messages: Sequence[Message]) -> Sequence[tuple[Message, str]]:

@@ -13,18 +13,18 @@ from typing import Any
 from celery import signals
 from django.db import DatabaseError, connection
 
-from executions.errors import DatabaseAway, QueueUnavailable
-from executions.status import Status
-from executions.text import made_storable, shown, storable
-from tasks import signals as signals_of_tasks
-from tasks.jobs import message_header
-from tasks.jobs.delivery import reporter
-from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.records import own_database
-from tasks.jobs.records.record import MAX_MESSAGE
-from tasks.queue.node import host_of, this_node
-from tasks.without_redis import mode
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import made_storable, shown, storable
+from harbor_refresh.tasks import signals as signals_of_tasks
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.delivery import reporter
+from harbor_refresh.tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.records import own_database
+from harbor_refresh.tasks.jobs.records.record import MAX_MESSAGE
+from harbor_refresh.tasks.queue.node import host_of, this_node
+from harbor_refresh.tasks.without_redis import mode
 
 log = logging.getLogger("harbor_refresh")
 

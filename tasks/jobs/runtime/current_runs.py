@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from django.db import DatabaseError, connection
 
-from executions.errors import DatabaseAway, QueueUnavailable
-from tasks.jobs.lifecycle.task_state import has_ended, task_states
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import LeaseAnswer, Run
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.tasks.jobs.lifecycle.task_state import has_ended, task_states
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import LeaseAnswer, Run
 
 log = logging.getLogger("harbor_refresh")
 

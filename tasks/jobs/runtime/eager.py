@@ -12,9 +12,9 @@ from typing import Any
 from celery import current_app
 from celery.app.trace import build_tracer
 
-from tasks.jobs import message_header
-from tasks.jobs.lifecycle.message import Message
-from tasks.without_redis import agenda
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.without_redis import agenda
 
 
 def publish(messages: Sequence[Message]) -> None:

@@ -12,11 +12,11 @@ from uuid import UUID
 
 from celery.app.task import Context
 
-from executions.errors import Refused
-from executions.status import MAX_ID, MAX_REVISION
-from executions.text import is_text, is_whole, refuse_nesting, shown
-from tasks.jobs import message_header
-from tasks.jobs.options import LIMIT, MOMENT, WITHIN_A_YEAR, Takes, refuse, refuse_options_of_task
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.status import MAX_ID, MAX_REVISION
+from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.options import LIMIT, MOMENT, WITHIN_A_YEAR, Takes, refuse, refuse_options_of_task
 
 #: The name of the message in an error, which becomes the status message of the task.
 MESSAGE = "its message"

@@ -23,9 +23,9 @@ from celery import bootsteps, signals
 from celery.exceptions import NotRegistered
 from celery.utils.objects import Bunch
 
-from executions.errors import Refused
-from tasks.jobs.runtime import celery_events
-from tasks.jobs.runtime.message_check import MESSAGE, fields_of, refuse_unusable
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.tasks.jobs.runtime import celery_events
+from harbor_refresh.tasks.jobs.runtime.message_check import MESSAGE, fields_of, refuse_unusable
 
 log = logging.getLogger("harbor_refresh")
 

@@ -6,8 +6,8 @@ from billiard.exceptions import TimeLimitExceeded
 from celery.worker import state
 from celery.worker.request import Request
 
-from executions.text import said_by
-from tasks.jobs.runtime import celery_events
+from harbor_refresh.executions.text import said_by
+from harbor_refresh.tasks.jobs.runtime import celery_events
 
 
 class TrackedRequest(Request):

@@ -1,7 +1,16 @@
 """`manage.py executions`: look at executions, and act on all that a filter chooses."""
 
-from executions.management.command import VerbCommand
-from tasks.management.verbs.executions import actions, delete, listing, refresh, resume, retry, show, stop
+from harbor_refresh.executions.management.command import VerbCommand
+from harbor_refresh.tasks.management.verbs.executions import (
+    actions,
+    delete,
+    listing,
+    refresh,
+    resume,
+    retry,
+    show,
+    stop,
+)
 
 VERBS = {
     "list": listing,

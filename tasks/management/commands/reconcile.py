@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.attachment import is_attached
-from executions.audit import Kind, Word, at_terminal, note
-from executions.management.command import AnswerCommand
-from executions.management.looked_at import looked_at_shown
-from executions.management.output import Answer, Failed, table
-from executions.text import plural
-from tasks.pipeline.reconciliation import Drift, Reconciled, reconcile
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.management.command import AnswerCommand
+from harbor_refresh.executions.management.looked_at import looked_at_shown
+from harbor_refresh.executions.management.output import Answer, Failed, table
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.pipeline.reconciliation import Drift, Reconciled, reconcile
 
 MAX_DRIFTS = 20
 

@@ -1,7 +1,7 @@
 """`manage.py refresh_jobs`: look at the jobs, and act on them."""
 
-from tasks.management.command import WaitsOnceCommand
-from tasks.management.verbs.jobs import job_stats, new_name, reap, retry, running, stop
+from harbor_refresh.tasks.management.command import WaitsOnceCommand
+from harbor_refresh.tasks.management.verbs.jobs import job_stats, new_name, reap, retry, running, stop
 
 VERBS = {
     "stats": job_stats,

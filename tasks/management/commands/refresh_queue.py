@@ -1,7 +1,7 @@
 """`manage.py refresh_queue`: look at the queue, and act on it."""
 
-from tasks.management.command import WaitsOnceCommand
-from tasks.management.verbs import (
+from harbor_refresh.tasks.management.command import WaitsOnceCommand
+from harbor_refresh.tasks.management.verbs import (
     check,
     claims,
     export_legacy,

@@ -2,8 +2,8 @@
 
 from argparse import ArgumentTypeError
 
-from executions.status import MAX_ID
-from executions.text import storable
+from harbor_refresh.executions.status import MAX_ID
+from harbor_refresh.executions.text import storable
 
 
 def positive_integer(text: str) -> int:

@@ -5,10 +5,10 @@ from typing import Any
 from django.core.checks import WARNING, run_checks
 from django.core.management.base import CommandParser
 
-from executions.checks import OURS
-from executions.management.output import Answer, table
-from executions.text import plural
-from tasks.live_checks import Found, live_checks
+from harbor_refresh.executions.checks import OURS
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.live_checks import Found, live_checks
 
 HELP = "say what is missing for executions to end: in the settings, the servers, the workers"
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, table
-from executions.text import plural
-from tasks.management.verbs.argument_types import positive_integer
-from tasks.queue import execution_queue
-from tasks.queue.members import Token, execution_id
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import Token, execution_id
 
 HELP = "list the claims in flight with their nodes, the oldest first"
 

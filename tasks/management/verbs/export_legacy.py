@@ -12,13 +12,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.audit import Kind, Word, at_terminal, note
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
-from executions.management.output import Answer
-from executions.text import plural
-from tasks.management.verbs.page_bar import page_bar
-from tasks.pipeline.legacy_marks import count_left, export_marks
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.management.verbs.page_bar import page_bar
+from harbor_refresh.tasks.pipeline.legacy_marks import count_left, export_marks
 
 HELP = "turn what is on the queue back into Harbor's own marks"
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.audit import Kind, Word, at_terminal, note
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
-from executions.management.output import Answer
-from executions.text import plural
-from tasks.management.verbs.page_bar import page_bar
-from tasks.pipeline.legacy_marks import count_marks, import_marks
-from tasks.queue.legacy_transfer import keys_of_server
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.management.verbs.page_bar import page_bar
+from harbor_refresh.tasks.pipeline.legacy_marks import count_marks, import_marks
+from harbor_refresh.tasks.queue.legacy_transfer import keys_of_server
 
 HELP = "take Harbor's own marks onto the queue"
 

@@ -5,19 +5,19 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.audit import Kind, Word, at_terminal, note
-from executions.errors import QueueUnavailable
-from executions.management.output import Answer, Misused
-from executions.models import Execution
-from executions.status import Status
-from executions.text import plural
-from tasks.conf import refresh_settings
-from tasks.id_list import id_list
-from tasks.management.verbs.argument_types import positive_integer, vendor_type
-from tasks.pipeline.marks import mark
-from tasks.queue import execution_queue
-from tasks.queue.members import member
-from tasks.queue.sets import pages
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.management.output import Answer, Misused
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer, vendor_type
+from harbor_refresh.tasks.pipeline.marks import mark
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import member
+from harbor_refresh.tasks.queue.sets import pages
 
 HELP = "put executions on the queue, by id, vendor or status"
 

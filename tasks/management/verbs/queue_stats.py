@@ -4,16 +4,16 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, printable, table
-from executions.models import Quarantine
-from tasks.conf import refresh_settings
-from tasks.management.verbs.argument_types import positive_integer, seconds
-from tasks.management.verbs.queue_watch import watch
-from tasks.pauses.pauses import Paused, paused
-from tasks.pauses.queue_names import name_of
-from tasks.queue import execution_queue
-from tasks.strategies import older_strategy
-from tasks.strategies.hash import announcements
+from harbor_refresh.executions.management.output import Answer, printable, table
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer, seconds
+from harbor_refresh.tasks.management.verbs.queue_watch import watch
+from harbor_refresh.tasks.pauses.pauses import Paused, paused
+from harbor_refresh.tasks.pauses.queue_names import name_of
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies.hash import announcements
 
 __all__ = ["HELP", "answer", "arguments", "watch"]
 

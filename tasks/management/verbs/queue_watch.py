@@ -19,13 +19,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from executions.counters import totals
-from executions.database import absence_translated
-from executions.durations import age, ago, duration
-from executions.errors import RefreshError
-from executions.management.output import Misused, printable
-from tasks.overview.findings import Finding, Level, findings
-from tasks.overview.state import State, look
+from harbor_refresh.executions.counters import totals
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.durations import age, ago, duration
+from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.executions.management.output import Misused, printable
+from harbor_refresh.tasks.overview.findings import Finding, Level, findings
+from harbor_refresh.tasks.overview.state import State, look
 
 BARS = "▁▂▃▄▅▆▇█"
 #: Looks that the line of the past shows.

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.audit import Kind, Word, at_terminal, note
-from executions.database import absence_translated
-from executions.errors import DatabaseAway
-from executions.management.output import Answer
-from executions.text import plural
-from tasks.pipeline.recovery import recover
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.pipeline.recovery import recover
 
 HELP = "release the claims of dead nodes"
 

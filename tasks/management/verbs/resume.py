@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.audit import at_terminal
-from executions.management.output import Answer
-from tasks.celery_queues import WORK
-from tasks.pauses.pauses import resume
+from harbor_refresh.executions.audit import at_terminal
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.pauses.pauses import resume
 
 HELP = "resume refreshing, or a queue of the broker"
 

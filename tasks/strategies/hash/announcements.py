@@ -10,10 +10,10 @@ from typing import cast
 
 from redis.commands.core import Script as Registered
 
-from tasks.conf import refresh_settings
-from tasks.queue.connection import patient, redis_errors_translated
-from tasks.queue.keys import Keys
-from tasks.queue.scripts import Script, Scripts
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated
+from harbor_refresh.tasks.queue.keys import Keys
+from harbor_refresh.tasks.queue.scripts import Script, Scripts
 
 SCRIPTS = Scripts(__package__, {"announce": Script(("instances",), ("id", "node", "ttl", "if_free"))})
 

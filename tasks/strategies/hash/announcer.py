@@ -11,12 +11,12 @@ from typing import Any
 
 from celery import signals
 
-from executions.errors import NoInstance, QueueUnavailable
-from tasks.conf import refresh_settings
-from tasks.queue.connection import PATIENCE
-from tasks.queue.node import this_node
-from tasks.strategies.hash import announcements
-from tasks.strategies.hash.instance import Instance, this_instance
+from harbor_refresh.executions.errors import NoInstance, QueueUnavailable
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import PATIENCE
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.strategies.hash import announcements
+from harbor_refresh.tasks.strategies.hash.instance import Instance, this_instance
 
 log = logging.getLogger("harbor_refresh")
 

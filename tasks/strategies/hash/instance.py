@@ -4,8 +4,8 @@ import re
 import socket
 from dataclasses import dataclass
 
-from executions.errors import NoInstance
-from tasks.conf import refresh_settings
+from harbor_refresh.executions.errors import NoInstance
+from harbor_refresh.tasks.conf import refresh_settings
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """`lock`: like `scan`, but one instance at a time works a cycle, and the other instances wait."""
 
-from executions.rollup import Refreshed
-from tasks import signals
-from tasks.strategies import outdated_keys
-from tasks.strategies.cycles import refresh_each
-from tasks.strategies.lock.cycle_lock import cycle_lock
-from tasks.strategies.scan import Scan
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.strategies import outdated_keys
+from harbor_refresh.tasks.strategies.cycles import refresh_each
+from harbor_refresh.tasks.strategies.lock.cycle_lock import cycle_lock
+from harbor_refresh.tasks.strategies.scan import Scan
 
 
 class Lock(Scan):

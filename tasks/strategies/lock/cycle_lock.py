@@ -12,9 +12,9 @@ from time import monotonic
 from redis.exceptions import LockError, LockNotOwnedError, RedisError
 from redis.lock import Lock
 
-from tasks.conf import refresh_settings
-from tasks.queue.connection import redis_errors_translated, single
-from tasks.queue.keys import Keys
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import redis_errors_translated, single
+from harbor_refresh.tasks.queue.keys import Keys
 
 
 class HeldLock:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.actions import bulk_slice
-from tasks.actions.bulk_verbs import VERBS
+from harbor_refresh.tasks.actions import bulk_slice
+from harbor_refresh.tasks.actions.bulk_verbs import VERBS
 
 
 @pytest.fixture

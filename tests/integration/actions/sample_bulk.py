@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from executions.creation import NewExecution, NewTask, create_many
-from executions.models import Action, Execution, Task
-from executions.reports import Report, report
-from executions.rollup import refresh
-from tasks.actions.bulk import work
-from tasks.models import Job
+from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.models import Action, Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.actions.bulk import work
+from harbor_refresh.tasks.models import Job
 
 
 def with_jobs(count: int, vendor: str = "SCAN", tasks: int = 1) -> list[Execution]:

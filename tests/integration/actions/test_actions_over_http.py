@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from executions import bulk
-from executions.api.access import Scope
-from executions.models import Action
-from tasks.actions.bulk import work
-from tasks.broker.lengths import waiting
-from tasks.celery_queues import TICKS
+from harbor_refresh.executions import bulk
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import Action
+from harbor_refresh.tasks.actions.bulk import work
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.celery_queues import TICKS
 from tests.integration.actions.sample_bulk import statuses, with_jobs
 from tests.integration.executions.api.api_client import Program, token
 

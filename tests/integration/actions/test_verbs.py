@@ -5,20 +5,20 @@ import json
 import pytest
 from django.db import connection
 
-from executions.creation import NewExecution, NewTask, create
-from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.models.action import Verb
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.stops import stop
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.stops import stop
 from harbor_refresh.invariants import violations
-from tasks.actions.bulk import work
-from tasks.celery_queues import JOBS
-from tasks.jobs.overview.selection import executions_with_jobs
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.records.records import job_records
-from tasks.models import Job
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.actions.bulk import work
+from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.jobs.overview.selection import executions_with_jobs
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.actions.sample_bulk import reported, slices, statuses, with_jobs
 from tests.integration.redis_state import Redis
 from tests.integration.sample_actions import asked, result

@@ -7,20 +7,20 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from executions.bulk import find, stop_action
-from executions.deletion import delete
-from executions.errors import DatabaseAway
-from executions.models import Action, Execution
-from executions.models.action import Origin, Verb
-from executions.stops import stop_many
-from tasks.act import act
-from tasks.actions import bulk, bulk_slice
-from tasks.actions.bulk import ask_and_wake, wake, work
-from tasks.actions.bulk_verbs import VERBS
-from tasks.broker.lengths import waiting
-from tasks.celery_queues import TICKS
-from tasks.queue.connection import connect
-from tasks.recover_stale import recover_stale
+from harbor_refresh.executions.bulk import find, stop_action
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Action, Execution
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.stops import stop_many
+from harbor_refresh.tasks.act import act
+from harbor_refresh.tasks.actions import bulk, bulk_slice
+from harbor_refresh.tasks.actions.bulk import ask_and_wake, wake, work
+from harbor_refresh.tasks.actions.bulk_verbs import VERBS
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.recover_stale import recover_stale
 from tests import servers
 from tests.integration.actions.sample_bulk import slices, statuses, with_jobs
 from tests.integration.concurrency import Pause, at_once, in_background, wait_until
@@ -259,9 +259,9 @@ def test_a_database_that_goes_away_fails_no_execution_and_the_action_goes_on() -
 def test_a_redis_that_is_away_stops_executions_all_the_same(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tasks.conf import refresh_settings
-    from tasks.jobs.lifecycle import job_stops
-    from tasks.jobs.records.records import JobRecords
+    from harbor_refresh.tasks.conf import refresh_settings
+    from harbor_refresh.tasks.jobs.lifecycle import job_stops
+    from harbor_refresh.tasks.jobs.records.records import JobRecords
 
     lonely = connect("redis://127.0.0.1:1/0", 0.2, tries=1)
     monkeypatch.setattr(job_stops, "job_records", lambda: JobRecords(refresh_settings(), lonely, lonely))

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 from redis import Redis
 
-from executions.management.output import Failed
+from harbor_refresh.executions.management.output import Failed
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
 from tests.harbor.core import EACH, MARKS

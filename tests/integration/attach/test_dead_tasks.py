@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from executions.models import AuditEntry
-from executions.rollup import refresh
 from harbor_refresh.attach import dead_tasks
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.executions.rollup import refresh
 from tests.harbor import rows
 from tests.harbor.samples import everything
 from tests.integration.command_output import data, failing, said

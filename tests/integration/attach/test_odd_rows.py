@@ -7,14 +7,14 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from executions.api.access import Scope
-from executions.deliveries.changes import read_changes
-from executions.deliveries.claims import Claimed
-from executions.deliveries.payload import body_of
-from executions.models.subscription import Payload
-from executions.quarantines import quarantine
-from executions.rollup import refresh
 from harbor_refresh.doctor.examination import CHECKS, examine
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.deliveries.changes import read_changes
+from harbor_refresh.executions.deliveries.claims import Claimed
+from harbor_refresh.executions.deliveries.payload import body_of
+from harbor_refresh.executions.models.subscription import Payload
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.invariants import violations
 from tests.harbor.rows import NEVER, T1, asked, execution, task
 from tests.integration.command_output import data, said

@@ -7,14 +7,14 @@ from django.db import connection
 from pytest_django import Settings
 from redis import Redis
 
-from executions.models import Quarantine, Release
-from executions.quarantines import quarantine, release
-from executions.rollup import refresh
-from executions.sql import text
-from tasks.models import Watermark
-from tasks.pipeline.reconciliation import reconcile
-from tasks.queue import execution_queue
-from tasks.queue.keys import HARBORS_SET
+from harbor_refresh.executions.models import Quarantine, Release
+from harbor_refresh.executions.quarantines import quarantine, release
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.sql import text
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
 from tests.harbor.rows import T1, asked, execution, stored, task
 from tests.integration.command_output import data, said
 
@@ -79,8 +79,8 @@ def test_a_task_whose_time_harbor_has_cleared_is_compared_in_each_pass(redis: Re
 def test_pages_are_bounded_and_no_execution_is_looked_at_twice(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.pipeline.changed_executions.PAGE", 2)
-    monkeypatch.setattr("tasks.pipeline.changed_executions.MOST", 4)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.MOST", 4)
     settle()
     ids = [drifted() for _ in range(9)]
     for of in ids:
@@ -135,7 +135,7 @@ def test_a_pass_reads_the_table_once_and_not_in_the_order_of_the_index() -> None
     # few are wanted, so the order of the index would look cheap
     values = {"after_id": 0, "since": moment, "margin": timedelta(hours=2), "before": moment, "most": 10}
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {text('tasks', 'changed_executions')}", values)
+        cursor.execute(f"EXPLAIN {text('harbor_refresh.tasks', 'changed_executions')}", values)
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert plan.count("Seq Scan on task") == 1, plan
 

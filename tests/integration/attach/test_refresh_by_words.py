@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from django.db import connection
 
-from executions.comparison import compare
-from executions.models import Execution, StatusChange, Task
-from executions.rollup import Refreshed, refresh
-from executions.sql import text
+from harbor_refresh.executions.comparison import compare
+from harbor_refresh.executions.models import Execution, StatusChange, Task
+from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.sql import text
 from tests import servers
 from tests.harbor.rows import NEVER, T1, T2, T3, asked, execution, history, stored, task
 

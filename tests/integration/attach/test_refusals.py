@@ -10,17 +10,17 @@ from django.urls import reverse
 from pytest_django import Settings
 from redis import Redis
 
-from executions import bulk, creation, deletion, gates, manual_status, reports, stops
-from executions.api.access import Scope
-from executions.creation import NewExecution, NewTask
-from executions.errors import OwnedByHarbor
-from executions.filters import Filter
-from executions.models import Action, AuditEntry
-from executions.models.action import Origin, Verb
-from executions.ownership import ON_PAGES
-from executions.reports import Report
-from tasks.jobs.lifecycle import job_creation, retries
-from tasks.jobs.lifecycle.job_creation import NewJob
+from harbor_refresh.executions import bulk, creation, deletion, gates, manual_status, reports, stops
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.creation import NewExecution, NewTask
+from harbor_refresh.executions.errors import OwnedByHarbor
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Action, AuditEntry
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.ownership import ON_PAGES
+from harbor_refresh.executions.reports import Report
+from harbor_refresh.tasks.jobs.lifecycle import job_creation, retries
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob
 from tests.harbor.samples import everything, execution, sql, stored
 from tests.integration.admin_client import act, told
 from tests.integration.command_output import failing

@@ -14,7 +14,7 @@ from harbor_refresh.attach.broker_rights import of_the_broker
 from harbor_refresh.attach.rights import of_redis
 from harbor_refresh.doctor.check import Problem
 from harbor_refresh.doctor.facts import Facts, Need, RedisServer
-from tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
+from harbor_refresh.tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
 from tests.faults.cluster import Cluster
 from tests.harbor.core import MARKS
 from tests.harbor.databases import ATTACHED
@@ -46,8 +46,8 @@ CALL = """
 import time
 from types import SimpleNamespace
 from django.test import Client
-from executions import api_tokens
-from executions.api import rate
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api import rate
 now = time.time()
 rate.time = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
 _, token = api_tokens.make("a program", manage=True)
@@ -201,7 +201,7 @@ def test_each_right_that_is_missing_in_the_database_is_named(harbor: Restricted)
 
 
 GRANT_USAGE = "GRANT USAGE ON SCHEMA public TO harbor_refresh;"
-REFRESH = "from executions.rollup import refresh; refresh([PK])"
+REFRESH = "from harbor_refresh.executions.rollup import refresh; refresh([PK])"
 
 
 def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(harbor: Restricted) -> None:
@@ -223,7 +223,7 @@ def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(ha
     }
     assert (check.returncode, repair.returncode, refresh.returncode) == (1, 1, 1)
     assert "`manage.py attach check` names each, with the statement that grants it" in repair.stderr
-    assert "executions.errors.RightMissing: " in refresh.stderr, "the work waits, and goes on"
+    assert "harbor_refresh.executions.errors.RightMissing: " in refresh.stderr, "the work waits, and goes on"
     assert harbor.manage("attach", "repair").returncode == 0
     assert statuses(harbor) == ["Success"]
 

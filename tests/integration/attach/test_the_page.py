@@ -15,9 +15,9 @@ from redis import Redis
 
 from harbor_refresh.local.binaries import find_postgres
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.celery_queues import WORK
-from tasks.queue import legacy_keys
-from tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.queue import legacy_keys
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
 from tests import pages, servers
 from tests.faults.cluster import ROOT, Cluster
 from tests.harbor.databases import make_harbors_database

@@ -10,12 +10,12 @@ from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.invariants import violations
-from tasks import pacing
-from tasks.conf import refresh_settings
-from tasks.pipeline.recovery import recover
-from tasks.queue import execution_queue
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_keys import FORM
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline.recovery import recover
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_keys import FORM
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.databases import ATTACHED
@@ -72,7 +72,7 @@ def test_a_member_that_no_core_could_read_is_dropped_and_stops_no_claim(redis: R
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """A tick is sent."""
     sent: list[None] = []
-    monkeypatch.setattr("tasks.pipeline.wakeup.send_tick", lambda: sent.append(None))
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.wakeup.send_tick", lambda: sent.append(None))
     return sent
 
 

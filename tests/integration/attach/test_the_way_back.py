@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.errors import QueueUnavailable
-from tasks.celery_queues import WORK
-from tasks.queue import execution_queue
-from tasks.queue.claim import Claim
-from tasks.queue.claim_overview import claims_in_flight
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_transfer import legacy_transfer
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.claim_overview import claims_in_flight
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
 from tests.faults.cluster import Cluster, Member
 from tests.harbor.databases import ATTACHED, manage_attached
 from tests.harbor.rows import asked, execution, task

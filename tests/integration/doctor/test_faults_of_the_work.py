@@ -9,13 +9,13 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
-from executions.deliveries import subscriptions
-from executions.models import Delivery
-from executions.quarantines import quarantine
-from tasks.conf import refresh_settings
-from tasks.models import Watermark
-from tasks.pipeline.reconciliation import reconcile
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.models import Delivery
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.doctor.examined import E, W, found
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, made

@@ -10,8 +10,8 @@ import pytest
 from celery import current_app
 
 from harbor_refresh.doctor.facts import Workers
-from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from tests.faults.cluster import Cluster
 from tests.integration.doctor.examined import E, found
 from tests.integration.redis_state import Redis

@@ -13,13 +13,13 @@ from examples.simulation.prediction import outcomes
 from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
 from examples.simulation.runners import Created, Runners, create_executions
 from examples.simulation.verdict import surprises
-from executions.creation import NewExecution, NewTask, create
-from executions.errors import DatabaseAway
-from executions.models import Execution, Task
-from executions.reports import report
-from executions.rollup import refresh
-from executions.stops import stop
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

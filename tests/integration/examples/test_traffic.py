@@ -6,10 +6,10 @@ import pytest
 from pytest_django import Settings
 
 from examples import mirror, traffic
-from executions.models import Task
-from executions.reports import Report, report
-from tasks.jobs import TrackedExecution, start
-from tasks.models import Job
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs import TrackedExecution, start
+from harbor_refresh.tasks.models import Job
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -9,9 +9,9 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from standardwebhooks import Webhook
 
-from executions.creation import NewExecution, NewTask, create
-from executions.hook.view import status_hook
-from executions.models import Execution, Task
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.hook.view import status_hook
+from harbor_refresh.executions.models import Execution, Task
 
 SECRET = "a secret of Harbor"
 SIGNING = "whsec_" + "A" * 40

@@ -4,12 +4,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import router
 
-from executions.creation import NewExecution, create
-from executions.deletion import delete
-from executions.manual_status import finish_as_success
-from executions.models import Execution, Quarantine, Task
-from executions.reports import Report, report
-from executions.stops import stop
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.stops import stop
 from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("replica")

@@ -9,11 +9,11 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from executions import action_pages
-from executions.action_pages import Counted, count, page_after
-from executions.filters import Filter
-from executions.models import Execution
-from executions.status import FINAL, Status
+from harbor_refresh.executions import action_pages
+from harbor_refresh.executions.action_pages import Counted, count, page_after
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.status import FINAL, Status
 
 pytestmark = pytest.mark.usefixtures("database")
 

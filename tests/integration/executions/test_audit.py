@@ -8,15 +8,25 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import RequestFactory
 
-from executions import audit
-from executions.api.access import Caller, Scope
-from executions.audit import Kind, Origin, Outcome, Person, Word, at_terminal, note, noted, person_of
-from executions.bulk import ask
-from executions.filters import Filter
-from executions.housekeeping import HOUSEKEEPING
-from executions.models import Action, AuditEntry, Task
-from executions.models.action import Verb
-from executions.stops import stop
+from harbor_refresh.executions import audit
+from harbor_refresh.executions.api.access import Caller, Scope
+from harbor_refresh.executions.audit import (
+    Kind,
+    Origin,
+    Outcome,
+    Person,
+    Word,
+    at_terminal,
+    note,
+    noted,
+    person_of,
+)
+from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.models import Action, AuditEntry, Task
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.stops import stop
 from tests.integration.database_state import rows
 from tests.integration.sample_executions import made, status_of
 

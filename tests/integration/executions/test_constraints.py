@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import DataError, IntegrityError, connection, transaction
 
-from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.status import CODES, FINAL, MAX_REVISION
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.status import CODES, FINAL, MAX_REVISION
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")

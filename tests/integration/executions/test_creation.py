@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from executions.creation import NewExecution, NewTask, create, create_many
-from executions.errors import Refused
-from executions.models import Execution, Task
+from harbor_refresh.executions.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Execution, Task
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from executions import error_groups
-from executions.creation import NewExecution, NewTask, create
-from executions.error_groups import group_errors
-from executions.models import Execution, Task
-from executions.reports import Report, report
+from harbor_refresh.executions import error_groups
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.error_groups import group_errors
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
 
 pytestmark = pytest.mark.usefixtures("database")
 

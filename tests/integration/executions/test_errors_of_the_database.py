@@ -2,9 +2,9 @@
 
 import pytest
 
-from executions.errors import DatabaseAway
-from executions.reports import Report, report
-from executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import Refreshed, refresh
 from tests.integration.sample_executions import fails_with, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")

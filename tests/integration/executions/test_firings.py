@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.deletion import delete
-from executions.models import Execution, Task
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import Execution, Task
 from tests.integration.concurrency import Pause, at_once, in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
 from tests.integration.executions.hook_requests import BEGUN, SECRET, answer, firing, recorded
@@ -95,7 +95,7 @@ def test_reports_of_one_firing_at_the_same_moment_create_one_execution() -> None
 
 
 def test_a_second_report_waits_until_the_first_has_created_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
-    from executions.hook import firings
+    from harbor_refresh.executions.hook import firings
 
     recorded("p")
     with Pause("created") as pause:

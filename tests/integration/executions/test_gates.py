@@ -10,17 +10,24 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from executions.creation import MAX_OPEN_SECONDS, NewExecution, NewTask, add_tasks, create, create_many
-from executions.deletion import delete, delete_ended
-from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, NotFinal, Refused
-from executions.gates import OVERDUE, close, close_overdue, pass_stopped
-from executions.models import Addition, Execution, Gate, Task
-from executions.news import Member
-from executions.progress import Progress, progress
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.signals import closed_overdue
-from executions.stops import stop
+from harbor_refresh.executions.creation import (
+    MAX_OPEN_SECONDS,
+    NewExecution,
+    NewTask,
+    add_tasks,
+    create,
+    create_many,
+)
+from harbor_refresh.executions.deletion import delete, delete_ended
+from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, NotFinal, Refused
+from harbor_refresh.executions.gates import OVERDUE, close, close_overdue, pass_stopped
+from harbor_refresh.executions.models import Addition, Execution, Gate, Task
+from harbor_refresh.executions.news import Member
+from harbor_refresh.executions.progress import Progress, progress
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.signals import closed_overdue
+from harbor_refresh.executions.stops import stop
 from tests.integration.concurrency import (
     DEADLINE_SECONDS,
     at_once,
@@ -172,7 +179,7 @@ def test_a_pass_waits_for_no_addition_and_closes_all_others(database: str) -> No
 
 
 def test_more_gates_than_a_page_are_closed_by_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("executions.gates.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.executions.gates.PAGE", 2)
     executions = create_many(NewExecution("TEST", open_seconds=1) for _ in range(5))
     for one in executions:
         overdue(one)

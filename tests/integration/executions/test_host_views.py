@@ -12,12 +12,12 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse
 from pytest_django import Settings
 
-from executions import event_stream
-from executions.deletion import delete
-from executions.host_views import execution_urls
-from executions.models import Execution
-from executions.reports import Report, report
-from executions.rollup import refresh
+from harbor_refresh.executions import event_stream
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.host_views import execution_urls
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
 from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database")

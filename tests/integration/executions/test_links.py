@@ -6,20 +6,20 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from executions import retention
-from executions.creation import NewExecution, NewTask, add_tasks, create, create_many
-from executions.deletion import delete, delete_ended, delete_final
-from executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from executions.gates import close
-from executions.links import family
-from executions.manual_status import finish_as_error
-from executions.models import Execution, Gate, Link, Quarantine, Task
-from executions.news import Member
-from executions.progress import progress
-from executions.reports import Report, report
-from executions.retention import Retention
-from executions.rollup import refresh
-from executions.stops import stop, stop_many, stop_task
+from harbor_refresh.executions import retention
+from harbor_refresh.executions.creation import NewExecution, NewTask, add_tasks, create, create_many
+from harbor_refresh.executions.deletion import delete, delete_ended, delete_final
+from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
+from harbor_refresh.executions.gates import close
+from harbor_refresh.executions.links import family
+from harbor_refresh.executions.manual_status import finish_as_error
+from harbor_refresh.executions.models import Execution, Gate, Link, Quarantine, Task
+from harbor_refresh.executions.news import Member
+from harbor_refresh.executions.progress import progress
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.retention import Retention
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.stops import stop, stop_many, stop_task
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.sample_executions import status_of

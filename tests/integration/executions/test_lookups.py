@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from executions import lookups
-from executions.creation import NewExecution, NewTask, create
-from executions.errors import Refused
-from executions.filters import Filter
-from executions.lookups import Found, find_by_attribute, find_by_status
-from executions.manual_status import finish_as_error
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.status import Status
+from harbor_refresh.executions import lookups
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.lookups import Found, find_by_attribute, find_by_status
+from harbor_refresh.executions.manual_status import finish_as_error
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.status import Status
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions.database import absence_translated
-from executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
-from executions.management.output import Failed, errors_in_one_line
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
+from harbor_refresh.executions.management.output import Failed, errors_in_one_line
 
 
 @pytest.fixture

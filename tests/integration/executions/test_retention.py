@@ -10,12 +10,12 @@ from hypothesis import settings as how
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from executions import retention, sql
-from executions.conf import DECLARED
-from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
-from executions.retention import BatchSize, Page, Position, Retention, count, find
-from executions.status import FINAL
-from executions.sweep import sweep
+from harbor_refresh.executions import retention, sql
+from harbor_refresh.executions.conf import DECLARED
+from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
+from harbor_refresh.executions.retention import BatchSize, Page, Position, Retention, count, find
+from harbor_refresh.executions.status import FINAL
+from harbor_refresh.executions.sweep import sweep
 from settings import base, env
 from tests.integration.executions.old_executions import ended
 
@@ -177,7 +177,7 @@ def test_a_page_is_read_by_the_indexes_alone() -> None:
         cursor.execute("VACUUM ANALYZE execution, task")
         cursor.execute("SET enable_seqscan = off")
         cursor.execute(
-            "EXPLAIN " + sql.text("executions", "find_sweepable"),
+            "EXPLAIN " + sql.text("harbor_refresh.executions", "find_sweepable"),
             {
                 **{"after_vendor": "REPLICATION", "after_vendor_id": 1, "after_id": 200, "seen": 100},
                 **{"page": 50, "vendor": None, "named": [], "counts": [], "others": 50, "older_than": None},

@@ -10,11 +10,11 @@ from django.db import DatabaseError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from executions.errors import DatabaseAway
-from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.reports import Report, report
-from executions.rollup import HISTOGRAMS, Refreshed, refresh
-from executions.sql import text as statement_of
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import HISTOGRAMS, Refreshed, refresh
+from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks
@@ -308,11 +308,18 @@ def two_refreshes_at_the_same_moment(database: str, late: Any) -> Execution:
     task = execution.tasks.get().pk
     with psycopg.connect(servers.postgres.url_for(database)) as other:
         values = {"ids": [execution.pk], "count": 1, "waited": 0.0, **HISTOGRAMS}
-        other.execute(statement_of("executions", "lock_executions"), values)
+        other.execute(statement_of("harbor_refresh.executions", "lock_executions"), values)
         with in_background(lambda: late(execution.pk)) as late_one_is_done:
             wait_until(waiting_for_locks, "the late one waits for the lock")
             report([Report(task, "Success")])
-            assert len(other.execute(statement_of("executions", "refresh_executions"), values).fetchall()) == 1
+            assert (
+                len(
+                    other.execute(
+                        statement_of("harbor_refresh.executions", "refresh_executions"), values
+                    ).fetchall()
+                )
+                == 1
+            )
             other.commit()
             late_one_is_done()
     execution.refresh_from_db()

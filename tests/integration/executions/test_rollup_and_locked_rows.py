@@ -5,13 +5,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from executions.creation import NewExecution, NewTask, create
-from executions.deletion import delete
-from executions.errors import TableLocked
-from executions.models import Quarantine, Task
-from executions.reports import Report, report
-from executions.rollup import Refreshed, refresh
-from executions.sql import text as statement_of
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import TableLocked
+from harbor_refresh.executions.models import Quarantine, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
@@ -113,4 +113,4 @@ def test_the_refresh_reads_its_locks_and_its_tasks_in_two_statements() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW transaction_isolation")
         assert cursor.fetchone()[0] == "read committed"
-    assert "FOR NO KEY UPDATE" in statement_of("executions", "lock_executions")
+    assert "FOR NO KEY UPDATE" in statement_of("harbor_refresh.executions", "lock_executions")

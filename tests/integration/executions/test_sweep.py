@@ -17,14 +17,14 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from executions import history, housekeeping, retention
-from executions import sweep as sweeping
-from executions.creation import NewExecution, NewTask, create
-from executions.deletion import delete_final
-from executions.errors import DatabaseAway, Overtaken
-from executions.housekeeping import Chore
-from executions.lease import Lease
-from executions.models import (
+from harbor_refresh.executions import history, housekeeping, retention
+from harbor_refresh.executions import sweep as sweeping
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.deletion import delete_final
+from harbor_refresh.executions.errors import DatabaseAway, Overtaken
+from harbor_refresh.executions.housekeeping import Chore
+from harbor_refresh.executions.lease import Lease
+from harbor_refresh.executions.models import (
     DeletedTask,
     Delivery,
     Execution,
@@ -36,12 +36,12 @@ from executions.models import (
     Subscription,
     Task,
 )
-from executions.models import Lease as LeaseRow
-from executions.news import executions_deleted
-from executions.reports import Report, report
-from executions.retention import Retention
-from executions.rollup import Refreshed, refresh
-from executions.sweep import Place, sweep
+from harbor_refresh.executions.models import Lease as LeaseRow
+from harbor_refresh.executions.news import executions_deleted
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.retention import Retention
+from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.sweep import Place, sweep
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
 from tests.integration.database_state import rows
@@ -241,8 +241,8 @@ def test_a_lease_in_use_is_held_however_long_its_transaction_takes(database: str
 KILLED_AT_THE_THIRD_BATCH = """
 import os, signal, django
 django.setup()
-from executions import crash_points, retention
-from executions.sweep import sweep
+from harbor_refresh.executions import crash_points, retention
+from harbor_refresh.executions.sweep import sweep
 retention.PAGE, retention.BATCH, retention.LEAST_BATCH = 100, 50, 50
 seen = []
 def die(point, ids):

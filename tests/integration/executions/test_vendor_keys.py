@@ -11,17 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executions import vendor_keys
-from executions.creation import NewExecution, create, create_many
-from executions.deletion import delete
-from executions.errors import Refused
-from executions.filters import Filter
-from executions.listing import page
-from executions.manual_status import finish_as_success
-from executions.models import Execution, VendorKey
-from executions.rollup import refresh
-from executions.sweep import sweep
-from executions.vendor_keys import key_of, number_of
+from harbor_refresh.executions import vendor_keys
+from harbor_refresh.executions.creation import NewExecution, create, create_many
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.listing import page
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.models import Execution, VendorKey
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.sweep import sweep
+from harbor_refresh.executions.vendor_keys import key_of, number_of
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")

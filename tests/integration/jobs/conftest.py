@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tasks.conf import refresh_settings
-from tasks.jobs import tracked
-from tasks.jobs.delivery import hook as over_http
-from tasks.jobs.delivery import recorder, reporter
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.records.records import job_records
-from tasks.models import RedisMemory
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import tracked
+from harbor_refresh.tasks.jobs.delivery import hook as over_http
+from harbor_refresh.tasks.jobs.delivery import recorder, reporter
+from harbor_refresh.tasks.jobs.lifecycle import publication
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.models import RedisMemory
+from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.jobs.hook_target import Target, target
 from tests.integration.jobs.sample_jobs import DAY, NOW, SECOND, Outbox
 from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, with_clock_of_test

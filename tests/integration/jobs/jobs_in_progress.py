@@ -1,10 +1,10 @@
 """Jobs that were started, and records of them under the real clock."""
 
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.records.record import Acknowledged, JobRecord
-from tasks.jobs.records.records import job_records
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.records.record import Acknowledged, JobRecord
+from harbor_refresh.tasks.jobs.records.records import job_records
 from tests.integration.redis_state import Redis
 
 

@@ -9,16 +9,16 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from executions.models import Execution, Task
-from executions.status import CODES, is_final
-from tasks.jobs import message_header
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.publication import publish_recorded
-from tasks.jobs.records.record import Acknowledged, JobRecord
-from tasks.jobs.records.run import Run, Verdict
-from tasks.models import Job
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.status import CODES, is_final
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.publication import publish_recorded
+from harbor_refresh.tasks.jobs.records.record import Acknowledged, JobRecord
+from harbor_refresh.tasks.jobs.records.run import Run, Verdict
+from harbor_refresh.tasks.models import Job
 from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000

@@ -6,16 +6,16 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from executions.api.access import Scope
-from executions.errors import StillRunning
-from executions.models import Execution, Task
-from executions.models.action import Origin, Verb
-from executions.rollup import refresh
-from tasks.actions.bulk import work
-from tasks.jobs import TrackedExecution
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.retries import run_job_again
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.errors import StillRunning
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.actions.bulk import work
+from harbor_refresh.tasks.jobs import TrackedExecution
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.retries import run_job_again
 from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said
 from tests.integration.executions.api.api_client import Program, token

@@ -15,18 +15,18 @@ from celery import Celery
 from celery import Task as Task_
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded
 
-from executions.errors import Refused
-from executions.models import Task
-from tasks.conf import refresh_settings
-from tasks.jobs import Handle, TrackedJob, handle, message_header
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.runtime import current_runs, message_check
-from tasks.queue.node import this_node
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import Handle, TrackedJob, handle, message_header
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
+from harbor_refresh.tasks.jobs.runtime import current_runs, message_check
+from harbor_refresh.tasks.queue.node import this_node
 from tests.integration.jobs.sample_jobs import Outbox, alive, database_port, known
 from tests.integration.redis_state import Clock, Redis, absent_redis
 

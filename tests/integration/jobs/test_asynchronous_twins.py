@@ -13,12 +13,12 @@ from asgiref.sync import async_to_sync, sync_to_async
 from celery import shared_task
 from django.db import connection, transaction
 
-from executions.errors import NotCommitted, Refused, StillRunning
-from executions.models import Execution
-from executions.reports import Report, report
-from executions.rollup import refresh
+from harbor_refresh.executions.errors import NotCommitted, Refused, StillRunning
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
 from harbor_refresh.testing import eager
-from tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
 from tests.integration.jobs.sample_jobs import Outbox
 from tests.waiting import wait_for
 
@@ -102,7 +102,7 @@ def test_many_wait_and_hold_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """While 200 tasks wait, the loop and its one thread for the database are free: nothing sleeps in either, and
     no thread was added."""
     without_sleep = SimpleNamespace(monotonic=time.monotonic)
-    monkeypatch.setattr("tasks.jobs.execution.time", without_sleep)
+    monkeypatch.setattr("harbor_refresh.tasks.jobs.execution.time", without_sleep)
 
     async def main() -> None:
         execution = await astart("SCAN", jobs=[copy.s(1)])

@@ -10,20 +10,20 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError
 
-from executions.deletion import delete
-from executions.errors import DatabaseAway
-from executions.models import Task
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle import admission
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.lifecycle.task_state import TaskState
-from tasks.jobs.records.record import UNKNOWN
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
-from tasks.models import Job
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle import admission
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState
+from harbor_refresh.tasks.jobs.records.record import UNKNOWN
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Begun, ReceivedMessage, Verdict
+from harbor_refresh.tasks.models import Job
 from tests.integration.jobs.sample_jobs import Outbox, database_port, known, record, recorded, stands, write
 from tests.integration.redis_state import Clock, Redis
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from executions.deletion import delete
-from executions.models import Execution, Task
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import ReceivedMessage, Verdict
-from tasks.models import Job
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import ReceivedMessage, Verdict
+from harbor_refresh.tasks.models import Job
 from tests.integration.database_state import rows
 from tests.integration.redis_state import Redis
 

@@ -8,14 +8,14 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import RestrictedError
 
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle import chains
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.models import Job
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle import chains
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import (

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.errors import DatabaseAway
-from executions.models import Task
-from executions.reports import Report, report
-from tasks.jobs.delivery import hook as over_http
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.models import Job
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs.delivery import hook as over_http
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.models import Job
 from tests.integration.jobs.hook_target import Request, Target
 from tests.integration.jobs.sample_jobs import (
     Outbox,

@@ -7,18 +7,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from executions.api.access import Scope
-from executions.models import Task
-from executions.status import Status
-from tasks.conf import refresh_settings
-from tasks.jobs import Handle
-from tasks.jobs.overview import inspection
-from tasks.jobs.records.arguments import Arguments
-from tasks.jobs.records.check_in import CheckIn
-from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.records.run import Run
-from tasks.jobs.repair.reaper import reap
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs import Handle
+from harbor_refresh.tasks.jobs.overview import inspection
+from harbor_refresh.tasks.jobs.records.arguments import Arguments
+from harbor_refresh.tasks.jobs.records.check_in import CheckIn
+from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.command_output import data, said
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.jobs_in_progress import started, written

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from executions.errors import DatabaseAway, QueueUnavailable
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.overview import pass_counts
-from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
-from tasks.jobs.records.counts import Count, Counts, counts
-from tasks.jobs.repair import reaper
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.jobs.repair.reaper import Reaped, reap
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.overview import pass_counts
+from harbor_refresh.tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
+from harbor_refresh.tasks.jobs.records.counts import Count, Counts, counts
+from harbor_refresh.tasks.jobs.repair import reaper
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.jobs.repair.reaper import Reaped, reap
 from tests.integration.redis_state import MEMORY, Clock, Redis, absent_redis, whole_redis, with_clock_of_test
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

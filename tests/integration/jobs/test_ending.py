@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from celery.worker.request import Request
 
-from executions.status import Status
-from tasks.jobs import message_header
-from tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
-from tasks.jobs.records.record import JobRecord
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.jobs.runtime import celery_events
-from tasks.jobs.runtime.request import TrackedRequest
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.lifecycle.ends import end_running, end_waiting, send_again
+from harbor_refresh.tasks.jobs.records.record import JobRecord
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.jobs.runtime import celery_events
+from harbor_refresh.tasks.jobs.runtime.request import TrackedRequest
 from tests.integration.jobs.sample_jobs import (
     TOO_LONG,
     Outbox,
@@ -211,7 +211,7 @@ def test_a_run_that_goes_on_while_it_is_being_ended_keeps_what_it_has_said(
     redis: Redis, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends between the look and the change: its own end stands."""
-    from tasks.jobs.records.records import job_records
+    from harbor_refresh.tasks.jobs.records.records import job_records
 
     pk = given(redis, outbox, Case(RUNS, None))
     records, ended = job_records(), record(**RUNS | {"status": "Success"})

@@ -9,17 +9,17 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from executions.errors import AlreadyFinal, ExecutionClosed, NotCommitted, Refused
-from executions.gates import close_overdue
-from executions.models import Addition, Execution, Gate, Task
-from executions.rollup import refresh
-from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
-from tasks.jobs.handle import Untracked
-from tasks.jobs.lifecycle.publication import publish_recorded
-from tasks.jobs.records.arguments import Arguments
-from tasks.jobs.records.run import Run
-from tasks.jobs.repair.job_recovery import recover_jobs
-from tasks.models import Job
+from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NotCommitted, Refused
+from harbor_refresh.executions.gates import close_overdue
+from harbor_refresh.executions.models import Addition, Execution, Gate, Task
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+from harbor_refresh.tasks.jobs.handle import Untracked
+from harbor_refresh.tasks.jobs.lifecycle.publication import publish_recorded
+from harbor_refresh.tasks.jobs.records.arguments import Arguments
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
+from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import Outbox, aged
 

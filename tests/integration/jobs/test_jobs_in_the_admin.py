@@ -9,24 +9,24 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from executions import stops
-from executions.admin.base import CappedPaginator
-from executions.creation import NewExecution, NewTask, create
-from executions.deletion import delete
-from executions.errors import Contended, DatabaseAway
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from executions.status import Status
-from tasks.admin import job_actions, job_filters, job_formatters
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle import job_stops
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.overview import inspection, pass_counts
-from tasks.jobs.records.counts import Counts
-from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.repair.reaper import reap
-from tasks.models import Job
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions import stops
+from harbor_refresh.executions.admin.base import CappedPaginator
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import Contended, DatabaseAway
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.admin import job_actions, job_filters, job_formatters
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle import job_stops
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.overview import inspection, pass_counts
+from harbor_refresh.tasks.jobs.records.counts import Counts
+from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
+from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import act, ids_shown, signed_in, told
 from tests.integration.jobs.jobs_in_progress import failed, started, statuses, written
 from tests.integration.query_counts import queries

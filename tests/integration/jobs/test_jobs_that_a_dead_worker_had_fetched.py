@@ -17,22 +17,22 @@ from django.utils import timezone
 from kombu import Connection
 from redis.exceptions import ConnectionError, NoPermissionError
 
-from executions.errors import QueueUnavailable
-from executions.models import Task
-from executions.status import Status
 from harbor_refresh.celery import app
-from tasks.broker import unacknowledged
-from tasks.broker.unacknowledged import note_again
-from tasks.celery_queues import JOBS
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.records.pages import readable
-from tasks.jobs.records.records import job_records
-from tasks.jobs.repair import lost_messages, reaper
-from tasks.jobs.repair.reaper import reap
-from tasks.jobs.repair.unbegun import put_unbegun_back
-from tasks.queue.sets import PAGE
-from tasks.recover_stale import recover_stale
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.broker import unacknowledged
+from harbor_refresh.tasks.broker.unacknowledged import note_again
+from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.records.pages import readable
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.repair import lost_messages, reaper
+from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.jobs.repair.unbegun import put_unbegun_back
+from harbor_refresh.tasks.queue.sets import PAGE
+from harbor_refresh.tasks.recover_stale import recover_stale
 from tests import servers
 from tests.integration.jobs.sample_jobs import record, write
 from tests.integration.redis_state import PREFIX, Redis

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from executions.errors import DatabaseAway, QueueUnavailable
-from executions.models import Task
-from tasks.jobs.delivery import deliveries
-from tasks.jobs.delivery.deliveries import Delivered
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.records.records import job_records
-from tasks.models import Job
+from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.delivery import deliveries
+from harbor_refresh.tasks.jobs.delivery.deliveries import Delivered
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks
 from tests.integration.jobs.sample_jobs import (

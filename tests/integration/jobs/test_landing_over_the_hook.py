@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.models import Task
-from tasks.jobs.delivery import hook as over_http
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.delivery import hook as over_http
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
 from tests.integration.jobs.hook_target import Request, Target
 from tests.integration.jobs.sample_jobs import (
     Outbox,

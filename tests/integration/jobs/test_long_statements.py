@@ -6,11 +6,11 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from executions.deletion import delete
-from executions.deliveries import subscriptions
-from executions.deliveries.subscriptions import Wish
-from executions.stops import stop
-from tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
 from tests.integration.actions.sample_bulk import reported, with_jobs
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

@@ -3,13 +3,13 @@ the queues in which jobs wait, and that no worker takes."""
 
 import pytest
 
-from executions.audit import Origin, Person
-from tasks.celery_queues import JOBS
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.runtime.broker import may_wait
-from tasks.live_checks import waiting_without_worker
-from tasks.models import Job
-from tasks.pauses.pauses import pause
+from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.runtime.broker import may_wait
+from harbor_refresh.tasks.live_checks import waiting_without_worker
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.pauses.pauses import pause
 from tests.integration.jobs.sample_jobs import chained, recorded, stands
 from tests.integration.redis_state import Redis
 

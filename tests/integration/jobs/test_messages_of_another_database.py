@@ -10,22 +10,22 @@ import psycopg
 import pytest
 from django.db import ProgrammingError, connection
 
-from executions.counters import kept
-from executions.errors import DatabaseAway
-from executions.models import Execution, Task
-from tasks.jobs import message_header
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle import admission
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.task_state import TaskState
-from tasks.jobs.records import own_database
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import ReceivedMessage, Verdict
-from tasks.jobs.repair.job_recovery import recover_jobs
-from tasks.jobs.runtime import celery_events
-from tasks.models import RedisMemory
+from harbor_refresh.executions.counters import kept
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle import admission
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState
+from harbor_refresh.tasks.jobs.records import own_database
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import ReceivedMessage, Verdict
+from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
+from harbor_refresh.tasks.jobs.runtime import celery_events
+from harbor_refresh.tasks.models import RedisMemory
 from tests import servers
 from tests.integration.command_output import data
 from tests.integration.jobs.sample_jobs import (

@@ -6,12 +6,12 @@ from uuid import UUID
 import pytest
 from celery import Celery, chain
 
-from executions.api.access import Scope
-from executions.errors import Refused
-from executions.models import Addition, Execution, Task
-from executions.text import MAX_JSON
-from tasks.jobs import Handle, TrackedJob, start
-from tasks.models import Job
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Addition, Execution, Task
+from harbor_refresh.executions.text import MAX_JSON
+from harbor_refresh.tasks.jobs import Handle, TrackedJob, start
+from harbor_refresh.tasks.models import Job
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import Outbox

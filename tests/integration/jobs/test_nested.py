@@ -10,14 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from executions.errors import NoSuchExecution, NotCommitted, Refused, StillRunning
-from executions.models import Addition, Execution, Gate, Link, Quarantine, Task
-from executions.news import executions_touched
-from executions.progress import Progress
-from executions.quarantines import quarantine
-from executions.rollup import refresh
-from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
-from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
+from harbor_refresh.executions.errors import NoSuchExecution, NotCommitted, Refused, StillRunning
+from harbor_refresh.executions.models import Addition, Execution, Gate, Link, Quarantine, Task
+from harbor_refresh.executions.news import executions_touched
+from harbor_refresh.executions.progress import Progress
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from executions.models import Task
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle import publication
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.publication import publish_recorded
-from tasks.jobs.repair.job_recovery import recover_jobs
-from tasks.models import Job
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle import publication
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.publication import publish_recorded
+from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
+from harbor_refresh.tasks.models import Job
 from tests.integration.jobs.sample_jobs import Outbox, aged, known, record, write
 from tests.integration.redis_state import Redis
 

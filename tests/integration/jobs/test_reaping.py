@@ -11,16 +11,16 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from tasks.jobs.lifecycle import task_state
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.task_state import TaskState
-from tasks.jobs.records.record import UNKNOWN
-from tasks.jobs.records.records import job_records
-from tasks.jobs.repair import reaper
-from tasks.jobs.repair.reaper import Reaped, reap
-from tasks.models import Job
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs.lifecycle import task_state
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState
+from harbor_refresh.tasks.jobs.records.record import UNKNOWN
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.repair import reaper
+from harbor_refresh.tasks.jobs.repair.reaper import Reaped, reap
+from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.integration.redis_state import MEMORY, Redis
 

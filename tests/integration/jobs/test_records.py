@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tasks.conf import refresh_settings
-from tasks.jobs.records.record import UNKNOWN, JobRecord
-from tasks.jobs.records.records import JobRecords, Memory
-from tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.records.record import UNKNOWN, JobRecord
+from harbor_refresh.tasks.jobs.records.records import JobRecords, Memory
+from harbor_refresh.tasks.jobs.records.run import Begun, LeaseAnswer, ReceivedMessage, Run, Verdict
 from tests.integration.redis_state import MEMORY, Clock, Redis, signs_of_life_come, whole_redis, with_clock_of_test
 
 NOW = 1_000_000_000_000

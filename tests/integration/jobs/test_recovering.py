@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.sample_jobs import (
     RUNS,
     TOO_LONG,

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from executions.models import Task
-from tasks.jobs.records.record import UNKNOWN
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import LeaseAnswer, Run
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.records.record import UNKNOWN
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import LeaseAnswer, Run
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.sample_jobs import (
     TOO_LONG,
     Outbox,

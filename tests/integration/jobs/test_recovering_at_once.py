@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from executions.reports import Report, report
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.task_state import TaskState
-from tasks.jobs.records import pages
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Run
-from tasks.jobs.repair import job_recovery
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState
+from harbor_refresh.tasks.jobs.records import pages
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.repair import job_recovery
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once
 from tests.integration.jobs.sample_jobs import (
     RUNS,

@@ -10,15 +10,15 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from executions.models import Task
-from tasks.jobs.lifecycle import task_state
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.task_state import TaskState
-from tasks.jobs.repair import job_recovery
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.jobs.repair.reaper import Reaped, reap
-from tasks.jobs.runtime.broker import publish
-from tasks.models import Job
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.lifecycle import task_state
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState
+from harbor_refresh.tasks.jobs.repair import job_recovery
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.jobs.repair.reaper import Reaped, reap
+from harbor_refresh.tasks.jobs.runtime.broker import publish
+from harbor_refresh.tasks.models import Job
 from tests.integration.jobs.sample_jobs import (
     TOO_LONG,
     WAITS,

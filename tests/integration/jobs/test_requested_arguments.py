@@ -10,27 +10,27 @@ from celery import Task as Task_
 from celery.exceptions import Reject
 from django.db import connection
 
-from executions.deletion import delete
-from executions.models import Task
-from executions.reports import Door, Report, report
-from executions.status import Status
-from tasks.jobs import message_header
-from tasks.jobs.delivery.deliveries import deliver
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.ends import end_running
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.requested_arguments import write_arguments
-from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
-from tasks.jobs.records.arguments import Arguments, Request, text_of_arguments
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import ReceivedMessage, Run, Verdict
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.jobs.repair.reaper import reap
-from tasks.models import Job
-from tasks.queue.node import host_of, this_node
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.reports import Door, Report, report
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.jobs import message_header
+from harbor_refresh.tasks.jobs.delivery.deliveries import deliver
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.ends import end_running
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.requested_arguments import write_arguments
+from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.records.arguments import Arguments, Request, text_of_arguments
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.queue.node import host_of, this_node
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.hook_target import Request as Posted

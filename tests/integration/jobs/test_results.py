@@ -11,25 +11,25 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from executions.api.access import Scope
-from executions.deletion import delete
-from executions.errors import QueueUnavailable
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.stops import stop
-from tasks import redaction
-from tasks.jobs import Handle, JobResult, TrackedExecution
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle import kept_ends
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.records.attachments import contents_of
-from tasks.jobs.records.kept import CUT, MAX_TRACEBACK, Kept
-from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.repair.reaper import reap
-from tasks.models import JobEnd
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks import redaction
+from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle import kept_ends
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.records.attachments import contents_of
+from harbor_refresh.tasks.jobs.records.kept import CUT, MAX_TRACEBACK, Kept
+from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
+from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.models import JobEnd
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.hook_target import Target
 from tests.integration.jobs.sample_jobs import Outbox, known
@@ -326,7 +326,7 @@ def test_a_traceback_that_cannot_be_written_ends_the_job_anyway(
     def broken(_: str) -> str:
         raise RuntimeError("no words")
 
-    monkeypatch.setattr("tasks.jobs.records.kept.redacted", broken)
+    monkeypatch.setattr("harbor_refresh.tasks.jobs.records.kept.redacted", broken)
     run_and_fail(outbox)
     deliver_and_publish(reports)
     assert (Task.objects.get().status, ends()) == ("Error", [])

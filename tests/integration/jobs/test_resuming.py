@@ -2,18 +2,18 @@
 
 import pytest
 
-from executions.errors import NoSuchExecution
-from executions.models import Quarantine, Task
-from executions.quarantines import quarantine
-from executions.rollup import refresh
-from tasks.jobs import TrackedExecution
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.chains import stop_broken
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
-from tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Verdict
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.models import Quarantine, Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.jobs import TrackedExecution
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.chains import stop_broken
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Verdict
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.jobs.sample_jobs import Outbox, begun, chained, known, recorded, stands, state

@@ -10,15 +10,15 @@ from celery import Celery
 from celery import Task as Task_
 from celery.exceptions import Retry
 
-from executions.models import Task
-from tasks.jobs import TrackedJob, message_header
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.handle import Handle
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.repair.job_recovery import recover_jobs
-from tasks.models import Job
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs import TrackedJob, message_header
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.handle import Handle
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
+from harbor_refresh.tasks.models import Job
 from tests.integration.jobs.sample_jobs import Outbox
 from tests.integration.jobs.test_a_run_in_its_process import one
 from tests.integration.redis_state import Clock

@@ -7,24 +7,24 @@ from typing import Any
 import psycopg
 import pytest
 
-from executions.deletion import delete
-from executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
-from executions.models import Quarantine, Task
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.stops import stop
-from tasks.jobs import TrackedExecution
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Run, Verdict
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.models import Job
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
+from harbor_refresh.executions.models import Quarantine, Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.jobs import TrackedExecution
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Run, Verdict
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.integration.concurrency import (
     Pause,

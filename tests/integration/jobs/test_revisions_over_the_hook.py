@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from executions.models import Task
-from executions.stops import stop
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.admission import begin
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import ReceivedMessage, Run, Verdict
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.admission import begin
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import ReceivedMessage, Run, Verdict
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.executions.hook_requests import SECRET, post
 from tests.integration.jobs.hook_target import Request, Target
 from tests.integration.jobs.sample_jobs import SECOND, Outbox, alive, known, record, recorded, stands, write

@@ -15,14 +15,14 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from kombu.utils.json import dumps, loads
 
-from executions.errors import NoSuchExecution, Refused
-from executions.models import Execution, Task
-from executions.reports import Report, report
-from executions.rollup import refresh
-from tasks.jobs import Handle, TrackedExecution, TrackedJob
-from tasks.jobs import start as start_signatures
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.models import Job
+from harbor_refresh.executions.errors import NoSuchExecution, Refused
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
+from harbor_refresh.tasks.jobs import start as start_signatures
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.models import Job
 from tests.integration.concurrency import at_once
 from tests.integration.jobs.sample_jobs import Outbox, known, recorded, state
 from tests.integration.redis_state import Redis

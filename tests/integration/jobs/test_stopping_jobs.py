@@ -6,13 +6,13 @@ from contextlib import suppress
 import pytest
 from django.db import transaction
 
-from executions.deletion import delete
-from executions.models import Task
-from tasks.jobs.lifecycle import job_stops
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.records.records import job_records
-from tasks.jobs.records.run import Run
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.lifecycle import job_stops
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, state, write
 from tests.integration.redis_state import Redis
 

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from executions.creation import NewExecution, NewTask, create
-from executions.deletion import delete
-from executions.errors import Contended
-from tasks.jobs.lifecycle import job_stops
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.overview import inspection, pass_counts
-from tasks.jobs.overview.pass_counts import MEANINGS
-from tasks.jobs.records.counts import Counts
-from tasks.jobs.records.records import JobRecords, job_records
-from tasks.jobs.repair import reaper
-from tasks.management.verbs.jobs import retry, stop
-from tasks.models import Job
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import Contended
+from harbor_refresh.tasks.jobs.lifecycle import job_stops
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.overview import inspection, pass_counts
+from harbor_refresh.tasks.jobs.overview.pass_counts import MEANINGS
+from harbor_refresh.tasks.jobs.records.counts import Counts
+from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
+from harbor_refresh.tasks.jobs.repair import reaper
+from harbor_refresh.tasks.management.verbs.jobs import retry, stop
+from harbor_refresh.tasks.models import Job
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.command_output import data, failing, misuse, said
 from tests.integration.jobs.jobs_in_progress import failed, started, statuses, written
 from tests.integration.redis_state import Redis, absent_redis
@@ -200,7 +200,7 @@ def test_an_error_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
     lonely = absent_redis()
-    from tasks.conf import refresh_settings
+    from harbor_refresh.tasks.conf import refresh_settings
 
     gone = JobRecords(refresh_settings(), lonely, lonely)
     for module in (inspection, reaper, job_stops):

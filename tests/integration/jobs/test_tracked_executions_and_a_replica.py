@@ -3,9 +3,9 @@
 import pytest
 from django.db import router
 
-from executions.creation import NewExecution, create
-from executions.manual_status import finish_as_success
-from tasks.jobs import TrackedExecution
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.tasks.jobs import TrackedExecution
 
 pytestmark = pytest.mark.usefixtures("replica", "redis")
 

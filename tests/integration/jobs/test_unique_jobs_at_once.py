@@ -8,15 +8,15 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from executions.deletion import delete
-from executions.errors import AlreadyUnderWay, Contended
-from executions.models import Execution, Task
-from tasks.jobs.delivery.followers import deliver_and_publish
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.lifecycle.job_report import JobReport
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.lifecycle.unique_keys import retry_on_conflict
-from tasks.models import Job
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.lifecycle.unique_keys import retry_on_conflict
+from harbor_refresh.tasks.models import Job
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks

@@ -2,11 +2,11 @@
 
 import pytest
 
-from executions.api.access import Scope
-from executions.models import Task
-from executions.quarantines import quarantine
-from executions.stops import stop_task
-from tasks.jobs.lifecycle.job_stops import stop_job_of
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.stops import stop_task
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, stands, state, write
 from tests.integration.redis_state import Redis

@@ -3,9 +3,9 @@
 import pytest
 from django.db import transaction
 
-from executions.errors import NotCommitted, StillRunning
-from executions.reports import Report, report
-from tasks.jobs import TrackedExecution
+from harbor_refresh.executions.errors import NotCommitted, StillRunning
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.jobs import TrackedExecution
 from tests.integration.jobs.sample_jobs import Outbox, recorded
 
 pytestmark = pytest.mark.usefixtures("database", "clock")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from executions.models import Task
-from tasks.jobs.records.run import Run
-from tasks.jobs.runtime import current_runs
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs.records.run import Run
+from harbor_refresh.tasks.jobs.runtime import current_runs
 from tests.integration.jobs.sample_jobs import NOW, SECOND, database_port, known, record, recorded, stands, write
 from tests.integration.redis_state import Clock, Redis
 

@@ -11,7 +11,7 @@ PATCHES = {
 }
 PROGRAM = """
 import asyncio, threading, time
-from executions.deliveries import greenlet_loop
+from harbor_refresh.executions.deliveries import greenlet_loop
 
 seen, begun, ended = [], threading.Event(), []
 

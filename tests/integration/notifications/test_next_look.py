@@ -9,17 +9,17 @@ import pytest
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from executions.deliveries import subscriptions
-from executions.deliveries.outbox import write_deliveries
-from executions.deliveries.subscriptions import Wish
-from executions.models import Delivery
-from tasks import pacing
-from tasks.broker.lengths import waiting
-from tasks.celery_queues import DELIVERIES
-from tasks.notifications import delivery_wakeup
-from tasks.notifications.deliverer_thread import WorkersDeliverer
-from tasks.notifications.delivery_wakeup import NextLook
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.models import Delivery
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.celery_queues import DELIVERIES
+from harbor_refresh.tasks.notifications import delivery_wakeup
+from harbor_refresh.tasks.notifications.deliverer_thread import WorkersDeliverer
+from harbor_refresh.tasks.notifications.delivery_wakeup import NextLook
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
 from tests.integration.redis_state import Redis, absent_redis
@@ -109,7 +109,7 @@ def test_an_earlier_moment_replaces_a_later_one_and_a_later_one_changes_nothing(
 
 def test_retries_that_are_due_send_a_message_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker takes each message at once, and its deliverer ends as soon as it has nothing to do."""
-    monkeypatch.setattr("executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
     one = WorkersDeliverer()
     sent: list[str] = []
 
@@ -121,7 +121,7 @@ def test_retries_that_are_due_send_a_message_a_second_at_most(monkeypatch: pytes
         subscriptions.create(Wish("x", good.url))
         ended(30)
         write_deliveries()
-        monkeypatch.setattr("tasks.notifications.delivery_wakeup.tick.send", send)
+        monkeypatch.setattr("harbor_refresh.tasks.notifications.delivery_wakeup.tick.send", send)
         for number, pk in enumerate(Delivery.objects.order_by("pk").values_list("pk", flat=True)):
             at = Now() + timedelta(seconds=0.5 + number / 20)
             Delivery.objects.filter(pk=pk).update(attempts=1, next_at=at)
@@ -142,7 +142,7 @@ def test_a_redis_that_is_away_leaves_the_retry_to_the_schedule(
 ) -> None:
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("tasks.notifications.delivery_wakeup.execution_queue", lambda: away)
+    monkeypatch.setattr("harbor_refresh.tasks.notifications.delivery_wakeup.execution_queue", lambda: away)
     one = looks()
     one.plan(0.0)
     wait_for(lambda: "Could not wake a deliverer, the schedule will" in caplog.text, "the warning")

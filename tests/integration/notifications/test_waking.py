@@ -5,20 +5,20 @@ from collections.abc import Callable
 import pytest
 from pytest_django import Settings
 
-from executions.deliveries import subscriptions
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.handler_runs import due_handlers
-from executions.deliveries.subscriptions import Wish
-from executions.handlers import Change, on_execution
-from executions.models import Delivery, Subscription
-from executions.news import changes_written
-from tasks import pacing
-from tasks.actors import deliver, run_handlers
-from tasks.broker.lengths import waiting
-from tasks.celery_queues import DELIVERIES, TICKS
-from tasks.notifications import deliverer_thread
-from tasks.notifications.deliverer_thread import WorkersDeliverer
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.handler_runs import due_handlers
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.handlers import Change, on_execution
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.news import changes_written
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.actors import deliver, run_handlers
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.celery_queues import DELIVERIES, TICKS
+from harbor_refresh.tasks.notifications import deliverer_thread
+from harbor_refresh.tasks.notifications.deliverer_thread import WorkersDeliverer
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
 from tests.integration.redis_state import Redis, absent_redis
@@ -63,14 +63,14 @@ def test_a_redis_that_is_away_fails_no_caller(
 ) -> None:
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("tasks.notifications.delivery_wakeup.execution_queue", lambda: away)
+    monkeypatch.setattr("harbor_refresh.tasks.notifications.delivery_wakeup.execution_queue", lambda: away)
     changes_written.send(sender=None)
     assert "Could not wake a deliverer, the schedule will: Redis" in caplog.text
 
 
 def test_a_deliverer_looks_on_for_longer_than_its_wake_up_stands() -> None:
-    from executions.deliveries.deliverer import LINGER_SECONDS
-    from tasks.pacing import DELIVERER_WAKE_MS
+    from harbor_refresh.executions.deliveries.deliverer import LINGER_SECONDS
+    from harbor_refresh.tasks.pacing import DELIVERER_WAKE_MS
 
     assert LINGER_SECONDS * 1_000 >= 2 * DELIVERER_WAKE_MS
 
@@ -78,7 +78,7 @@ def test_a_deliverer_looks_on_for_longer_than_its_wake_up_stands() -> None:
 def test_the_thread_delivers_what_comes_while_it_looks_on_and_ends_when_it_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("executions.deliveries.deliverer.LINGER_SECONDS", 600.0)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 600.0)
     one = Deliverer()
     with receiver() as good:
         subscriptions.create(Wish("x", good.url))
@@ -96,7 +96,7 @@ def test_the_thread_delivers_what_comes_while_it_looks_on_and_ends_when_it_is_st
 
 def test_a_wake_up_is_never_lost_to_a_thread_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes at any moment, while the thread looks for the last time or is gone."""
-    monkeypatch.setattr("executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
     one = Deliverer()
     with receiver() as good:
         subscriptions.create(Wish("x", good.url))
@@ -110,7 +110,7 @@ def test_a_wake_up_is_never_lost_to_a_thread_that_ends(monkeypatch: pytest.Monke
 def test_the_deliverer_begins_again_after_an_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("executions.deliveries.deliverer.AWAY_SECONDS", 0.01)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.AWAY_SECONDS", 0.01)
     failures = iter([ValueError("ours")])
 
     def fails_once(self: object) -> None:
@@ -129,7 +129,7 @@ def test_the_deliverer_begins_again_after_an_error(
 
 
 def test_a_handler_is_asked_for_by_the_thread_and_run_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    from executions import handlers as registry
+    from harbor_refresh.executions import handlers as registry
 
     told: list[Change] = []
     monkeypatch.setattr(registry, "_registered", [])

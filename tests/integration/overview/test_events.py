@@ -6,14 +6,14 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
-from executions import signals as of_executions
-from tasks import signals
-from tasks.jobs.repair.job_recovery import Recovered
-from tasks.models import Event
-from tasks.models.event import Kind
-from tasks.overview import events
-from tasks.overview.state import Node
-from tasks.pipeline.reconciliation import Reconciled
+from harbor_refresh.executions import signals as of_executions
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
+from harbor_refresh.tasks.models import Event
+from harbor_refresh.tasks.models.event import Kind
+from harbor_refresh.tasks.overview import events
+from harbor_refresh.tasks.overview.state import Node
+from harbor_refresh.tasks.pipeline.reconciliation import Reconciled
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

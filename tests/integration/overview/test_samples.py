@@ -9,14 +9,14 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from executions import counters
-from executions.counters import REPORT_TO_TRUE_SECONDS
-from tasks.models import Event, Sample
-from tasks.overview import samples
-from tasks.overview.samples import Point
-from tasks.overview.state import Node, State
-from tasks.queue import execution_queue
-from tasks.sample import sample
+from harbor_refresh.executions import counters
+from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS
+from harbor_refresh.tasks.models import Event, Sample
+from harbor_refresh.tasks.overview import samples
+from harbor_refresh.tasks.overview.samples import Point
+from harbor_refresh.tasks.overview.state import Node, State
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.sample import sample
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

@@ -16,21 +16,21 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django_celery_beat.models import PeriodicTask
 
-from executions.creation import NewExecution, NewTask, create
-from executions.quarantines import quarantine
-from executions.reports import Report, report
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.overview import of_broker, of_database, of_redis
+from harbor_refresh.tasks.overview.state import State, look
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.schedule import ROWS
 from settings.base import STATEMENT_TIMEOUTS
-from tasks.celery_queues import JOBS, QUEUES, TICKS
-from tasks.conf import refresh_settings
-from tasks.models import Watermark
-from tasks.overview import of_broker, of_database, of_redis
-from tasks.overview.state import State, look
-from tasks.pipeline.reconciliation import reconcile
-from tasks.queue.connection import connect
-from tasks.queue.queue import ExecutionQueue
-from tasks.schedule import ROWS
 from tests import servers
 from tests.integration.redis_state import Redis, queue_with_clock, signs_of_life_come, whole_redis
 

@@ -6,12 +6,12 @@ import pytest
 from celery.app.amqp import Queues
 from kombu import Queue
 
-from executions.audit import Origin, Person
-from tasks.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
-from tasks.pauses import held_queues
-from tasks.pauses.held_queues import HeldQueues
-from tasks.pauses.pauses import pause, resume
-from tasks.queue import execution_queue
+from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.tasks.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.pauses import held_queues
+from harbor_refresh.tasks.pauses.held_queues import HeldQueues
+from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.queue import execution_queue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

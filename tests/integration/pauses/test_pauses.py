@@ -6,20 +6,20 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from executions.audit import Origin, Person
-from executions.errors import Refused
-from executions.models import AuditEntry
-from tasks import claim_batch, signals
-from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from tasks.models import Pause
-from tasks.models.pause import MAX_REASON
-from tasks.notifications import deliverer_thread
-from tasks.pauses.pauses import pause, paused, resume
-from tasks.pipeline import wakeup
-from tasks.pipeline.diagnosis import diagnose
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.marks import mark
-from tasks.queue import execution_queue
+from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.tasks import claim_batch, signals
+from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.models import Pause
+from harbor_refresh.tasks.models.pause import MAX_REASON
+from harbor_refresh.tasks.notifications import deliverer_thread
+from harbor_refresh.tasks.pauses.pauses import pause, paused, resume
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.pipeline.diagnosis import diagnose
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.marks import mark
+from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.concurrency import at_once
 from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import made
@@ -78,7 +78,7 @@ def test_a_pause_survives_an_emptied_redis(redis: Redis) -> None:
 
 
 def test_what_is_claimed_already_is_refreshed(redis: Redis) -> None:
-    from tasks.pipeline.refresher import refresh_claim
+    from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 
     execution, _ = made()
     mark([f"{execution.pk}:{execution.vendor_type}"])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from executions.api.access import Scope
-from executions.models import AuditEntry
-from tasks.celery_queues import JOBS, TICKS, WORK
-from tasks.pauses.pauses import paused
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
+from harbor_refresh.tasks.pauses.pauses import paused
 from tests.integration.command_output import data, failing, said
 from tests.integration.executions.api.api_client import Program, token
 

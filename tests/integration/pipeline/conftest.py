@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import signals as of_executions
-from tasks import signals
-from tasks.conf import refresh_settings
-from tasks.pipeline import wakeup
-from tasks.queue import execution_queue
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions import signals as of_executions
+from harbor_refresh.tasks import signals
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import absent_redis
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.db import connection
 
-from executions.models import Execution
-from tasks.models import Watermark
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.models import Watermark
 from tests.integration.redis_state import Redis, whole_redis
 from tests.integration.sample_executions import AGES_AGO
 

@@ -7,16 +7,16 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions.database import raise_if_away
-from executions.errors import DatabaseAway, TableLocked
-from executions.models import Quarantine
-from executions.reports import Report, report
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle.task_state import task_states
-from tasks.jobs.repair.job_recovery import Recovered, recover_jobs
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
+from harbor_refresh.executions.database import raise_if_away
+from harbor_refresh.executions.errors import DatabaseAway, TableLocked
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.task_state import task_states
+from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from redis.exceptions import NoPermissionError
 
-from tasks.broker.mark import MARK, _lost_before
-from tasks.queue import execution_queue
+from harbor_refresh.tasks.broker.mark import MARK, _lost_before
+from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.integration.redis_state import PREFIX, Redis
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.errors import QueueUnavailable
-from tasks.conf import refresh_settings
-from tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
-from tasks.queue.node import this_node
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.pipeline.pipeline_state import marked, names
 from tests.integration.redis_state import Redis, whole_redis
 
@@ -144,7 +144,7 @@ def test_members_that_cannot_be_read_do_not_hide_those_behind_them(
 def test_with_redis_away_dispatch_and_refresh_say_so_and_the_node_is_renewed(
     redis_away: None,
 ) -> None:
-    from tasks.queue.claim import Claim
+    from harbor_refresh.tasks.queue.claim import Claim
 
     for verb in (
         lambda: dispatch(lambda claims: None, 0),

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.creation import NewExecution, NewTask, create_many
-from executions.models import Quarantine
-from tasks.conf import refresh_settings
-from tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.recovery import recover
-from tasks.queue import ExecutionQueue, execution_queue
-from tasks.queue.node import this_node
+from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.recovery import recover
+from harbor_refresh.tasks.queue import ExecutionQueue, execution_queue
+from harbor_refresh.tasks.queue.node import this_node
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, whole_redis

@@ -9,14 +9,14 @@ import psycopg
 import pytest
 from django.db import connection
 
-from executions.errors import Overtaken, QueueUnavailable
-from executions.lease import Held
-from executions.models import Quarantine, Release
-from executions.quarantines import release
-from tasks.models import Watermark
-from tasks.pipeline import lease as leases
-from tasks.pipeline.lease import LEASE, Lease
-from tasks.pipeline.reconciliation import Reconciled, reconcile
+from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
+from harbor_refresh.executions.lease import Held
+from harbor_refresh.executions.models import Quarantine, Release
+from harbor_refresh.executions.quarantines import release
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline import lease as leases
+from harbor_refresh.tasks.pipeline.lease import LEASE, Lease
+from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background
 from tests.integration.database_state import rows
@@ -116,7 +116,7 @@ def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
 
 def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page extends it, also when it had expired and no other pass took it over."""
-    monkeypatch.setattr("tasks.pipeline.changed_executions.PAGE", 1)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 1)
     for _ in range(3):
         drifted()
 
@@ -129,7 +129,7 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
 
 def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a pooler each statement may go over another connection."""
-    monkeypatch.setattr("tasks.pipeline.changed_executions.PAGE", 1)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 1)
     for _ in range(2):
         drifted()
     assert reconcile(progress=lambda _: connection.close()).marked == 2
@@ -139,7 +139,7 @@ def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.Mo
 def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("tasks.pipeline.changed_executions.PAGE", 1)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 1)
     for _ in range(2):
         drifted()
     asleep, wake = threading.Event(), threading.Event()

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions import crash_points
-from executions.audit import Word, at_terminal
-from executions.errors import Refused
-from executions.models import AuditEntry
-from tasks.claim_batch import claim_batch
-from tasks.pauses.pauses import pause, resume
-from tasks.pipeline import legacy_marks
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.legacy_marks import count_marks, export_marks, import_marks, take_some
-from tasks.queue import execution_queue, legacy_transfer
-from tasks.queue.connection import connect
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.audit import Word, at_terminal
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.pauses.pauses import pause, resume
+from harbor_refresh.tasks.pipeline import legacy_marks
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.legacy_marks import count_marks, export_marks, import_marks, take_some
+from harbor_refresh.tasks.queue import execution_queue, legacy_transfer
+from harbor_refresh.tasks.queue.connection import connect
 from tests import servers
 from tests.integration.command_output import data, failing, said
 from tests.integration.concurrency import in_background

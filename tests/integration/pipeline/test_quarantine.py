@@ -7,14 +7,14 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions.models import Quarantine, Release
-from executions.quarantines import release, release_expired
-from executions.reports import Report, report
-from executions.stops import stop
-from tasks.conf import refresh_settings
-from tasks.pipeline.reconciliation import reconcile
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
+from harbor_refresh.executions.models import Quarantine, Release
+from harbor_refresh.executions.quarantines import release, release_expired
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import cursed, marked, member
 from tests.integration.redis_state import Redis, whole_redis

@@ -7,14 +7,14 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from executions.models import Execution, Quarantine, Task
-from executions.quarantines import quarantine, release
-from executions.rollup import refresh
-from executions.sql import text
-from tasks.models import Watermark
-from tasks.pipeline.reconciliation import Reconciled, reconcile
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
+from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.quarantines import quarantine, release
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.sql import text
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names, watermark
 from tests.integration.redis_state import Redis, whole_redis
@@ -61,7 +61,7 @@ def test_a_drifted_execution_that_waits_or_is_in_flight_is_not_marked_again(redi
 def test_a_scheduled_reconcile_is_postponed_while_the_queue_is_long(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("tasks.pipeline.reconciliation.LONG_QUEUE", 3)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.reconciliation.LONG_QUEUE", 3)
     drifted()
     execution_queue().mark(f"{number}:A" for number in range(101, 105))
     before = whole_redis(redis)
@@ -88,7 +88,7 @@ def test_changes_within_the_grace_are_left_to_the_queue(settings: Settings, redi
 
 
 def test_all_pages_are_read_without_a_repeat(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
-    monkeypatch.setattr("tasks.pipeline.changed_executions.PAGE", 3)
+    monkeypatch.setattr("harbor_refresh.tasks.pipeline.changed_executions.PAGE", 3)
     lost = [drifted() for _ in range(10)]
     with connection.cursor() as cursor:
         cursor.execute("UPDATE task SET update_time = '2020-01-01Z' WHERE id % 2 = 0")
@@ -156,6 +156,6 @@ def test_a_drift_is_found_through_its_own_tasks_although_the_table_has_no_statis
     columns = ", ".join(field.column for field in Task._meta.concrete_fields if not field.primary_key)
     with connection.cursor() as cursor:
         cursor.execute(f"INSERT INTO task ({columns}) SELECT {columns} FROM task, generate_series(1, 20000)")
-        cursor.execute(f"EXPLAIN {text('tasks', 'find_drift')}", {"ids": [execution.pk]})
+        cursor.execute(f"EXPLAIN {text('harbor_refresh.tasks', 'find_drift')}", {"ids": [execution.pk]})
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "task_changed_lately" not in plan, plan

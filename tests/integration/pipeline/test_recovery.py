@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.models import Quarantine
-from executions.reports import Report, report
-from tasks.conf import refresh_settings
-from tasks.pipeline.recovery import recover
-from tasks.pipeline.wakeup import check
-from tasks.queue import execution_queue
+from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pipeline.recovery import recover
+from harbor_refresh.tasks.pipeline.wakeup import check
+from harbor_refresh.tasks.queue import execution_queue
 from tests.integration.pipeline.pipeline_state import marked, member, names
 from tests.integration.redis_state import Redis, signs_of_life_come, whole_redis
 from tests.integration.sample_executions import made

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from executions.deletion import delete
-from executions.models import Execution, StatusChange
-from executions.reports import Report, report
-from executions.rollup import Refreshed
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
-from tasks.queue.node import this_node
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import Execution, StatusChange
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.node import this_node
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.pipeline.pipeline_state import cursed, marked, member, names
 from tests.integration.redis_state import Redis, whole_redis

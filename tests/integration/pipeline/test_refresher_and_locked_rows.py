@@ -6,14 +6,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from executions.creation import NewExecution, NewTask, create_many
-from executions.models import Execution, Quarantine, Task
-from executions.reports import Report, report
-from executions.rollup import Refreshed
-from tasks.conf import refresh_settings
-from tasks.pacing import LOCKED_SECONDS, SMALL
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
+from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member, names

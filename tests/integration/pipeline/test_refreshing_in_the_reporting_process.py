@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from executions.reports import Report, report
-from executions.rollup import Refreshed
-from tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, fails_with, made, status_of
 

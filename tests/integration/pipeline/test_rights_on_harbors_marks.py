@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from executions.models import Execution
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_keys import FORM, PATTERN, SEED_FORM
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.restricted import address, give_rights

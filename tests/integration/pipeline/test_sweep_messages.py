@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from executions import retention
-from executions.housekeeping import HOUSEKEEPING
-from executions.lease import LEASE, Lease
-from executions.models import Execution
-from tasks import sweep as actor
-from tasks.celery_queues import TICKS
-from tasks.tick import MAX_WAITING
+from harbor_refresh.executions import retention
+from harbor_refresh.executions.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.lease import LEASE, Lease
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks import sweep as actor
+from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.tick import MAX_WAITING
 from tests.integration.executions.old_executions import ended
 from tests.integration.redis_state import Redis
 

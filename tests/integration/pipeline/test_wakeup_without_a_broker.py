@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from executions.models import Task
-from executions.reports import Report, report
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.celery_queues import TICKS
+from harbor_refresh.tasks.celery_queues import TICKS
 from tests import servers
 from tests.integration.pipeline.pipeline_state import marked, member
 from tests.integration.redis_state import Redis
@@ -31,7 +31,7 @@ def test_with_the_broker_away_a_report_is_applied_and_logs_it(
     def away(queue: str) -> int:
         raise OperationalError("the broker is away")
 
-    monkeypatch.setattr("tasks.tick.waiting", away)
+    monkeypatch.setattr("harbor_refresh.tasks.tick.waiting", away)
     execution, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert report([Report(tasks[0], "Running")]).applied == 1
@@ -44,7 +44,7 @@ def test_with_the_broker_away_a_report_is_applied_and_logs_it(
 REPORTS_TWICE = """
 import sys, django
 django.setup()
-from executions.reports import Report, report
+from harbor_refresh.executions.reports import Report, report
 for status in ("Scheduled", "Running"):
     sys.stdin.readline()
     print(report([Report(int(sys.argv[1]), status)]).applied, flush=True)
@@ -104,7 +104,7 @@ def test_a_report_is_applied_whatever_error_a_wake_up_raises(
     def raise_it(queue: str) -> int:
         raise AttributeError("'NoneType' object has no attribute 'send_command'")
 
-    monkeypatch.setattr("tasks.tick.waiting", raise_it)
+    monkeypatch.setattr("harbor_refresh.tasks.tick.waiting", raise_it)
     execution, tasks = made(1)
     with caplog.at_level(logging.INFO, "harbor_refresh"):
         assert report([Report(tasks[0], "Running")]).applied == 1

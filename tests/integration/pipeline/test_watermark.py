@@ -11,15 +11,15 @@ import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from executions import quarantines
-from executions.errors import QueueUnavailable
-from executions.models import Quarantine, Release, Task
-from executions.reports import Report, report
-from executions.rollup import refresh
-from tasks.models import Watermark
-from tasks.pipeline import reconciliation
-from tasks.pipeline.reconciliation import BEGINNING, reconcile
-from tasks.queue import execution_queue
+from harbor_refresh.executions import quarantines
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Quarantine, Release, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline import reconciliation
+from harbor_refresh.tasks.pipeline.reconciliation import BEGINNING, reconcile
+from harbor_refresh.tasks.queue import execution_queue
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, in_background
 from tests.integration.database_state import rows
@@ -99,7 +99,7 @@ def test_a_full_reconcile_reads_everything_and_moves_the_watermark_like_any_pass
 
 def test_with_redis_away_reconcile_says_so_and_the_watermark_does_not_move(redis: Redis, redis_away: None) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.pipeline.marks.execution_queue", execution_queue)
+        patch.setattr("harbor_refresh.tasks.pipeline.marks.execution_queue", execution_queue)
         reconcile()
     before = rows(Watermark)
     _, tasks = made(1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import Clock, Redis, queue_with_clock
 
 # Its assertions tell what differs, like those of a test.

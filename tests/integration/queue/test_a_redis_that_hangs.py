@@ -15,21 +15,21 @@ from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
-from executions import deletion, reports
-from executions.management.output import Failed
-from executions.models import Execution, Quarantine
-from executions.quarantines import quarantine
-from executions.reports import Report
+from harbor_refresh.executions import deletion, reports
+from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.celery_queues import WORK
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.jobs.records.counts import counts
-from tasks.jobs.records.records import job_records
-from tasks.pauses.pauses import paused
-from tasks.pipeline import marks
-from tasks.queue import execution_queue
-from tasks.queue.connection import WaitsOnce, connect
+from harbor_refresh.tasks.celery_queues import WORK
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.jobs.records.counts import counts
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.pauses.pauses import paused
+from harbor_refresh.tasks.pipeline import marks
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.connection import WaitsOnce, connect
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.redis_state import Redis, only_waits_take_time
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
-from executions.management.output import Failed, errors_in_one_line
+from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
+from harbor_refresh.executions.management.output import Failed, errors_in_one_line
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.queue.connection import connect, redis_errors_translated
+from harbor_refresh.tasks.queue.connection import connect, redis_errors_translated
 
 
 @pytest.fixture

@@ -13,12 +13,18 @@ import redis as redis_library
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import ResponseError
 
-from executions.errors import QueueUnavailable
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.conf import refresh_settings
-from tasks.queue import connection
-from tasks.queue.connection import NotServing, Patience, WrongServer, connect, redis_errors_translated
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue import connection
+from harbor_refresh.tasks.queue.connection import (
+    NotServing,
+    Patience,
+    WrongServer,
+    connect,
+    redis_errors_translated,
+)
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, wait_until
 from tests.integration.redis_state import Redis, only_waits_take_time
 from tests.proxy import Proxy

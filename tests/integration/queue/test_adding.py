@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
-from tasks.queue.replies import Marked
+from harbor_refresh.tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
+from harbor_refresh.tasks.queue.replies import Marked
 from tests.integration.queue.verb_cases import Case, Faked, flight, played, waiting
 from tests.integration.redis_state import PREFIX, Redis, whole_redis
 

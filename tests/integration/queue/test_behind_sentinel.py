@@ -13,13 +13,13 @@ from flower.utils.broker import Broker
 
 from benchmarks.errors import BenchError
 from benchmarks.existing_servers import own_redis
-from executions.errors import QueueRefused, QueueUnavailable
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from harbor_refresh.redis_cache import RedisCache
-from tasks.conf import refresh_settings
-from tasks.overview import of_broker
-from tasks.queue.connection import GUIDE_SHARE, PATIENCE, connect, redis_errors_translated
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.queue.connection import GUIDE_SHARE, PATIENCE, connect, redis_errors_translated
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.elsewhere import uses
 from tests.integration.queue.doctor_of_redis import CHECKS_OF_REDIS, sound_checks_of_redis
 from tests.sentinel import BehindSentinel, behind_sentinel

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.pacing import MARKED_SINCE, TICK_SENT
+from harbor_refresh.tasks.pacing import MARKED_SINCE, TICK_SENT
 from tests.integration.queue.verb_cases import ALIVE, NOW, SECOND, SIGNS, Case, Faked, flight, played, token
 from tests.integration.redis_state import Redis
 

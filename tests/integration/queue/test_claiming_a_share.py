@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
-from tasks.queue.members import Token
+from harbor_refresh.tasks.pacing import MARKED_SINCE, SMALL, TICK_SENT
+from harbor_refresh.tasks.queue.members import Token
 from tests.integration.queue.verb_cases import NOW, Faked, token, waiting
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 
@@ -70,7 +70,7 @@ def test_whoever_claims_makes_room_for_himself_though_others_have_their_hands_fu
 def test_a_claim_ends_with_the_page_after_which_others_took_the_room(
     others: int, redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 2)
     queue, _ = faked
     queue.mark(waiting(SMALL + 20))
     queue.heartbeat("you")
@@ -108,7 +108,7 @@ def test_all_pages_of_a_claim_wait_under_one_stamp_and_are_worked_on_under_anoth
 def test_the_next_claim_scans_on_where_the_last_page_of_the_last_claim_stopped(
     redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 2)
     queue, _ = faked
     queue.mark(waiting(SMALL + 20))
     run = queue._run
@@ -126,7 +126,7 @@ def test_the_next_claim_scans_on_where_the_last_page_of_the_last_claim_stopped(
 def test_a_short_queue_is_claimed_whole_if_nothing_rests_and_in_one_page_if_hot_members_do(
     rest: float, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.queue.queue.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 2)
     queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=rest)
     queue.mark(waiting(SMALL))
     assert len(queue.claim("me", SMALL).claim) == (2 if rest else SMALL)
@@ -135,7 +135,7 @@ def test_a_short_queue_is_claimed_whole_if_nothing_rests_and_in_one_page_if_hot_
 def test_members_that_arrive_between_two_pages_may_be_in_the_last_one(
     redis: Redis, faked: Faked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.queue.queue.PAGE", 15)
+    monkeypatch.setattr("harbor_refresh.tasks.queue.queue.PAGE", 15)
     queue, _ = queue_with_clock(redis, fanout=100, depth=10, rest=0.0)
     queue.mark(waiting(SMALL + 4))
     run = queue._run

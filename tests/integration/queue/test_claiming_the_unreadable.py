@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.pacing import TICK_SENT
-from tasks.queue.members import Token
+from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.queue.members import Token
 from tests.integration.queue.verb_cases import ALIVE, NOW, Faked, flight, token
 from tests.integration.redis_state import PREFIX, Redis, queue_with, whole_redis
 

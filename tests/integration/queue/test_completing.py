@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.pacing import TICK_SENT
-from tasks.queue.replies import Completed
+from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.queue.replies import Completed
 from tests.integration.queue.verb_cases import NOW, SECOND, Case, Faked, flight, played, waiting
 from tests.integration.redis_state import Redis, queue_with_clock
 
@@ -74,5 +74,5 @@ def test_a_claim_of_many_pages_asks_for_a_tick_with_its_last_page_only(
     queue.mark(waiting(29))
     claim = queue.claim("me", 4).claim
     queue.forget_wake()
-    monkeypatch.setattr("tasks.queue.sets.pages.__defaults__", (2,))
+    monkeypatch.setattr("harbor_refresh.tasks.queue.sets.pages.__defaults__", (2,))
     assert queue.complete(claim) == Completed(4, 0, True)

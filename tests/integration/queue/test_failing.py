@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.queue.replies import Released
+from harbor_refresh.tasks.queue.replies import Released
 from tests.integration.queue.verb_cases import Case, Faked, flight, played
 from tests.integration.redis_state import Redis
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasks.conf import refresh_settings
-from tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS, TICK_SENT
-from tasks.queue import queue as queue_module
-from tasks.queue.claim import Batch
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS, TICK_SENT
+from harbor_refresh.tasks.queue import queue as queue_module
+from harbor_refresh.tasks.queue.claim import Batch
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import (
     PREFIX,
     Clock,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from executions.errors import QueueUnavailable
-from tasks import pacing
-from tasks.conf import refresh_settings
-from tasks.queue import members as names
-from tasks.queue.keys import HARBORS_SET
-from tasks.queue.legacy_keys import FORM, SEED_FORM
-from tasks.queue.legacy_transfer import LegacyTransfer, Look, Page
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue import members as names
+from harbor_refresh.tasks.queue.keys import HARBORS_SET
+from harbor_refresh.tasks.queue.legacy_keys import FORM, SEED_FORM
+from harbor_refresh.tasks.queue.legacy_transfer import LegacyTransfer, Look, Page
 from tests.integration.concurrency import wait_until
 from tests.integration.old_release import SECOND, Consumer, Writers
 from tests.integration.redis_state import PREFIX, Clock, Redis, queue_with, whole_redis, with_clock_of_test
@@ -233,7 +233,7 @@ def test_an_execution_in_two_claims_and_on_the_queue_moves_in_one_step(redis: Re
 def test_a_queue_that_is_harbors_set_is_neither_imported_nor_taken(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.queue.keys.queue_key", lambda prefix: HARBORS_SET)
+    monkeypatch.setattr("harbor_refresh.tasks.queue.keys.queue_key", lambda prefix: HARBORS_SET)
     redis.sadd(HARBORS_SET, "1:A")
     redis.set(FORM % (2, "B"), "")
     transfer = transfer_with(redis)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tasks.queue import queue as queue_module
-from tasks.queue.members import Token
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue import queue as queue_module
+from harbor_refresh.tasks.queue.members import Token
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import (
     PREFIX,
     Clock,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tasks.pacing import TICK_SENT
-from tasks.queue.members import Token
+from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.queue.members import Token
 from tests.integration.queue.verb_cases import NOW, SIGNS, Faked, flight, put
 from tests.integration.redis_state import PREFIX, Redis, whole_redis
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from executions.errors import QueueUnavailable
+from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.local.errors import LocalError
 from harbor_refresh.local.ports import LOOPBACK
 from harbor_refresh.local.startup import given_redis
 from harbor_refresh.redis_cache import RedisCache
-from tasks.conf import Refresh, refresh_settings
-from tasks.jobs.records.records import JobRecords
-from tasks.overview import of_broker, of_redis
-from tasks.queue.connection import connect
-from tasks.queue.queue import ExecutionQueue
-from tasks.queue.replies import Released
-from tasks.queue.stale_claims import release_stale
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
+from harbor_refresh.tasks.jobs.records.records import JobRecords
+from harbor_refresh.tasks.overview import of_broker, of_redis
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.replies import Released
+from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.queue.doctor_of_redis import CHECKS_OF_REDIS, sound_checks_of_redis

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.pacing import TICK_SENT
-from tasks.queue.replies import Released
-from tasks.queue.stale_claims import release_stale
+from harbor_refresh.tasks.pacing import TICK_SENT
+from harbor_refresh.tasks.queue.replies import Released
+from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests.integration.queue.verb_cases import NOW, SECOND, SIGNS, Case, Faked, flight, played, put
 from tests.integration.redis_state import PREFIX, Redis, signs_of_life_come, whole_redis
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tasks.jobs.records.counts import counts
-from tasks.queue.keys import EXPIRING, KINDS, Keys
-from tasks.queue.queue import ExecutionQueue
-from tasks.queue.replies import Whereabouts
+from harbor_refresh.tasks.jobs.records.counts import counts
+from harbor_refresh.tasks.queue.keys import EXPIRING, KINDS, Keys
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.replies import Whereabouts
 from tests.integration.queue.verb_cases import put
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.claim import Claim
 from tests.integration.queue.verb_cases import ALIVE, NOW, SECOND, Case, Faked, flight, played
 from tests.integration.redis_state import Redis, whole_redis
 

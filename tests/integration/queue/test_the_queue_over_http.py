@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import Settings
 
-from executions.api.access import Scope
-from executions.quarantines import quarantine
-from tasks.queue import execution_queue
-from tasks.queue.connection import patient, single
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.connection import patient, single
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.executions.api.api_client import Program, answered, token
 from tests.integration.sample_executions import made
 

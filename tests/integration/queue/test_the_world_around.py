@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from executions.errors import QueueUnavailable
-from tasks.queue.claim import Claim
-from tasks.queue.queue import ExecutionQueue
-from tasks.queue.replies import Completed, Heartbeat, Marked, Released
-from tasks.queue.scripts import SCRIPTS
-from tasks.queue.stale_claims import release_stale
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.replies import Completed, Heartbeat, Marked, Released
+from harbor_refresh.tasks.queue.scripts import SCRIPTS
+from harbor_refresh.tasks.queue.stale_claims import release_stale
 from tests.integration.queue.verb_cases import SECOND, Faked
 from tests.integration.redis_state import Redis, absent_redis, whole_redis
 
@@ -73,7 +73,7 @@ def test_with_redis_away_every_verb_says_so_in_our_own_words() -> None:
 
 
 def queue_without_redis() -> tuple[ExecutionQueue, Redis]:
-    from tasks.conf import refresh_settings
+    from harbor_refresh.tasks.conf import refresh_settings
 
     client = absent_redis()
     return ExecutionQueue(refresh_settings(), client, client), client

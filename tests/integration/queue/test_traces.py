@@ -4,8 +4,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from tasks import pacing
-from tasks.queue.traces import Kept, Traces, traces
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.queue.traces import Kept, Traces, traces
 from tests.integration.redis_state import PREFIX, Redis
 
 KEY = f"{PREFIX}traces"

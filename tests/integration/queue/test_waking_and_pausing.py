@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.pacing import MARKED_SINCE, TICK_SENT
+from harbor_refresh.tasks.pacing import MARKED_SINCE, TICK_SENT
 from tests.integration.queue.verb_cases import Case, Faked, played
 from tests.integration.redis_state import PREFIX, Redis, queue_with_clock, whole_redis
 

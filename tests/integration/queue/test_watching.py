@@ -18,9 +18,9 @@ from django.db import connection
 from rich.console import Console
 
 from harbor_refresh.local.ports import choose_port
-from tasks.management.verbs.queue_watch import BARS, Past, line, screen
-from tasks.overview.state import Node, State
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.management.verbs.queue_watch import BARS, Past, line, screen
+from harbor_refresh.tasks.overview.state import Node, State
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.integration.command_output import ROOT, manage, said
 from tests.waiting import wait_for

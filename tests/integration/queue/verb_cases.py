@@ -4,8 +4,8 @@ that Redis holds after."""
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.queue.claim import Claim
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.redis_state import PREFIX, Clock, Redis, whole_redis
 
 NOW = 1_000_000_000_000

@@ -62,7 +62,7 @@ for model in (User, Group, PeriodicTask, CrontabSchedule):
 """
 
 
-@pytest.mark.parametrize("last", ["host.schedule", "executions", "tasks"])
+@pytest.mark.parametrize("last", ["host.schedule", "harbor_refresh.executions", "harbor_refresh.tasks"])
 def test_in_a_host_project_the_host_keeps_its_own_pages_of_other_models(tmp_path: Path, last: str) -> None:
     """Whichever app is the last to say what it shows."""
     for package, text in (("host", USER_ADMIN), ("host/schedule", SCHEDULE_ADMIN)):

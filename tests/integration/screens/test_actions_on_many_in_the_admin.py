@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from executions.bulk import stop_action
-from executions.models import Action, AuditEntry
-from executions.models.action import Origin, Verb
-from tasks.actions.bulk import work
+from harbor_refresh.executions.bulk import stop_action
+from harbor_refresh.executions.models import Action, AuditEntry
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.tasks.actions.bulk import work
 from tests.integration.actions.sample_bulk import slices, statuses, with_jobs
 from tests.integration.admin_client import signed_in, told
 from tests.integration.query_counts import queries
@@ -24,8 +24,8 @@ ACTIONS = "/admin/harbor_executions/action/"
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from tasks.actions import bulk_slice
-    from tasks.actions.bulk_verbs import VERBS
+    from harbor_refresh.tasks.actions import bulk_slice
+    from harbor_refresh.tasks.actions.bulk_verbs import VERBS
 
     monkeypatch.setattr(bulk_slice, "VERBS", {name: replace(verb, page=3) for name, verb in VERBS.items()})
 

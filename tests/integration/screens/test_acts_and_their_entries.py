@@ -10,14 +10,14 @@ from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError, connection
 from django.test import Client
 
-from executions import api_tokens
-from executions.api.access import Scope
-from executions.bulk import stop_action
-from executions.creation import NewExecution, create
-from executions.deliveries import subscriptions
-from executions.deliveries.subscriptions import Wish
-from executions.management.output import Failed
-from executions.models import (
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.bulk import stop_action
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.models import (
     Action,
     ApiToken,
     AuditEntry,
@@ -27,14 +27,14 @@ from executions.models import (
     Subscription,
     Task,
 )
-from executions.models.action import Verb
-from executions.models.audit_entry import Outcome
-from executions.models.delivery import State
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.stops import stop
-from tasks.celery_queues import JOBS
-from tasks.models.pause import Pause
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.audit_entry import Outcome
+from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.models.pause import Pause
 from tests.integration.actions.sample_bulk import reported, with_jobs
 from tests.integration.admin_client import act
 from tests.integration.command_output import said

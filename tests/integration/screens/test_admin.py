@@ -12,17 +12,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from executions import lookups
-from executions.admin.base import MAX_SHOWN, CappedPaginator
-from executions.admin.formatters import duration
-from executions.creation import NewExecution, NewTask, create
-from executions.errors import DatabaseAway
-from executions.models import AuditEntry, Execution, Quarantine, StatusChange, Task
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from tasks.admin import refresh_action
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions import lookups
+from harbor_refresh.executions.admin.base import MAX_SHOWN, CappedPaginator
+from harbor_refresh.executions.admin.formatters import duration
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.admin import refresh_action
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.admin_client import act, ids_shown, signed_in, told
 from tests.integration.query_counts import queries

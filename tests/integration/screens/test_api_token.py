@@ -7,8 +7,8 @@ from django.core.management import CommandError
 from django.db import IntegrityError
 from django.utils import timezone
 
-from executions import api_tokens
-from executions.models import ApiToken
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.models import ApiToken
 from tests.integration.command_output import data, failing, manage, said
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
-from executions.models import AuditEntry
+from harbor_refresh.executions.models import AuditEntry
 from tests.integration.admin_client import act, told
 
 pytestmark = pytest.mark.usefixtures("database")

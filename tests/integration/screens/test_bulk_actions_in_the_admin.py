@@ -9,18 +9,18 @@ from django.contrib.admin.models import LogEntry
 from django.http import QueryDict
 from django.test import Client
 
-from executions.action_pages import count
-from executions.creation import NewExecution, create
-from executions.errors import Refused
-from executions.filters import Filter
-from executions.models import Action, AuditEntry, Execution, Quarantine, Task
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.stops import stop
-from tasks.actions.bulk import work
-from tasks.admin import bulk_actions
-from tasks.admin.all_matching import all_matching
+from harbor_refresh.executions.action_pages import count
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.models import Action, AuditEntry, Execution, Quarantine, Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.actions.bulk import work
+from harbor_refresh.tasks.admin import bulk_actions
+from harbor_refresh.tasks.admin.all_matching import all_matching
 from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.database_state import rows

@@ -11,18 +11,18 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from redis import Redis
 
-from executions.creation import NewExecution, NewTask, create
-from executions.errors import Overtaken
-from executions.management.output import Misused, printable
-from executions.models import Execution, Quarantine, Task
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from tasks.conf import refresh_settings
-from tasks.models import Watermark
-from tasks.pipeline.lease import Lease
-from tasks.queue.connection import connect
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.management.output import Misused, printable
+from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.models import Watermark
+from harbor_refresh.tasks.pipeline.lease import Lease
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.integration.command_output import data, failing, manage, misuse, said
 
@@ -38,7 +38,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in ("pipeline.marks", "pipeline.recovery", "pipeline.wakeup"):
         monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: queue)
     for module in ("queue_stats", "claims", "mark"):
-        monkeypatch.setattr(f"tasks.management.verbs.{module}.execution_queue", lambda: queue)
+        monkeypatch.setattr(f"harbor_refresh.tasks.management.verbs.{module}.execution_queue", lambda: queue)
     yield
     lonely.close()
 

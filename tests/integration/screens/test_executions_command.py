@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from executions.bulk import stop_action
-from executions.creation import NewExecution, NewTask, create
-from executions.management.output import Failed, Misused
-from executions.models import Action, Execution
-from executions.models.action import Origin, Verb
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from tasks.actions import bulk_slice
-from tasks.actions.bulk_verbs import VERBS
+from harbor_refresh.executions.bulk import stop_action
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.management.output import Failed, Misused
+from harbor_refresh.executions.models import Action, Execution
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.actions import bulk_slice
+from harbor_refresh.tasks.actions.bulk_verbs import VERBS
 from tests.integration.actions.sample_bulk import reported, statuses, with_jobs
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.sample_actions import asked, result

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from executions.creation import NewExecution, NewTask, create
-from executions.models import Execution
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.status import MAX_VENDOR
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.status import MAX_VENDOR
 from tests.integration.admin_client import signed_in
 
 pytestmark = pytest.mark.usefixtures("database", "queue")

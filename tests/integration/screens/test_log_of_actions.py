@@ -9,18 +9,18 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from executions import api_tokens, audit
-from executions.api.access import Scope
-from executions.audit import Kind, Origin, Outcome, Person, Word
-from executions.creation import NewExecution, create
-from executions.deliveries import subscriptions
-from executions.deliveries.subscriptions import Wish
-from executions.models import AuditEntry, Delivery, Execution
-from executions.models.action import Verb
-from executions.models.delivery import State
-from executions.quarantines import quarantine
-from executions.stops import stop
-from tasks.actions.bulk import work
+from harbor_refresh.executions import api_tokens, audit
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.audit import Kind, Origin, Outcome, Person, Word
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.models import AuditEntry, Delivery, Execution
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.actions.bulk import work
 from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.admin_client import act, signed_in
 from tests.integration.command_output import said

@@ -11,16 +11,16 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from executions.admin import filters, search
-from executions.creation import NewExecution, NewTask, create, create_many
-from executions.deletion import delete
-from executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
-from executions.quarantines import quarantine
-from executions.reports import Report, report
-from executions.rollup import refresh
-from executions.vendor_keys import number_of
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.admin import filters, search
+from harbor_refresh.executions.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.vendor_keys import number_of
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told
 from tests.integration.jobs.jobs_in_progress import failed, started, statuses
 from tests.integration.query_counts import queries

@@ -10,13 +10,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from executions.admin import live_access
-from executions.models import AuditEntry, Quarantine
-from executions.quarantines import quarantine
-from tasks.admin import queue_parts
-from tasks.celery_queues import JOBS, TICKS, WORK
-from tasks.pauses.pauses import paused
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.admin import live_access
+from harbor_refresh.executions.models import AuditEntry, Quarantine
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.tasks.admin import queue_parts
+from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
+from harbor_refresh.tasks.pauses.pauses import paused
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in, told
 from tests.integration.query_counts import queries
 from tests.integration.redis_state import Redis, absent_redis
@@ -217,7 +217,7 @@ def test_with_redis_away_the_page_shows_what_the_database_knows(
     act(admin, "pause", JOBS, reason="upgrade")
     client = absent_redis()
     away = ExecutionQueue(queue.conf, client, client)
-    monkeypatch.setattr("tasks.admin.queue_tables.execution_queue", lambda: away)
+    monkeypatch.setattr("harbor_refresh.tasks.admin.queue_tables.execution_queue", lambda: away)
     shown = text_of(admin.get(PAGE))
     assert "Redis: " in shown
     assert "was paused by operator" in shown

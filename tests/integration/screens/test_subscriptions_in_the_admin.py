@@ -6,12 +6,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from executions.callbacks import NewCallback, record
-from executions.deliveries import subscriptions
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.rotation import rotate
-from executions.deliveries.subscriptions import Wish
-from executions.models import AuditEntry, Delivery, Subscription
+from harbor_refresh.executions.callbacks import NewCallback, record
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.rotation import rotate
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver

@@ -12,14 +12,14 @@ from django.db import connection
 from pytest_django import Settings
 from redis import Redis
 
-from executions.creation import NewExecution, NewTask, create
-from executions.management.output import Failed
-from executions.models import Execution, Task
-from executions.quarantines import quarantine
-from executions.rollup import refresh
-from tasks.queue import execution_queue
-from tasks.queue.members import member
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.members import member
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.concurrency import transaction_held_open
 from tests.integration.redis_state import whole_redis
 
@@ -172,7 +172,7 @@ def test_with_an_older_design_its_own_marks_are_looked_at(
     design: str, wrong: Execution, settings: Settings
 ) -> None:
     settings.REFRESH_STRATEGY = design
-    from tasks.pipeline.marks import mark
+    from harbor_refresh.tasks.pipeline.marks import mark
 
     (lost,) = findings(wrong)
     assert lost.startswith("It is neither on the queue nor claimed")

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from executions.api.access import Scope
+from harbor_refresh.executions.api.access import Scope
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
 from tests.integration.service.web import Web, serving

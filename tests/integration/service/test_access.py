@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from executions import api_tokens
-from executions.api.access import Scope
-from executions.models import ApiToken, Task
 from harbor_refresh.api import api
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import ApiToken, Task
 from tests.integration.executions.api.api_client import V1, Program, token
 from tests.integration.executions.hook_requests import NEXT, SIGNING, signed, wire
 from tests.integration.sample_executions import made

@@ -16,9 +16,9 @@ from redis import Redis
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.monitoring import liveness
 from harbor_refresh.monitoring.liveness import Verdict, Worker, judge_beat, judge_workers
-from tasks import tick
-from tasks.celery_queues import JOBS, TICKS
-from tasks.tick import MAX_WAITING
+from harbor_refresh.tasks import tick
+from harbor_refresh.tasks.celery_queues import JOBS, TICKS
+from harbor_refresh.tasks.tick import MAX_WAITING
 from tests import servers
 from tests.faults.cluster import ROOT, Cluster, Member
 from tests.faults.conftest import cluster  # noqa: F401  # a fixture
@@ -86,7 +86,7 @@ def test_a_worker_is_blamed_only_for_messages_that_it_could_take(
 
 
 def test_a_broker_that_is_away_says_nothing_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from executions.errors import QueueUnavailable
+    from harbor_refresh.executions.errors import QueueUnavailable
 
     def away() -> dict[str, int]:
         raise QueueUnavailable("Redis: it is gone")

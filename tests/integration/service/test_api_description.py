@@ -24,17 +24,17 @@ from django.db import connection
 from schemathesis.checks import positive_data_acceptance
 from schemathesis.config import SchemathesisConfig
 
-from executions.bulk import ask
-from executions.creation import NewExecution, NewTask, create
-from executions.deliveries import subscriptions
-from executions.deliveries.subscriptions import Wish
-from executions.filters import Filter
-from executions.manual_status import finish_as_success
-from executions.models import Action, Execution, Subscription, Task
-from executions.models.action import Origin, Verb
-from executions.reports import Report, report
-from executions.status import MAX_ID
 from harbor_refresh.api import api
+from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.models import Action, Execution, Subscription, Task
+from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.status import MAX_ID
 from tests.integration.service.web import Web
 
 DEEP = "FUZZ_EXAMPLES" in os.environ

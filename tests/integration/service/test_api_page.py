@@ -13,9 +13,9 @@ import httpx2
 import pytest
 from django.utils import timezone
 
-from executions.models import ApiToken, Execution
 from harbor_refresh.api import api
 from harbor_refresh.api_page import PARTS, renewed
+from harbor_refresh.executions.models import ApiToken, Execution
 from tests import pages
 from tests.integration.command_output import failing, said
 from tests.integration.service.web import Web

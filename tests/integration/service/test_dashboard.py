@@ -13,16 +13,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from executions.admin import live_access as access
-from executions.creation import NewExecution, create
-from executions.quarantines import quarantine
 from harbor_refresh.dashboard import badges, latest, series, views
 from harbor_refresh.dashboard.charts import CHARTS
 from harbor_refresh.dashboard.latest import Latest, Overview
-from tasks.models import Sample
-from tasks.overview import events
-from tasks.overview.state import Node, State
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.executions.admin import live_access as access
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.tasks.models import Sample
+from harbor_refresh.tasks.overview import events
+from harbor_refresh.tasks.overview.state import Node, State
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import signed_in
 from tests.integration.query_counts import queries
 
@@ -249,7 +249,7 @@ def _again(admin: Client) -> int:
 
 
 def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tasks.overview import of_redis
+    from harbor_refresh.tasks.overview import of_redis
     from tests.integration.redis_state import absent_redis
 
     client = absent_redis()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from django.core.management import BaseCommand, load_command_class
 
-from executions.bulk import stop_action
-from executions.quarantines import quarantine
+from harbor_refresh.executions.bulk import stop_action
+from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.management.commands import api_docs
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from manage import COMMANDS, Utility
-from tasks.jobs.lifecycle.job_creation import NewJob, start
 from tests import pages
 from tests.integration.sample_actions import asked
 

@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from tasks import tick
-from tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from tasks.claim_batch import publish as publish_claims
-from tasks.conf import refresh_settings
-from tasks.jobs.lifecycle.message import Message
-from tasks.jobs.records.arguments import text_of_arguments
-from tasks.jobs.records.records import JobRecords
-from tasks.jobs.records.run import ReceivedMessage
-from tasks.jobs.runtime.broker import publish as publish_jobs
-from tasks.queue.claim import Claim
-from tasks.queue.members import Token, member, readable
-from tasks.queue.traces import Traces
-from tasks.run_handlers import run_handlers
-from tasks.schedule import ROWS
-from tasks.sweep import sweep
+from harbor_refresh.tasks import tick
+from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
+from harbor_refresh.tasks.claim_batch import publish as publish_claims
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.jobs.lifecycle.message import Message
+from harbor_refresh.tasks.jobs.records.arguments import text_of_arguments
+from harbor_refresh.tasks.jobs.records.records import JobRecords
+from harbor_refresh.tasks.jobs.records.run import ReceivedMessage
+from harbor_refresh.tasks.jobs.runtime.broker import publish as publish_jobs
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.members import Token, member, readable
+from harbor_refresh.tasks.queue.traces import Traces
+from harbor_refresh.tasks.run_handlers import run_handlers
+from harbor_refresh.tasks.schedule import ROWS
+from harbor_refresh.tasks.sweep import sweep
 from tests.integration.redis_state import Redis, queue_with_clock, whole_redis, with_clock_of_test
 
 GOLDEN = Path(__file__).with_name("formats.json")

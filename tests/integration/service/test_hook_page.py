@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from executions.creation import NewExecution, NewTask, create
-from executions.hook import check_ins
-from executions.models import Task
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.hook import check_ins
+from harbor_refresh.executions.models import Task
 from tests import pages
 from tests.integration.executions.hook_requests import BEGUN, SECRET, post, wire
 from tests.integration.redis_state import Redis

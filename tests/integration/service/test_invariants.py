@@ -8,15 +8,15 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from executions.creation import NewExecution, NewTask, create
-from executions.manual_status import finish_as_success
-from executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
-from executions.reports import Report, report
-from executions.rollup import refresh
 from harbor_refresh import invariants
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.invariants import Violation, set_aside, violations
-from tasks.jobs.lifecycle.job_creation import NewJob, start
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database")
 

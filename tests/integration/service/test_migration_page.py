@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from executions.models import Execution
-from tasks.queue import execution_queue
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.queue import execution_queue
 from tests import pages
 from tests.integration.command_output import said
 from tests.integration.old_release import key_of

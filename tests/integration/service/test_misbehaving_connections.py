@@ -18,10 +18,10 @@ from django.db import connection
 from django.test import Client
 from pytest_django import DjangoDbBlocker
 
-from executions.api.access import Scope
-from executions.creation import NewExecution, NewTask, create
-from executions.deletion import delete
-from executions.models import Execution
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.models import Execution
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token
 from tests.integration.sample_executions import made

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from redis import Redis
 
-from executions.api.access import Scope
+from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.local.binaries import find_postgres
 from tests import pages, servers, terminal
 from tests.faults.cluster import Cluster

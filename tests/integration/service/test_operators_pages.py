@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
-from executions.api.access import Scope
-from executions.models import Execution, Task
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.local.binaries import find_postgres
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import pages, servers, terminal
 from tests.integration.command_output import failing, said
 from tests.integration.executions.api.api_client import token

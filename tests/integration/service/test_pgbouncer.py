@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from redis import Redis
 
-from executions.api.access import Scope
-from executions.creation import NewExecution, NewTask, create
-from executions.models import Execution, StatusChange
-from executions.reports import Report, report
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.models import Execution, StatusChange
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.invariants import violations
 from tests import servers
 from tests.faults.cluster import Cluster

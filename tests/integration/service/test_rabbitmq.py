@@ -11,18 +11,18 @@ import pytest
 from amqp.exceptions import NotFound, RecoverableConnectionError
 from celery import current_app
 
-from executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.doctor.facts import Facts
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.monitoring.liveness import judge_workers
-from tasks.broker import mark, rabbitmq
-from tasks.broker.lengths import waiting, waiting_in_all
-from tasks.broker.rabbitmq import AWAY
-from tasks.celery_queues import JOBS, QUEUES, TICKS
-from tasks.overview import of_broker
-from tasks.overview.state import look
-from tasks.queue import execution_queue
-from tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.broker import mark, rabbitmq
+from harbor_refresh.tasks.broker.lengths import waiting, waiting_in_all
+from harbor_refresh.tasks.broker.rabbitmq import AWAY
+from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS
+from harbor_refresh.tasks.overview import of_broker
+from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
 from tests.elsewhere import uses
 from tests.integration.command_output import ROOT

@@ -5,9 +5,9 @@ import time
 import pytest
 from pytest_django import Settings
 
-from executions.api import rate
-from executions.api.access import Scope
-from executions.models import ApiToken
+from harbor_refresh.executions.api import rate
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import ApiToken
 from settings import base
 from tests import servers
 from tests.integration.executions.api.api_client import Program, token

@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 
 from harbor_refresh import redis_transport
 from harbor_refresh.local.redis import EmbeddedRedis
-from tasks.queue.connection import NotServing, WrongServer
+from harbor_refresh.tasks.queue.connection import NotServing, WrongServer
 from tests.integration.concurrency import DEADLINE_SECONDS, wait_until
 from tests.integration.redis_state import Redis
 from tests.proxy import Proxy

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from kombu import Connection
 
-from executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh import redis_transport
+from harbor_refresh.executions.errors import QueueRefused, QueueUnavailable
 from harbor_refresh.redis_cache import RedisCache
-from tasks.conf import refresh_settings
-from tasks.queue.connection import connect
-from tasks.queue.queue import ExecutionQueue
-from tasks.redis_address import for_celery
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
+from harbor_refresh.tasks.redis_address import for_celery
 from tests.redis_with_tls import Certificates, RedisWithTLS, SentinelWithTLS
 
 LOGIN = "refresh:a%20secret@"

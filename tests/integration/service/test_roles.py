@@ -12,11 +12,11 @@ from django.test import Client
 from django.urls import reverse
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
-from executions.models import Action, Execution, Quarantine
-from executions.quarantines import quarantine
-from executions.stops import stop
 from harbor_refresh import roles
-from tasks.models import Pause
+from harbor_refresh.executions.models import Action, Execution, Quarantine
+from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks.models import Pause
 from tests.browser.samples import make_samples
 from tests.integration.actions.sample_bulk import reported, with_jobs
 from tests.integration.admin_client import act

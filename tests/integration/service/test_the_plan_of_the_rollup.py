@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection
 
-from executions.rollup import HISTOGRAMS
-from executions.sql import text
+from harbor_refresh.executions.rollup import HISTOGRAMS
+from harbor_refresh.executions.sql import text
 
 ROWS = """
 INSERT INTO execution (vendor_type, vendor_id, status, status_message, trigger, extra_attrs, revision)

@@ -10,8 +10,8 @@ from django.db import connection
 from pytest_django import Settings
 
 from benchmarks.designs import strategy
-from executions.models import Execution
-from tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests import servers
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked, statuses
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DIES = """
 import os, django
 django.setup()
-from executions import crash_points
+from harbor_refresh.executions import crash_points
 from benchmarks.designs import strategy
 reached = []
 def die(point, ids):

@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
-from executions.errors import QueueUnavailable
-from tasks.queue.node import this_node
-from tasks.strategies.hash import announcements, announcer
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks.queue.node import this_node
+from harbor_refresh.tasks.strategies.hash import announcements, announcer
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, wait_until
 from tests.integration.redis_state import Redis, whole_redis
 

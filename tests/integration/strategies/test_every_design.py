@@ -11,18 +11,18 @@ from django.db import connection
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
-from executions import crash_points
-from executions.creation import NewExecution, NewTask, create, create_many
-from executions.errors import QueueUnavailable
-from executions.models import Execution, Quarantine, StatusChange, Task
-from executions.reports import Report, report
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.invariants import violations
-from tasks import conf
-from tasks.pipeline import marks, wakeup
-from tasks.pipeline.marks import mark
-from tasks.pipeline.reconciliation import reconcile
-from tasks.queue.members import member
-from tasks.strategies import older_strategy
+from harbor_refresh.tasks import conf
+from harbor_refresh.tasks.pipeline import marks, wakeup
+from harbor_refresh.tasks.pipeline.marks import mark
+from harbor_refresh.tasks.pipeline.reconciliation import reconcile
+from harbor_refresh.tasks.queue.members import member
+from harbor_refresh.tasks.strategies import older_strategy
 from tests.integration.concurrency import at_once
 from tests.integration.database_state import rows
 from tests.integration.redis_state import Redis

@@ -4,11 +4,11 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
-from executions.errors import NoInstance
-from executions.models import Execution
-from tasks.conf import refresh_settings
-from tasks.strategies.hash import announcer
-from tasks.strategies.hash.instance import Instance, this_instance
+from harbor_refresh.executions.errors import NoInstance
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.strategies.hash import announcer
+from harbor_refresh.tasks.strategies.hash.instance import Instance, this_instance
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import left_in_redis, marked, statuses
 

@@ -8,8 +8,8 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import strategy
-from executions.models import Execution
-from tasks.strategies.lock.cycle_lock import HeldLock
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.strategies.lock.cycle_lock import HeldLock
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import LOCK, marked

@@ -4,11 +4,11 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import strategy
-from executions.models import Execution
-from tasks.pipeline.legacy_marks import export_marks
-from tasks.queue import execution_queue, legacy_keys, legacy_transfer
-from tasks.queue.connection import connect
-from tasks.strategies.scan import Scan
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks.pipeline.legacy_marks import export_marks
+from harbor_refresh.tasks.queue import execution_queue, legacy_keys, legacy_transfer
+from harbor_refresh.tasks.queue.connection import connect
+from harbor_refresh.tasks.strategies.scan import Scan
 from tests import servers
 from tests.integration.concurrency import Pause, in_background
 from tests.integration.redis_state import Redis

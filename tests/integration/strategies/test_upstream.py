@@ -6,8 +6,8 @@ import pytest
 from pytest_django import Settings
 
 from benchmarks.designs import strategy
-from executions import crash_points
-from tasks.strategies import plain_set
+from harbor_refresh.executions import crash_points
+from harbor_refresh.tasks.strategies import plain_set
 from tests.integration.strategies.marked_executions import marked, refuse
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

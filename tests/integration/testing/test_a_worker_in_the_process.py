@@ -9,9 +9,9 @@ import pytest
 from celery import chain, current_app, shared_task
 from redis import Redis
 
-from executions.errors import StillRunning
+from harbor_refresh.executions.errors import StillRunning
+from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from harbor_refresh.testing import fail_job, worker
-from tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from tests.waiting import wait_for
 
 said: list[Any] = []

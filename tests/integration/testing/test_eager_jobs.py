@@ -10,15 +10,15 @@ from celery.signals import celeryd_after_setup
 from django.db import IntegrityError, connection, transaction
 from redis import Redis
 
-from executions import handlers
-from executions.errors import ExecutionClosed, StillRunning
-from executions.handlers import Change, on_execution
-from executions.models import Delivery, Execution, StatusChange, Task
-from executions.news import execution_changed
+from harbor_refresh.executions import handlers
+from harbor_refresh.executions.errors import ExecutionClosed, StillRunning
+from harbor_refresh.executions.handlers import Change, on_execution
+from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Task
+from harbor_refresh.executions.news import execution_changed
+from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
+from harbor_refresh.tasks.models import JobEnd
+from harbor_refresh.tasks.without_redis import mode
 from harbor_refresh.testing import eager, fail_job
-from tasks.jobs import EndedExecution, Handle, TrackedJob, start
-from tasks.models import JobEnd
-from tasks.without_redis import mode
 
 said: list[Any] = []
 

@@ -24,9 +24,9 @@ from pytest_django import Settings
 from redis import Redis
 
 import harbor_refresh
-from executions.models import Task
+from harbor_refresh.executions.models import Task
+from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.testing import worker
-from tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from tests import pages
 from tests.integration.concurrency import in_background, transaction_held_open
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks

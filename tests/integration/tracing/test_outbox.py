@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from executions.reports import Report, report
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tracing import outbox as outboxes
 from harbor_refresh.tracing import spans
 from harbor_refresh.tracing.spans import begun
 from harbor_refresh.tracing.tracer import ProcessTracer
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
 from tests.integration.sample_executions import made, status_of
 from tests.integration.tracing.collector import Collector
 from tests.waiting import wait_for

@@ -11,17 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from opentelemetry import context
 from pytest_django import Settings
 
-from executions import crash_points
-from executions.models import Execution
-from executions.reports import Report, report
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.logs.context import ids as bound_ids
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tracing import contexts, follower, spans
-from tasks.pipeline import wakeup
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
-from tasks.queue.claim import Claim
-from tasks.queue.queue import ExecutionQueue
 from tests.faults.conftest import many
 from tests.integration.pipeline.pipeline_state import cursed, member
 from tests.integration.redis_state import Redis, whole_redis

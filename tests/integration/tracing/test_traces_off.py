@@ -12,12 +12,12 @@ import redis as redis_library
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from executions.reports import Report, report
-from tasks.pipeline import legacy_marks, wakeup
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
-from tasks.queue.traces import traces
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.traces import traces
 from tests import servers
 from tests.faults.cluster import ROOT
 from tests.integration.sample_executions import made, status_of
@@ -30,11 +30,11 @@ import redis
 before = set(sys.modules)  # redis-py imports the metrics of OpenTelemetry if they are installed
 import django
 django.setup()
-from executions.reports import Report, report
-from tasks.pipeline import wakeup
-from tasks.pipeline.dispatcher import dispatch
-from tasks.pipeline.refresher import refresh_claim
-from tasks.queue import execution_queue
+from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks.pipeline import wakeup
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
 import harbor_refresh.wsgi
 wakeup.send_tick = lambda: None
 report([Report(int(sys.argv[1]), "Success")])

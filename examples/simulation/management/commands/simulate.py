@@ -15,9 +15,9 @@ from examples.simulation.queue_state import NotDrained, describe, wait_until_dra
 from examples.simulation.runners import Runners, create_executions
 from examples.simulation.screen import Screen, render
 from examples.simulation.verdict import Result, judge
-from executions.checks import OURS
-from executions.management.output import Answer, Failed, Misused, errors_in_one_line, print_answer
 from harbor_refresh.arguments import count
+from harbor_refresh.executions.checks import OURS
+from harbor_refresh.executions.management.output import Answer, Failed, Misused, errors_in_one_line, print_answer
 
 MOST_TASKS = 1_000_000
 

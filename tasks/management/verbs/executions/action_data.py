@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from executions.management.output import Answer
-from executions.models import Action
-from executions.models.action import State, Verb
-from executions.text import plural
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.models import Action
+from harbor_refresh.executions.models.action import State, Verb
+from harbor_refresh.executions.text import plural
 
 DID = {
     Verb.STOP: "stopped",

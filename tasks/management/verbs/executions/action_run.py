@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from executions.bulk import find
-from executions.management.output import Failed
-from executions.models import Action
-from tasks.actions.bulk import work
+from harbor_refresh.executions.bulk import find
+from harbor_refresh.executions.management.output import Failed
+from harbor_refresh.executions.models import Action
+from harbor_refresh.tasks.actions.bulk import work
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 

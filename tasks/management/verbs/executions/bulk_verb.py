@@ -5,15 +5,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.action_pages import Counted, count
-from executions.audit import at_terminal
-from executions.bulk import ask
-from executions.management.output import Answer, Failed, Misused
-from executions.models.action import Verb
-from executions.text import plural
-from tasks.management.verbs.executions import filter_options
-from tasks.management.verbs.executions.action_data import answer_of
-from tasks.management.verbs.executions.action_run import run_to_end
+from harbor_refresh.executions.action_pages import Counted, count
+from harbor_refresh.executions.audit import at_terminal
+from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.management.output import Answer, Failed, Misused
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.management.verbs.executions import filter_options
+from harbor_refresh.tasks.management.verbs.executions.action_data import answer_of
+from harbor_refresh.tasks.management.verbs.executions.action_run import run_to_end
 
 COUNT_SECONDS = 60
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from executions.management.output import Answer
-from executions.models.action import Verb
-from tasks.management.verbs.executions import bulk_verb
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.tasks.management.verbs.executions import bulk_verb
 
 HELP = "delete executions that have ended"
 

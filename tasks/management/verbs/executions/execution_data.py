@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from executions.models import Execution
+from harbor_refresh.executions.models import Execution
 
 
 def as_data(execution: Execution) -> dict[str, Any]:

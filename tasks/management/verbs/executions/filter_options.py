@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.errors import Refused
-from executions.filters import Filter
-from executions.management.output import Misused
-from executions.status import Status
-from tasks.management.verbs.argument_types import positive_integer
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.management.output import Misused
+from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 MAX_DIGITS = 6

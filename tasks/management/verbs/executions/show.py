@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.errors import NoSuchExecution
-from executions.management.output import Answer, table
-from executions.models import Execution, Quarantine
-from executions.progress import progress
-from tasks.management.verbs.argument_types import positive_integer
-from tasks.management.verbs.executions.execution_data import as_data, shown
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.progress import progress
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
+from harbor_refresh.tasks.management.verbs.executions.execution_data import as_data, shown
 
 HELP = "show one execution, its tasks by status, and the share that has ended"
 

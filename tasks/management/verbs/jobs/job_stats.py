@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, table
-from executions.status import Status
-from executions.text import plural
-from tasks.jobs.overview.inspection import Inspection, inspect
-from tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.status import Status
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.jobs.overview.inspection import Inspection, inspect
+from harbor_refresh.tasks.jobs.overview.pass_counts import MEANINGS, Passes, counted
 
 HELP = "count the jobs in progress and those that wait; show where they run, and what reaper and recovery did"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from tasks.id_list import id_list
-from tasks.jobs.overview.selection import Selection
-from tasks.management.verbs.argument_types import positive_integer
+from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.tasks.jobs.overview.selection import Selection
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 
 SHOWN = 20
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer
-from tasks.jobs.records import own_database
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.tasks.jobs.records import own_database
 
 HELP = "give this database a new name in messages, because it is a copy (a base backup, a snapshot)"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, table
-from executions.text import plural
-from tasks.jobs.overview.pass_counts import MEANINGS
-from tasks.jobs.repair.reaper import reap
-from tasks.jobs.runtime.broker import may_wait
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.jobs.overview.pass_counts import MEANINGS
+from harbor_refresh.tasks.jobs.repair.reaper import reap
+from harbor_refresh.tasks.jobs.runtime.broker import may_wait
 
 HELP = "run a pass of the reaper now"
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from executions.audit import Kind, Word, at_terminal, noted
-from executions.management.output import Answer
-from executions.text import plural
-from tasks.jobs.lifecycle.retries import retry_failed
-from tasks.jobs.overview.selection import for_each, select
-from tasks.management.verbs.jobs import named_executions
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
+from harbor_refresh.tasks.jobs.overview.selection import for_each, select
+from harbor_refresh.tasks.management.verbs.jobs import named_executions
 
 HELP = "try the failed jobs of executions once more"
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from executions.management.output import Answer, table
-from executions.text import plural
-from tasks.jobs.overview.running import InspectedJob, running_jobs
-from tasks.management.verbs.argument_types import positive_integer
+from harbor_refresh.executions.management.output import Answer, table
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.jobs.overview.running import InspectedJob, running_jobs
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 
 HELP = "list the jobs of an execution that run now, with how much each has done and what it said last"
 

@@ -3,14 +3,14 @@
 from functools import partial
 from typing import Any
 
-from executions.audit import Kind, Word, at_terminal, note
-from executions.management.output import Answer
-from executions.text import plural
-from tasks.id_list import id_list
-from tasks.jobs.lifecycle.job_stops import stop_jobs
-from tasks.jobs.overview.selection import for_each, select
-from tasks.management.verbs.jobs import named_executions
-from tasks.queue.connection import absence_remembered
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
+from harbor_refresh.tasks.jobs.overview.selection import for_each, select
+from harbor_refresh.tasks.management.verbs.jobs import named_executions
+from harbor_refresh.tasks.queue.connection import absence_remembered
 
 HELP = "stop the jobs of executions"
 

@@ -7,8 +7,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
-from executions import api_tokens
-from executions.api.access import Scope
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api.access import Scope
 
 V1 = "/api/v1"
 

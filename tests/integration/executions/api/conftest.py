@@ -1,6 +1,6 @@
 import pytest
 
-from executions.api.access import Scope
+from harbor_refresh.executions.api.access import Scope
 from tests.integration.executions.api.api_client import Program, token
 
 

@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from executions import api_tokens
-from executions.api.access import Scope
-from executions.models import ApiToken
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import ApiToken
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.executions.api.api_client import Program, token
 

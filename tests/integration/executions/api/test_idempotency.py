@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.db import connection
 
-from executions.api.access import Scope
-from executions.models import Execution, IdempotencyKey, Task
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.models import Execution, IdempotencyKey, Task
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.sample_executions import made
 

@@ -4,9 +4,9 @@ import pytest
 from django.core.cache import cache
 from pytest_django import Settings
 
-from executions import signals
-from executions.api import rate
-from executions.api.access import Scope
+from harbor_refresh.executions import signals
+from harbor_refresh.executions.api import rate
+from harbor_refresh.executions.api.access import Scope
 from tests.integration.executions.api.api_client import Program, answered, token
 
 

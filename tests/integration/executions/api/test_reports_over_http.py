@@ -10,10 +10,10 @@ from django.test import RequestFactory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from executions.api.parsing import BoundedParser
-from executions.models import Task
-from executions.news import Member
-from executions.status import Status
+from harbor_refresh.executions.api.parsing import BoundedParser
+from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.news import Member
+from harbor_refresh.executions.status import Status
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
-from executions.api.access import Scope
-from executions.deliveries.deliverer import Deliverer
-from executions.models import AuditEntry, Delivery, Subscription
+from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver
@@ -126,7 +126,7 @@ def test_deliveries_are_listed_in_pages_and_dead_ones_sent_again(program: Progra
 
 
 def test_all_dead_letters_are_sent_again_page_by_page(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("executions.deliveries.dead_letters.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.dead_letters.PAGE", 2)
     with receiver(status=410) as one:
         program.post("/subscriptions", {"name": "pager", "url": one.url}, 201)
         ended(5)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from pytest_django import Settings
 
-from executions.deliveries import subscriptions
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.subscriptions import Wish
-from executions.models import Subscription
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.models import Subscription
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
 
 
@@ -20,7 +20,7 @@ def loopback(settings: Settings) -> None:
 
 @pytest.fixture(autouse=True)
 def pass_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("harbor_refresh.executions.deliveries.deliverer.LINGER_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from ipaddress import ip_address
 import pytest
 from pytest_django import Settings
 
-from executions.deliveries import subscriptions
-from executions.deliveries.addresses import is_allowed, networks, refuse_unusable
-from executions.deliveries.answers import Answer
-from executions.deliveries.subscriptions import Wish
-from executions.errors import NoSuchSubscription, Refused
-from executions.models import Subscription
+from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.deliveries.addresses import is_allowed, networks, refuse_unusable
+from harbor_refresh.executions.deliveries.answers import Answer
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.errors import NoSuchSubscription, Refused
+from harbor_refresh.executions.models import Subscription
 from tests.integration.executions.deliveries.receiver import Receiver
 
 PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8", "64:ff9b::808:808"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from executions.deliveries.outbox import write_deliveries
-from executions.models import Delivery, Subscription
-from executions.sql import text
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.models import Delivery, Subscription
+from harbor_refresh.executions.sql import text
 from tests.integration.executions.deliveries.changed_executions import ended
 
 WAITING = 20_000
@@ -34,7 +34,7 @@ def test_a_claim_reads_few_rows_of_many(subscribed: Callable[..., Subscription],
         if is_analyzed:
             cursor.execute("ANALYZE execution_delivery")
         cursor.execute(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {text('executions', 'claim_deliveries')}",
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {text('harbor_refresh.executions', 'claim_deliveries')}",
             {"only": None, "busy": [], "rooms": [], "room": ROOM, "opens": 5, "lease": 60.0},
         )
         (answer,) = cursor.fetchone()

@@ -7,10 +7,10 @@ import pytest
 from django.contrib.postgres.functions import TransactionNow
 from django.db import connection, transaction
 
-from executions.deliveries.claims import claim_for_webhooks, next_due
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.outbox import write_deliveries
-from executions.models import Delivery, Subscription
+from harbor_refresh.executions.deliveries.claims import claim_for_webhooks, next_due
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.models import Delivery, Subscription
 from tests.integration.executions.deliveries.changed_executions import ended, rerun
 from tests.integration.executions.deliveries.receiver import Receiver, receiver
 from tests.waiting import wait_for

@@ -9,16 +9,16 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from executions.creation import NewExecution, create
-from executions.deletion import delete
-from executions.deliveries import outbox, subscriptions
-from executions.deliveries.outbox import write_deliveries
-from executions.deliveries.subscriptions import Wish
-from executions.manual_status import finish_as_success
-from executions.models import Delivery, StatusChange, Subscription
-from executions.news import changes_written
-from executions.rollup import refresh
-from executions.status import Status
+from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.deliveries import outbox, subscriptions
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
+from harbor_refresh.executions.news import changes_written
+from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import end, ended, rerun

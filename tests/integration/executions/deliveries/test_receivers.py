@@ -10,12 +10,12 @@ import trustme
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
-from executions.deletion import delete
-from executions.deliveries import answers, claims, requests
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.network import tls
-from executions.deliveries.outbox import write_deliveries
-from executions.models import Delivery, Execution, Subscription
+from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.deliveries import answers, claims, requests
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.network import tls
+from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.models import Delivery, Execution, Subscription
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
 from tests.integration.executions.deliveries.receiver import Receiver, free_port, receiver

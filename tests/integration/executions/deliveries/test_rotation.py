@@ -7,13 +7,13 @@ import pytest
 from django.db.models.functions import Now
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from executions.deliveries import deliverer as deliverers
-from executions.deliveries import rotation, subscriptions
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.rotation import MOST_OLD_SECRETS, rotate
-from executions.errors import NoSuchSubscription, Refused
-from executions.models import Delivery, OldSecret, Subscription
-from executions.sweep import sweep
+from harbor_refresh.executions.deliveries import deliverer as deliverers
+from harbor_refresh.executions.deliveries import rotation, subscriptions
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.rotation import MOST_OLD_SECRETS, rotate
+from harbor_refresh.executions.errors import NoSuchSubscription, Refused
+from harbor_refresh.executions.models import Delivery, OldSecret, Subscription
+from harbor_refresh.executions.sweep import sweep
 from tests.integration.concurrency import Pause, at_once, in_background
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Received, Receiver, receiver

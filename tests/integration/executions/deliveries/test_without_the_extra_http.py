@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from executions.deliveries import http, subscriptions
-from executions.deliveries.deliverer import Deliverer
-from executions.deliveries.subscriptions import Wish
-from executions.errors import ExtraMissing
-from executions.models import Delivery, Subscription
+from harbor_refresh.executions.deliveries import http, subscriptions
+from harbor_refresh.executions.deliveries.deliverer import Deliverer
+from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.errors import ExtraMissing
+from harbor_refresh.executions.models import Delivery, Subscription
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Receiver
 

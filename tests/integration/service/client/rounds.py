@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from executions.models import Task
+from harbor_refresh.executions.models import Task
 from harbor_refresh.local.process import spawn
 from tests.integration.service.client.runner import numbered
 from tests.integration.service.web import ROOT

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import pytest
 
-from executions.models import Execution
 from harbor_refresh import client as module
 from harbor_refresh.client import ApiError, Client, Report, TimedOut, Unavailable, Unusable, main
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.local.ports import choose_port
 from tests import pages
 from tests.integration.sample_executions import made

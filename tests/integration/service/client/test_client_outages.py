@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from executions.models import Execution, Task
 from harbor_refresh.client import Client
+from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.local.ports import choose_port
 from tests.integration.sample_executions import made
 from tests.integration.service.client.rounds import Runner, after, state

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from executions.api.access import Scope
+from harbor_refresh.executions.api.access import Scope
 from tests.integration.executions.api.api_client import token
 from tests.integration.service.web import WebProcess
 
