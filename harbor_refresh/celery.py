@@ -1,4 +1,4 @@
-"""The Celery application: configured by Django's settings, with the actors of `tasks`."""
+"""The Celery application: configured by Django's settings, with tasks/celery_tasks.py."""
 
 import os
 from logging.config import dictConfig
@@ -26,7 +26,7 @@ app.steps["consumer"].add(GUARD)
 app.conf.task_queues = [Queue(name, routing_key=name) for name in (TICKS, WORK, JOBS, DELIVERIES)]
 app.conf.task_default_queue = JOBS
 app.conf.task_routes = ROUTES
-app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="actors")
+app.autodiscover_tasks(["harbor_refresh.tasks"], related_name="celery_tasks")
 
 
 signals.celeryd_init.connect(exit_on_bad_settings)

@@ -20,7 +20,7 @@ from django.utils.module_loading import import_string
 
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.django_task import run_task
+from harbor_refresh.tasks.celery_tasks import run_task
 from harbor_refresh.tasks.jobs import Handle
 from harbor_refresh.tasks.jobs.celery_json import native
 from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends

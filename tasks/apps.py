@@ -13,8 +13,7 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        import harbor_refresh.tasks.actors  # defines the Celery tasks, so that every process can send them
-        import harbor_refresh.tasks.django_task  # noqa: F401  # a job that every worker knows
+        import harbor_refresh.tasks.celery_tasks  # noqa: F401  # so that every process can send them
         from harbor_refresh.executions import callbacks
         from harbor_refresh.executions.checks import OURS
         from harbor_refresh.executions.filters import register_condition
@@ -58,7 +57,7 @@ class TasksConfig(AppConfig):
             worker_shutdown,
         )
 
-        from harbor_refresh.tasks import heartbeat, run_cycle, schedule
+        from harbor_refresh.tasks import celery_tasks, heartbeat, schedule
         from harbor_refresh.tasks.broker import given_back
         from harbor_refresh.tasks.jobs.delivery import recorder, reporter
         from harbor_refresh.tasks.jobs.runtime import celery_events
@@ -80,7 +79,7 @@ class TasksConfig(AppConfig):
         heartbeat.connect()
         given_back.connect()
         celeryd_after_setup.connect(mode.decide, dispatch_uid="tasks.without_redis.mode")
-        celeryd_after_setup.connect(run_cycle.subscribe, dispatch_uid="tasks.run_cycle")
+        celeryd_after_setup.connect(celery_tasks.subscribe, dispatch_uid="tasks.run_cycle")
         # after the line above, so that the channel of the cycles is among the queues
         celeryd_after_setup.connect(held_queues.on_setup, dispatch_uid="tasks.pauses.held_queues")
         worker_ready.connect(held_queues.on_ready, dispatch_uid="tasks.pauses.held_queues")

@@ -33,7 +33,7 @@ def connect(app: Any) -> Any:
     """Add our Celery tasks, their routes and their schedule to this app, and return it."""
     mend_connections(app)
     app.steps["consumer"].add(GUARD)
-    app.autodiscover_tasks([__package__], related_name="actors")
+    app.autodiscover_tasks([__package__], related_name="celery_tasks")
     if app.configured:
         _add_to(app.conf)
     else:

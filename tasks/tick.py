@@ -1,15 +1,9 @@
-"""The base of the scheduled Celery tasks. A tick does all the work that it finds, so one that waits is enough.
-
-A tick is not sent while enough ticks wait in the broker, so they never pile up, however many beats run and
-however many workers are away. A tick expires late, because expiry compares the clocks of two machines, and a
-clock that is a minute off must not stop the schedule.
-"""
+"""The bases of our Celery tasks (tasks/celery_tasks.py)."""
 
 from typing import TYPE_CHECKING, Any
 
-from celery import current_app
+from celery import Task, current_app
 
-from harbor_refresh.tasks.actor import Actor
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.celery_queues import TICKS
 
@@ -21,7 +15,29 @@ MAX_WAITING = 4
 EXPIRES_SECONDS = 3_600
 
 
+class Actor(Task):  # type: ignore[type-arg]
+    """What a task needs of Celery's options is its own, so that it does not depend on the settings of the project:
+
+    1. A message is acknowledged when its task has ended, and goes back to the broker when its process dies.
+    2. No result is stored: nothing asks for it, and a tick comes every few seconds.
+    """
+
+    abstract = True
+    acks_late = True
+    reject_on_worker_lost = True
+    #: It would override the option above, and drop the message after a few deaths.
+    retry_on_worker_lost = False
+    ignore_result = True
+
+
 class Tick(Actor):
+    """A scheduled task. A tick does all the work that it finds, so one that waits is enough.
+
+    A tick is not sent while enough ticks wait in the broker, so they never pile up, however many beats run and
+    however many workers are away. A tick expires late, because expiry compares the clocks of two machines, and a
+    clock that is a minute off must not stop the schedule.
+    """
+
     abstract = True
     #: The queue of the broker in which it waits.
     waits_in = TICKS

@@ -11,5 +11,5 @@
     deliverer      the thread that does all this for webhooks
     handler_runs   runs the handlers of executions/handlers.py
 
-It needs PostgreSQL alone. The Celery tasks that start it are tasks/deliver.py and tasks/run_handlers.py.
+It needs PostgreSQL alone. `deliver` and `run_handlers` of tasks/celery_tasks.py start it.
 """

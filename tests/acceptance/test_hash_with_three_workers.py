@@ -11,8 +11,7 @@ from redis import Redis
 
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.broker.mark import MARK
-from harbor_refresh.tasks.claim_batch import claim_batch
-from harbor_refresh.tasks.run_cycle import broadcast
+from harbor_refresh.tasks.celery_tasks import broadcast, claim_batch
 from harbor_refresh.tasks.strategies.hash import announcements
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, succeed

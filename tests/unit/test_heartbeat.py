@@ -9,12 +9,11 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import heartbeat
+from harbor_refresh.tasks.celery_tasks import reap, recover_stale
 from harbor_refresh.tasks.jobs.records.run import Run
 from harbor_refresh.tasks.jobs.runtime import current_runs
 from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.queue.replies import Heartbeat
-from harbor_refresh.tasks.reap import reap
-from harbor_refresh.tasks.recover_stale import recover_stale
 from tests.waiting import wait_for
 
 

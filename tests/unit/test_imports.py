@@ -180,7 +180,7 @@ def test_the_service_imports_neither_benchmarks_nor_examples() -> None:
 def test_every_module_of_the_apps_is_used_by_a_program(package: str) -> None:
     """What only tests, benchmarks or examples import stands with them."""
     called_by_projects = {"executions.deletion"}
-    django_finds = re.compile(r"\.(apps|models|admin|migrations|commands|templatetags)(\.|$)|^tasks\.actors$")
+    django_finds = re.compile(r"\.(apps|models|admin|migrations|commands|templatetags)(\.|$)")
     used = {module for path in modules(*APPS, "settings") for module in imports(path)}
     packages = {name_of(path) for path in modules(package) if path.name == "__init__.py"}
     unused = {name_of(path) for path in modules(package)} - used - packages

@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.pipeline import wakeup
 from tests.waiting import wait_for
 

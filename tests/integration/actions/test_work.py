@@ -13,14 +13,13 @@ from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.action import Origin, Verb
 from harbor_refresh.executions.stops import stop_many
-from harbor_refresh.tasks.act import act
 from harbor_refresh.tasks.actions import bulk, bulk_slice
 from harbor_refresh.tasks.actions.bulk import ask_and_wake, wake, work
 from harbor_refresh.tasks.actions.bulk_verbs import VERBS
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.celery_tasks import act, recover_stale
 from harbor_refresh.tasks.queue.connection import connect
-from harbor_refresh.tasks.recover_stale import recover_stale
 from tests import servers
 from tests.integration.actions.sample_bulk import slices, statuses, with_jobs
 from tests.integration.concurrency import Pause, at_once, in_background, wait_until

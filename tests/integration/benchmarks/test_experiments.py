@@ -43,8 +43,8 @@ from benchmarks.watcher import Watcher
 from harbor_refresh.executions.models import Execution, Lease, Task
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.celery_queues import TICKS
+from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.recover_stale import recover_stale
 from tests import servers
 from tests.waiting import wait_for
 

@@ -24,6 +24,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.broker import unacknowledged
 from harbor_refresh.tasks.broker.unacknowledged import note_again
 from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.jobs.records.pages import readable
@@ -32,7 +33,6 @@ from harbor_refresh.tasks.jobs.repair import lost_messages, reaper
 from harbor_refresh.tasks.jobs.repair.reaper import reap
 from harbor_refresh.tasks.jobs.repair.unbegun import put_unbegun_back
 from harbor_refresh.tasks.queue.sets import PAGE
-from harbor_refresh.tasks.recover_stale import recover_stale
 from tests import servers
 from tests.integration.jobs.sample_jobs import record, write
 from tests.integration.redis_state import PREFIX, Redis

@@ -13,9 +13,9 @@ from harbor_refresh.executions.handlers import Change, on_execution
 from harbor_refresh.executions.models import Delivery, Subscription
 from harbor_refresh.executions.news import changes_written
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.actors import deliver, run_handlers
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.celery_queues import DELIVERIES, TICKS
+from harbor_refresh.tasks.celery_tasks import deliver, run_handlers
 from harbor_refresh.tasks.notifications import deliverer_thread
 from harbor_refresh.tasks.notifications.deliverer_thread import WorkersDeliverer
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

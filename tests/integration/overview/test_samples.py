@@ -11,12 +11,12 @@ from django.db.models import F
 
 from harbor_refresh.executions import counters
 from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS
+from harbor_refresh.tasks.celery_tasks import sample
 from harbor_refresh.tasks.models import Event, Sample
 from harbor_refresh.tasks.overview import samples
 from harbor_refresh.tasks.overview.samples import Point
 from harbor_refresh.tasks.overview.state import Node, State
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.sample import sample
 
 pytestmark = pytest.mark.usefixtures("database", "redis")
 

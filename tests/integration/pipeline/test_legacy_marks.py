@@ -12,7 +12,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.audit import Word, at_terminal
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.pauses.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch

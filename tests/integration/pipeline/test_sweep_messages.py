@@ -11,7 +11,7 @@ from harbor_refresh.executions import retention
 from harbor_refresh.executions.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.lease import LEASE, Lease
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks import sweep as actor
+from harbor_refresh.tasks import celery_tasks
 from harbor_refresh.tasks.celery_queues import TICKS
 from harbor_refresh.tasks.tick import MAX_WAITING
 from tests.integration.executions.old_executions import ended
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("database")
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message is out of time only where a test says so, and not because the machine is slow."""
-    monkeypatch.setattr(actor, "SWEEP_SECONDS", 600)
+    monkeypatch.setattr(celery_tasks, "SWEEP_SECONDS", 600)
 
 
 def sent(redis: Redis) -> list[Any]:
@@ -35,22 +35,22 @@ def sent(redis: Redis) -> list[Any]:
 
 def test_a_sweep_with_time_left_ends_without_a_message(redis: Redis) -> None:
     ended(3)
-    assert actor.sweep() == {"executions": 2, "refreshed": 0}
+    assert celery_tasks.sweep() == {"executions": 2, "refreshed": 0}
     assert sent(redis) == []
 
 
 def test_a_sweep_that_is_out_of_time_goes_on_in_another_message(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(actor, "SWEEP_SECONDS", 0)
+    monkeypatch.setattr(celery_tasks, "SWEEP_SECONDS", 0)
     monkeypatch.setattr(retention, "BATCH", 4)
     ended(11)
-    assert actor.sweep() == {"executions": 4, "refreshed": 0}
+    assert celery_tasks.sweep() == {"executions": 4, "refreshed": 0}
     messages = 0
     while waiting := sent(redis):
         assert len(waiting) == 1
         redis.delete(TICKS)
-        actor.sweep(*waiting[0])
+        celery_tasks.sweep(*waiting[0])
         messages += 1
         assert messages < 20
     assert Execution.objects.count() == 1
@@ -64,24 +64,24 @@ def test_the_rest_of_a_sweep_waits_for_the_lease_of_a_killed_one_and_a_first_mes
     ended(3)
     lease = Lease("sweep")
     lease.take()
-    actor.sweep()
+    celery_tasks.sweep()
     assert sent(redis) == []
     began = datetime.now(UTC)
-    actor.sweep("executions", ["", 0, 0, 0])
+    celery_tasks.sweep("executions", ["", 0, 0, 0])
     assert sent(redis) == [["executions", ["", 0, 0, 0]]]
     headers = json.loads(redis.lrange(TICKS, 0, 0)[0])["headers"]
     assert datetime.fromisoformat(headers["eta"]) > began + LEASE / 2
     lease.release()
-    actor.sweep(*sent(redis)[0])
+    celery_tasks.sweep(*sent(redis)[0])
     assert Execution.objects.count() == 1
 
 
 def test_it_goes_on_however_many_ticks_wait(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other ticks are not sent while some wait. The rest of a sweep would wait until the next day."""
-    monkeypatch.setattr(actor, "SWEEP_SECONDS", 0)
+    monkeypatch.setattr(celery_tasks, "SWEEP_SECONDS", 0)
     ended(3)
     for _ in range(MAX_WAITING + 1):
-        actor.sweep.apply_async()
+        celery_tasks.sweep.apply_async()
     assert len(sent(redis)) == MAX_WAITING
-    actor.sweep()
+    celery_tasks.sweep()
     assert len(sent(redis)) == MAX_WAITING + 1

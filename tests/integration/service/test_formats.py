@@ -15,7 +15,8 @@ import pytest
 
 from harbor_refresh.tasks import tick
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
-from harbor_refresh.tasks.claim_batch import publish as publish_claims
+from harbor_refresh.tasks.celery_tasks import publish as publish_claims
+from harbor_refresh.tasks.celery_tasks import run_handlers, sweep
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.lifecycle.message import Message
 from harbor_refresh.tasks.jobs.records.arguments import text_of_arguments
@@ -25,9 +26,7 @@ from harbor_refresh.tasks.jobs.runtime.broker import publish as publish_jobs
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token, member, readable
 from harbor_refresh.tasks.queue.traces import Traces
-from harbor_refresh.tasks.run_handlers import run_handlers
 from harbor_refresh.tasks.schedule import ROWS
-from harbor_refresh.tasks.sweep import sweep
 from tests.integration.redis_state import Redis, queue_with_clock, whole_redis, with_clock_of_test
 
 GOLDEN = Path(__file__).with_name("formats.json")

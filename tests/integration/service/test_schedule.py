@@ -14,10 +14,10 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule, Periodi
 from pytest_django import Settings
 
 from harbor_refresh.celery import app as celery_app
-from harbor_refresh.tasks.actors import act, claim_batch, reap, reconcile, recover_stale, sweep
 from harbor_refresh.tasks.beat import PatientScheduler
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.celery_queues import TICKS, WORK
+from harbor_refresh.tasks.celery_tasks import act, claim_batch, reap, reconcile, recover_stale, sweep
 from harbor_refresh.tasks.schedule import follow_environment, restore_rows
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
@@ -220,7 +220,7 @@ def test_a_tick_expires_but_not_because_a_clock_is_minutes_off(redis: Redis) -> 
 
 
 def test_a_refresh_subtask_shows_which_executions_it_refreshes(redis: Redis) -> None:
-    from harbor_refresh.tasks.claim_batch import publish
+    from harbor_refresh.tasks.celery_tasks import publish
     from harbor_refresh.tasks.queue.claim import Claim
 
     publish(

@@ -6,7 +6,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES, strategy
-from harbor_refresh.tasks.claim_batch import claim_batch
+from harbor_refresh.tasks.celery_tasks import claim_batch
 from tests import servers
 from tests.integration.redis_state import Redis
 from tests.integration.strategies.marked_executions import OLD, marked, rested, statuses
@@ -33,7 +33,7 @@ def test_a_tick_of_the_claiming_design_sends_nothing_to_everybody(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr("harbor_refresh.tasks.claim_batch.broadcast", lambda: sent.append("cycle"))
+    monkeypatch.setattr("harbor_refresh.tasks.celery_tasks.broadcast", lambda: sent.append("cycle"))
     for name in STRATEGIES:
         settings.REFRESH_STRATEGY = name
         claim_batch()

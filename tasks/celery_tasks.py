@@ -1,0 +1,237 @@
+"""Every Celery task of ours but the jobs of a project: what it is, who sends it, and the call that does the work.
+
+| task | sent by | when |
+| --- | --- | --- |
+| claim_batch | beat; the first mark on an empty queue; a worker that completes a claim while more wait | EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS |
+| refresh_executions | claim_batch | for each claim |
+| run_cycle | claim_batch | with an older design, to every live worker |
+| recover_stale | beat; a worker that starts, or that notices a silent node | REFRESH_RECOVER_INTERVAL_SECONDS |
+| reconcile, reap, sweep, sample | beat; a worker REFRESH_REAP_DELAY_SECONDS after its start sends reap | their intervals |
+| deliver | beat; a refresh after its commit if notifications wait; each worker at its start | REFRESH_DELIVER_INTERVAL_SECONDS |
+| run_handlers | the deliverer | for each handler that is due |
+| act | a person who asks for an action on many executions; recover_stale | while actions wait |
+| harbor_refresh.task | `TrackedBackend` (harbor_refresh/tasks_backend.py) | for each task of Django's framework |
+"""  # noqa: E501  # a table
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from harbor_refresh.executions.deliveries.handler_runs import LEASE_SECONDS, RUN_SECONDS, run_handler
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lease import LEASE
+from harbor_refresh.executions.sweep import Place
+from harbor_refresh.executions.sweep import sweep as sweep_executions
+from harbor_refresh.tasks.actions import bulk
+from harbor_refresh.tasks.broker.lengths import waiting
+from harbor_refresh.tasks.broker.mark import lost_before
+from harbor_refresh.tasks.broker.pooled import batch_producer
+from harbor_refresh.tasks.broker.unacknowledged import note_again
+from harbor_refresh.tasks.celery_queues import CYCLES, DELIVERIES, WORK
+from harbor_refresh.tasks.jobs.handle import Handle
+from harbor_refresh.tasks.jobs.records.records import job_records
+from harbor_refresh.tasks.jobs.repair.job_recovery import recover_jobs
+from harbor_refresh.tasks.jobs.repair.lost_messages import search_lost_messages
+from harbor_refresh.tasks.jobs.repair.reaper import reap as reap_jobs
+from harbor_refresh.tasks.jobs.repair.unbegun import put_unbegun_back
+from harbor_refresh.tasks.jobs.runtime.broker import may_wait
+from harbor_refresh.tasks.jobs.runtime.broker import publish as publish_jobs
+from harbor_refresh.tasks.jobs.tracked import TrackedJob
+from harbor_refresh.tasks.notifications.deliverer_thread import of_this_process
+from harbor_refresh.tasks.overview import events, samples
+from harbor_refresh.tasks.overview.state import look
+from harbor_refresh.tasks.pacing import SWEEP_SECONDS
+from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
+from harbor_refresh.tasks.pipeline import reconciliation
+from harbor_refresh.tasks.pipeline.dispatcher import dispatch
+from harbor_refresh.tasks.pipeline.recovery import recover
+from harbor_refresh.tasks.pipeline.refresher import refresh_claim
+from harbor_refresh.tasks.queue import execution_queue
+from harbor_refresh.tasks.queue.claim import Claim
+from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
+from harbor_refresh.tasks.tick import EXPIRES_SECONDS, Actor, Tick
+
+#: A run of handlers ends before the lease of its claim does, so that a call that hangs takes one process, and not
+#: another one with each lease. The run begins its last call within RUN_SECONDS, so a call may take CALL_SECONDS at
+#: least and SOFT_SECONDS at most. Then Celery raises an exception in it, and the call has failed like one that
+#: raises. If the call takes no notice, Celery kills its process; the attempt counts and has no result. The pool of
+#: processes has both limits, that of gevent the second one alone, which ends the call and not the process. The
+#: other pools have none.
+SOFT_SECONDS = int(LEASE_SECONDS) - 10
+HARD_SECONDS = int(LEASE_SECONDS) - 5
+CALL_SECONDS = SOFT_SECONDS - int(RUN_SECONDS)
+
+
+@shared_task(name="tasks.claim_batch", base=Tick)
+def claim_batch() -> int:
+    """The tick: claim waiting executions and fan them out over the workers.
+
+    Any number of ticks may run at once, because claiming is atomic and all of them together claim no more than the
+    workers have room for. With an older design it sends the tick to every live worker.
+    """
+    if older_strategy():
+        execution_queue().tick_ran()
+        if not is_refreshing_paused():
+            broadcast()
+        return 0
+    return dispatch(publish, waiting(WORK))
+
+
+def publish(claims: Sequence[Claim]) -> None:
+    """Send all messages to the broker in one batch."""
+    with batch_producer() as producer:
+        for claim in claims:
+            refresh_executions.apply_async(
+                (claim.to_message(),),
+                producer=producer,
+                argsrepr=f"({claim})",  # type: ignore[call-arg]  # celery-types does not know it
+                retry=False,
+            )
+
+
+@shared_task(name="tasks.refresh_executions", base=Actor)
+def refresh_executions(claim: dict[str, Any]) -> dict[str, int]:
+    """Refresh the executions of one claim and complete it.
+
+    The first delivery takes the tokens over, so a second delivery finds them gone and does nothing. If the first
+    fails, the claim is recovered from the node that took it over.
+    """
+    outcome = refresh_claim(Claim.from_message(claim))
+    return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
+
+
+@shared_task(name="tasks.run_cycle", base=Actor, acks_late=False)
+def run_cycle() -> dict[str, int]:
+    """Run a cycle of an older design, in which every node does its part.
+
+    It is not acknowledged late, so it is never delivered again: a worker that is away misses it, and a worker that
+    takes longer than the visibility timeout does not get it twice. A worker that still runs a cycle drops it.
+    """
+    older = older_strategy()
+    with worker_mutex.try_lock() as locked:
+        if not locked or not older:
+            return {"dropped": 1}
+        outcome = older.cycle()
+    return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
+
+
+def broadcast() -> None:
+    run_cycle.apply_async(queue=CYCLES, expires=EXPIRES_SECONDS, retry=False)
+
+
+def subscribe(instance: Any, **_: Any) -> None:
+    """Make the worker listen for cycles of an older design, whatever queues it was given with -Q."""
+    if older_strategy():
+        instance.app.amqp.queues.select_add(CYCLES)
+
+
+@shared_task(name="tasks.recover_stale", base=Tick)
+def recover_stale() -> int:
+    """Release the claims and jobs of dead nodes, a few seconds after their last heartbeat, and wake the work on
+    actions."""
+    count = recover(idle=not waiting(WORK), lost_before=partial(lost_before, job_records().begin_epoch))
+    count += recover_jobs(publish_jobs, may_wait).given_back
+    bulk.wake()
+    put_unbegun_back()
+    note_again()
+    with suppress(DatabaseAway):  # `recover_jobs` has logged it
+        search_lost_messages(may_wait)
+    return count
+
+
+@shared_task(name="tasks.reconcile", base=Tick)
+def reconcile() -> dict[str, int]:
+    """Find the executions that Redis forgot among those that changed lately in the database. One pass runs at a
+    time."""
+    outcome = reconciliation.reconcile(yielding=True)
+    return {"looked_at": outcome.looked_at, "marked": outcome.marked}
+
+
+@shared_task(name="tasks.reap", base=Tick)
+def reap() -> dict[str, int]:
+    """Compare the jobs in progress with the database, and settle what differs."""
+    return asdict(reap_jobs(may_wait))
+
+
+@shared_task(name="tasks.sweep", base=Tick, bind=True)
+def sweep(self: Tick, step: str = "", position: Any = ()) -> dict[str, int]:
+    """Delete old executions and other old rows, and refresh executions that dangle. One pass runs at a time.
+
+    It works for SWEEP_SECONDS, so that a warm shutdown does not wait for it; then it sends itself again, with the
+    place where it stopped. If its worker was killed, the message comes again while the old lease is in force; so a
+    message with a place waits for the end of that lease. If a message is lost, the next one of the schedule begins
+    at the first step.
+    """
+    begin = Place(step, tuple(position)) if step else None
+    outcome = sweep_executions(begin=begin, seconds=SWEEP_SECONDS)
+    if outcome.stopped_at:
+        self.go_on(outcome.stopped_at.step, outcome.stopped_at.position)
+    elif begin and (outcome.held or outcome.overtaken):
+        self.go_on(step, position, after=LEASE.total_seconds())
+    return {"executions": outcome.executions, "refreshed": outcome.refreshed}
+
+
+@shared_task(name="tasks.sample", base=Tick, most_waiting=1)
+def sample() -> int:
+    """Write down the state of the service, for the charts, and the nodes that died. It is not sent while another
+    tick waits, so it never delays one."""
+    state = look()
+    if "database" in state.absent:
+        return 0
+    samples.record(state)
+    events.note_deaths(state.dead or ())
+    return 1
+
+
+@shared_task(name="tasks.deliver", base=Tick, waits_in=DELIVERIES)
+def deliver() -> None:
+    """Start the deliverer of this process, which notifies webhooks and handlers of status changes. The deliverer
+    is a thread, so a receiver that hangs holds no process of a worker."""
+    of_this_process.get().wake()
+
+
+@shared_task(name="tasks.run_handlers", base=Actor, soft_time_limit=SOFT_SECONDS, time_limit=HARD_SECONDS)
+def run_handlers(subscription_id: int) -> None:
+    """Call one handler for the status changes that are due for it. So a slow handler delays neither webhooks nor
+    other handlers."""
+    if run_handler(subscription_id, _limited):
+        run_handlers.delay(subscription_id)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Say what the limit is. A connection may be in the middle of a query and can make no other one, so all are
+    closed."""
+    try:
+        yield
+    except SoftTimeLimitExceeded as exc:
+        connections.close_all()
+        raise TimeoutError(f"the call took longer than {CALL_SECONDS} s") from exc
+
+
+@shared_task(name="tasks.act", base=Tick)
+def act() -> dict[str, int | str]:
+    """Work on an action on many executions for a slice of time, and send itself again if any is left. One slice
+    runs at a time, so the refreshes have the other processes of the workers."""
+    action = bulk.work()
+    bulk.wake()
+    return {"action": action.pk, "state": action.state, "done": action.done} if action else {}
+
+
+@shared_task(base=TrackedJob, name="harbor_refresh.task", keep_result=True)
+def run_task(job: Handle, path: str, args: list[Any], kwargs: dict[str, Any], using: dict[str, Any]) -> Any:
+    """Run the task of Django's framework at this path. `using` is what it was enqueued with: its backend, its
+    queue, its priority."""
+    task = import_string(path)
+    if not callable(getattr(task, "get_backend", None)):
+        raise TypeError(f"{path} is no task: it has no @task")
+    task = task.using(**using)
+    return task.get_backend().run(job, task, args, kwargs)
