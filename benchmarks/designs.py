@@ -6,27 +6,20 @@ from harbor_refresh.executions.rollup import Refreshed
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
-from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim as Claimed
-from harbor_refresh.tasks.strategies import OLDER, Strategy, older_strategy
+from harbor_refresh.tasks.strategies import STRATEGIES, Strategy, claim
+from harbor_refresh.tasks.strategies import strategy as chosen
 
-STRATEGIES = ("claim", *OLDER)
+__all__ = ["STRATEGIES", "Claim", "strategy"]
 
 
 def strategy() -> Strategy:
-    """The one that the settings name."""
-    return older_strategy() or Claim()
+    """The design that the settings name, with a cycle that needs no Celery."""
+    named = chosen()
+    return named if named.runs_cycles else Claim()
 
 
-class Claim:
-    name = "claim"
-
-    def connect(self) -> None:
-        pass
-
-    def mark(self, members: Sequence[str]) -> None:
-        execution_queue().mark(members)
-
+class Claim(claim.Claim):
     def cycle(self) -> Refreshed:
         """Claim and work here what otherwise goes to the workers, until nothing is left to claim.
 
@@ -38,12 +31,6 @@ class Claim:
             pass
         return outcome
 
-    def lost(self, members: Sequence[str]) -> list[str]:
-        return execution_queue().lost(members)
-
-    def backlog(self) -> int:
-        return execution_queue().stats().backlog
-
 
 def _claim_and_work(outcome: Refreshed) -> bool:
     """Claim and refresh in this process; True if a claimed row was not locked by another transaction.
@@ -53,10 +40,10 @@ def _claim_and_work(outcome: Refreshed) -> bool:
 
     def publish(claims: Sequence[Claimed]) -> None:
         nonlocal outcome, progress
-        for claim in claims:
-            done = refresh_claim(claim)
+        for one in claims:
+            done = refresh_claim(one)
             outcome += done
-            progress = progress or len(done.locked) < len(claim)
+            progress = progress or len(done.locked) < len(one)
 
     dispatch(publish, waiting=0, together=refresh_settings().depth)
     return progress

@@ -13,7 +13,7 @@ from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 
 run = Statements(__package__)
 
@@ -75,8 +75,8 @@ def _not_drained(broker: Broker | None) -> list[Violation]:
         return []
     messages = broker() if broker else 0
     jobs = Job.objects.filter(task__status_code__lt=FINAL_CODE).count() if broker else 0
-    older = older_strategy()
-    elsewhere = older.backlog() if older else 0
+    design = strategy()
+    elsewhere = design.backlog() if design.runs_cycles else 0
     stats = execution_queue().stats()
     left = {
         "executions wait in the queue": max(elsewhere, stats.backlog),

@@ -63,7 +63,7 @@ class TasksConfig(AppConfig):
         from harbor_refresh.tasks.jobs.runtime import celery_events
         from harbor_refresh.tasks.notifications import deliverer_thread, delivery_wakeup
         from harbor_refresh.tasks.pauses import held_queues
-        from harbor_refresh.tasks.strategies import older_strategy
+        from harbor_refresh.tasks.strategies import strategy
         from harbor_refresh.tasks.without_redis import mode
 
         for ending in (worker_process_shutdown, worker_shutdown):  # a pool without processes has the second only
@@ -84,5 +84,4 @@ class TasksConfig(AppConfig):
         celeryd_after_setup.connect(held_queues.on_setup, dispatch_uid="tasks.pauses.held_queues")
         worker_ready.connect(held_queues.on_ready, dispatch_uid="tasks.pauses.held_queues")
         worker_shutdown.connect(held_queues.on_shutdown, dispatch_uid="tasks.pauses.held_queues")
-        if older := older_strategy():
-            older.connect()
+        strategy().connect()

@@ -55,7 +55,7 @@ from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.claim import Claim
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 from harbor_refresh.tasks.strategies.worker_mutex import worker_mutex
 from harbor_refresh.tasks.tick import EXPIRES_SECONDS, Actor, Tick
 
@@ -77,7 +77,7 @@ def claim_batch() -> int:
     Any number of ticks may run at once, because claiming is atomic and all of them together claim no more than the
     workers have room for. With an older design it sends the tick to every live worker.
     """
-    if older_strategy():
+    if strategy().runs_cycles:
         execution_queue().tick_ran()
         if not is_refreshing_paused():
             broadcast()
@@ -115,11 +115,11 @@ def run_cycle() -> dict[str, int]:
     It is not acknowledged late, so it is never delivered again: a worker that is away misses it, and a worker that
     takes longer than the visibility timeout does not get it twice. A worker that still runs a cycle drops it.
     """
-    older = older_strategy()
+    design = strategy()
     with worker_mutex.try_lock() as locked:
-        if not locked or not older:
+        if not locked or not design.runs_cycles:
             return {"dropped": 1}
-        outcome = older.cycle()
+        outcome = design.cycle()
     return {"succeeded": outcome.succeeded, "failed": len(outcome.failed)}
 
 
@@ -129,7 +129,7 @@ def broadcast() -> None:
 
 def subscribe(instance: Any, **_: Any) -> None:
     """Make the worker listen for cycles of an older design, whatever queues it was given with -Q."""
-    if older_strategy():
+    if strategy().runs_cycles:
         instance.app.amqp.queues.select_add(CYCLES)
 
 

@@ -10,7 +10,7 @@ from harbor_refresh.tasks.jobs.end_callbacks import callbacks_of
 from harbor_refresh.tasks.jobs.execution import TrackedExecution
 from harbor_refresh.tasks.jobs.lifecycle import job_creation
 from harbor_refresh.tasks.jobs.signatures import chains_of
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ def start(
         raise Refused("once names a child within its parent: write parent=... as well")
     if parent is not None and (not isinstance(parent, Execution) or parent.pk is None):
         raise Refused(f"parent takes an execution that is in the database, and got {shown(parent)}")
-    if parent is not None and older_strategy():
+    if parent is not None and strategy().runs_cycles:
         raise Refused("parent takes REFRESH_STRATEGY=claim: the older designs carry no status up to a parent")
     limit = CLOSE_AFTER if close_after is None else close_after
     callbacks = callbacks_of({"on_success": on_success, "on_error": on_error, "on_complete": on_complete})

@@ -3,10 +3,9 @@
 from typing import Any
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import brief_queue
 from harbor_refresh.tasks.queue.replies import Look
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 
 #: A node that died before is not shown any more.
 LATELY_SECONDS = 3_600
@@ -34,12 +33,12 @@ def read() -> dict[str, Any]:
 
 
 def _backlog(seen: Look) -> int | None:
-    older = older_strategy()
-    if older is None:
+    design = strategy()
+    if not design.runs_cycles:
         return seen.backlog
-    if refresh_settings().strategy in UNCOUNTABLE:
+    if design.name in UNCOUNTABLE:
         return None
     try:
-        return older.backlog()
+        return design.backlog()
     except QueueUnavailable:
         return None

@@ -9,7 +9,7 @@ from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token, member
 from harbor_refresh.tasks.queue.replies import Stats, Whereabouts
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ def diagnose(execution_id: int) -> Diagnosis:
     The database is read again after Redis: a refresh that ended between the two would look like a lost mark.
     """
     name = member(execution_id, compare(execution_id).vendor_type)
-    if older := older_strategy():
-        is_marked = not older.lost([name])
+    if (design := strategy()).runs_cycles:
+        is_marked = not design.lost([name])
         row = compare(execution_id)
-        return Diagnosis(row, None, tuple(_findings_of_older(row, older.name, is_marked=is_marked)))
+        return Diagnosis(row, None, tuple(_findings_of_older(row, design.name, is_marked=is_marked)))
     queue = execution_queue()
     where, stats = queue.whereabouts(name), queue.stats()
     row = compare(execution_id)

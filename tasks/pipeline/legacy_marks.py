@@ -30,7 +30,7 @@ from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from harbor_refresh.tasks.redis_address import is_cluster
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 
 
 @dataclass
@@ -179,7 +179,7 @@ def _refuse_beside_workers(queue: ExecutionQueue) -> None:
 
 
 def _refuse_where_nothing_moves() -> None:
-    if older := older_strategy():
-        raise Refused(f"the strategy is {older.name}: its marks are Harbor's own, or it has no claims to move")
+    if (design := strategy()).runs_cycles:
+        raise Refused(f"the strategy is {design.name}: its marks are Harbor's own, or it has no claims to move")
     if is_cluster(refresh_settings().redis_url):
         raise Refused("the queue is on a Redis Cluster, where Harbor keeps no marks")

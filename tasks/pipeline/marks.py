@@ -10,19 +10,16 @@ from typing import Any
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.news import Member
 from harbor_refresh.executions.rollup import refresh_at_once
-from harbor_refresh.executions.steps import step
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline import wakeup
-from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue import members as names
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 from harbor_refresh.tasks.without_redis import agenda, mode
 
 
 def mark(members: Iterable[str]) -> bool:
-    """Put members (`ID:VENDOR`) on the queue now; an older design keeps its marks elsewhere. False if Redis could
-    not be reached.
+    """Put members (`ID:VENDOR`) on the queue now. False if Redis could not be reached.
 
     With an interval ≤ 0 there is no queue: the executions are refreshed here and at once. Without Redis they are
     refreshed here, once for all that happens at once.
@@ -40,7 +37,7 @@ def mark(members: Iterable[str]) -> bool:
         refresh_at_once(names.ids(members))
         return True
     try:
-        must_wake = _put(members)
+        must_wake = strategy().mark(members)
     except QueueUnavailable as exc:
         signals.marks_lost.send(sender=mark, count=len(members), error=str(exc))
         return False
@@ -54,22 +51,11 @@ def on_executions_touched(members: Iterable[Member], **_: Any) -> None:
     mark(names.member(*one) for one in members)
 
 
-def _put(members: Sequence[str]) -> bool:
-    """Put members on the queue. True if the caller must send a tick, because no other process will."""
-    if older := older_strategy():
-        older.mark(members)
-        return False
-    with step("mark", members=members):
-        return execution_queue().mark(members).wake
-
-
 def lost(members: Sequence[str]) -> list[str]:
     """Return the members that are not marked and, as far as is known, not claimed by any worker."""
-    older = older_strategy()
-    return older.lost(members) if older else execution_queue().lost(members)
+    return strategy().lost(members)
 
 
 def backlog() -> int:
     """Count the executions that are marked and not yet begun by a worker."""
-    older = older_strategy()
-    return older.backlog() if older else execution_queue().stats().backlog
+    return strategy().backlog()

@@ -14,8 +14,7 @@ from time import monotonic
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import tick
 from harbor_refresh.tasks.pacing import MERGED_SECONDS
-from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 
 log = logging.getLogger("harbor_refresh")
 
@@ -37,9 +36,7 @@ def check(*, ignore_pending_wake: bool = False, ignore_empty_queue: bool = False
 
     The older designs wait for their schedule.
     """
-    is_needed = not older_strategy() and execution_queue().wake(
-        ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue
-    )
+    is_needed = strategy().wake(ignore_pending_wake=ignore_pending_wake, ignore_empty_queue=ignore_empty_queue)
     if is_needed:
         send_tick()
     return is_needed

@@ -9,16 +9,18 @@ from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import legacy_keys
 from harbor_refresh.tasks.strategies import outdated_keys, worker_mutex
 from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
+from harbor_refresh.tasks.strategies.strategy import Cycles
 
 
-class Scan:
+class Scan(Cycles):
     name = "scan"
 
     def connect(self) -> None:
         worker_mutex.connect()
 
-    def mark(self, members: Sequence[str]) -> None:
+    def mark(self, members: Sequence[str]) -> bool:
         outdated_keys.add(members)
+        return False
 
     def cycle(self) -> Refreshed:
         return run_and_signal(self, self._run)

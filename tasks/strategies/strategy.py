@@ -1,4 +1,4 @@
-"""The interface of the older designs. A tick reaches every live worker, and each does its part."""
+"""The seam between the pipeline and the design that keeps marks."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,18 +9,28 @@ from harbor_refresh.executions.rollup import Refreshed
 class Strategy(Protocol):
     """Where marks are kept, and what a node does when a tick comes. It keeps nothing in memory.
 
+    `runs_cycles` is true of the older designs: a tick reaches every live worker, and each runs a cycle.
+
     All methods raise QueueUnavailable if Redis is away.
     """
 
     @property
     def name(self) -> str: ...
 
+    @property
+    def runs_cycles(self) -> bool: ...
+
     def connect(self) -> None:
         """Connect to the signals of Celery, when Django is ready."""
         ...
 
-    def mark(self, members: Sequence[str]) -> None:
-        """Note that these members (`ID:VENDOR`) may be out of date. Marking a member twice changes nothing."""
+    def mark(self, members: Sequence[str]) -> bool:
+        """Note that these members (`ID:VENDOR`) may be out of date; to mark a member twice changes nothing. True if
+        the caller must send a tick, because no other process will."""
+        ...
+
+    def wake(self, *, ignore_pending_wake: bool, ignore_empty_queue: bool) -> bool:
+        """Whether a tick must be sent before that of the schedule (tasks/pipeline/wakeup.py)."""
         ...
 
     def cycle(self) -> Refreshed:
@@ -35,3 +45,12 @@ class Strategy(Protocol):
     def backlog(self) -> int:
         """Count the members that are marked and not begun yet."""
         ...
+
+
+class Cycles:
+    """What the older designs share: they wait for the schedule."""
+
+    runs_cycles = True
+
+    def wake(self, *, ignore_pending_wake: bool, ignore_empty_queue: bool) -> bool:
+        return False

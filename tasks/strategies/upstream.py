@@ -7,9 +7,10 @@ from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.strategies import plain_set, worker_mutex
 from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
+from harbor_refresh.tasks.strategies.strategy import Cycles
 
 
-class Upstream:
+class Upstream(Cycles):
     name = "upstream"
 
     BATCH = 100
@@ -17,8 +18,9 @@ class Upstream:
     def connect(self) -> None:
         worker_mutex.connect()
 
-    def mark(self, members: Sequence[str]) -> None:
+    def mark(self, members: Sequence[str]) -> bool:
         plain_set.add(members)
+        return False
 
     def cycle(self) -> Refreshed:
         """Pop and refresh, batch by batch. Popped members are only in the memory of this process: if it dies,

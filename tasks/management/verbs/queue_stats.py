@@ -12,7 +12,7 @@ from harbor_refresh.tasks.management.verbs.queue_watch import watch
 from harbor_refresh.tasks.pauses.pauses import Paused, paused
 from harbor_refresh.tasks.pauses.queue_names import name_of
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy
 from harbor_refresh.tasks.strategies.hash import announcements
 
 __all__ = ["HELP", "answer", "arguments", "watch"]
@@ -29,12 +29,12 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    stats, older = execution_queue().stats(), older_strategy()
+    stats, design = execution_queue().stats(), strategy()
     known = paused()
     quarantined = Quarantine.objects.count()
-    backlog = older.backlog() if older else stats.backlog
+    backlog = design.backlog() if design.runs_cycles else stats.backlog
     data = {
-        "strategy": refresh_settings().strategy,
+        "strategy": design.name,
         "backlog": backlog,
         "in_flight": stats.in_flight,
         "failed_before": stats.failed_before,
@@ -65,9 +65,9 @@ def answer(options: dict[str, Any]) -> Answer:
         notes.append(f"No node claims for {stats.pause_ms} ms more, because the database was away.")
     if refresh_settings().in_process:
         notes.append("The interval is 0 or less: the reporting process refreshes, and the queue is not used.")
-    if older:
-        notes.append(f"The strategy is {refresh_settings().strategy}.")
-    if refresh_settings().strategy == "hash":
+    if design.runs_cycles:
+        notes.append(f"The strategy is {design.name}.")
+    if design.name == "hash":
         data["instances"], of_instances = _instances()
         notes += of_instances
     return Answer(data, [*shown, *notes])

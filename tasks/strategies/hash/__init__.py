@@ -10,18 +10,20 @@ from harbor_refresh.tasks.strategies import plain_set, worker_mutex
 from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
 from harbor_refresh.tasks.strategies.hash import announcer
 from harbor_refresh.tasks.strategies.hash.instance import this_instance
+from harbor_refresh.tasks.strategies.strategy import Cycles
 
 
-class Hash:
+class Hash(Cycles):
     name = "hash"
 
     def connect(self) -> None:
         worker_mutex.connect()
         announcer.connect()
 
-    def mark(self, members: Sequence[str]) -> None:
+    def mark(self, members: Sequence[str]) -> bool:
         """Mark these members. A process that only marks needs no instance number."""
         plain_set.add(members)
+        return False
 
     def cycle(self) -> Refreshed:
         return run_and_signal(self, self._run)

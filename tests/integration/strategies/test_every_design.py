@@ -22,7 +22,7 @@ from harbor_refresh.tasks.pipeline import marks, wakeup
 from harbor_refresh.tasks.pipeline.marks import mark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.members import member
-from harbor_refresh.tasks.strategies import older_strategy
+from harbor_refresh.tasks.strategies import strategy as chosen
 from tests.integration.concurrency import at_once
 from tests.integration.database_state import rows
 from tests.integration.redis_state import Redis
@@ -36,8 +36,8 @@ def test_the_settings_and_the_code_name_the_same_designs(settings: Settings) -> 
     for name in STRATEGIES:
         settings.REFRESH_STRATEGY = name
         assert strategy().name == name
-        assert (older_strategy() is None) == (name == "claim")
-        assert older_strategy() is older_strategy()
+        assert chosen().runs_cycles == (name != "claim")
+        assert chosen() is chosen()
 
 
 MIXTURES = [
