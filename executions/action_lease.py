@@ -10,7 +10,7 @@ from harbor_refresh.executions.bulk import LEASE, find
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Overtaken
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import MAX_ERROR, State
+from harbor_refresh.executions.models.operations import MAX_ERROR, State
 from harbor_refresh.executions.text import made_storable
 
 

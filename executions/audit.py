@@ -22,8 +22,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from harbor_refresh.executions.models import Action, AuditEntry
-from harbor_refresh.executions.models.action import MAX_NAME, Origin
-from harbor_refresh.executions.models.audit_entry import MAX_DETAIL, MAX_TARGET, Outcome
+from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
 from harbor_refresh.executions.text import made_storable
 
 __all__ = ["Kind", "Note", "Origin", "Outcome", "Person", "Word", "at_terminal", "note", "noted", "person_of"]

@@ -14,7 +14,7 @@ from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import ActionEnded, NoSuchAction, Refused, TooManyActions
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import MAX_NAME, OPEN, Origin, State, Verb
+from harbor_refresh.executions.models.operations import MAX_NAME, OPEN, Origin, State, Verb
 from harbor_refresh.executions.ownership import Deed, refuse_if_attached
 from harbor_refresh.executions.text import made_storable
 

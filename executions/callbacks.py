@@ -16,7 +16,7 @@ from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.handlers import Change
 from harbor_refresh.executions.models import Callback, Execution, Subscription
-from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.models.notifications import Kind
 
 #: The name of its subscription begins with that.
 PREFIX = "callback "

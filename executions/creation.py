@@ -12,7 +12,7 @@ from harbor_refresh.executions.callbacks import NewCallback
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
 from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
-from harbor_refresh.executions.models.addition import Added
+from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.ownership import Deed, harbors
 from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from harbor_refresh.executions.execution_log import MAX_IDS, MAX_LINES, connect_each
-from harbor_refresh.executions.models.action import State
+from harbor_refresh.executions.models.operations import State
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue.members import execution_id
 

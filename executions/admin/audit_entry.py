@@ -15,8 +15,7 @@ from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.audit import Kind, Word
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.executions.models.action import State
-from harbor_refresh.executions.models.audit_entry import Outcome
+from harbor_refresh.executions.models.operations import Outcome, State
 
 COLOURS: dict[str, str] = {
     Outcome.DONE: "success",

@@ -14,7 +14,7 @@ from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.deliveries import dead_letters
 from harbor_refresh.executions.models import Delivery
-from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.text import plural
 
 COLOURS: dict[str, str] = {State.PENDING: "info", State.DELIVERED: "success", State.DEAD: "danger"}

@@ -25,7 +25,7 @@ from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Subscription
-from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.status import Status
 
 MAX_TESTED = 5

@@ -14,7 +14,7 @@ from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
 from harbor_refresh.executions.handlers import Change, handlers
 from harbor_refresh.executions.models import Subscription
-from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.text import made_storable, said_by
 
 #: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.

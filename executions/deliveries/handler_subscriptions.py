@@ -7,7 +7,7 @@ from harbor_refresh.executions import signals
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.handlers import handlers
 from harbor_refresh.executions.models import Subscription
-from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.models.notifications import Kind
 
 MAX_NAME = 200
 #: The name of its subscription begins with that.

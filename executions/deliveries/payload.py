@@ -7,7 +7,7 @@ from django.urls import NoReverseMatch, reverse
 
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.handlers import Change
-from harbor_refresh.executions.models.subscription import Payload
+from harbor_refresh.executions.models.notifications import Payload
 from harbor_refresh.executions.status import Status
 
 TYPE = "execution.status_changed"

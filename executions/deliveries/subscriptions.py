@@ -16,7 +16,7 @@ from harbor_refresh.executions.deliveries import addresses, handler_subscription
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, OldSecret, Subscription
-from harbor_refresh.executions.models.subscription import Kind, Payload, final_statuses
+from harbor_refresh.executions.models.notifications import Kind, Payload, final_statuses
 from harbor_refresh.executions.status import MAX_VENDOR, Status
 from harbor_refresh.executions.text import is_text, shown
 

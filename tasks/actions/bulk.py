@@ -16,7 +16,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Overtaken
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import OPEN, Origin, Verb
+from harbor_refresh.executions.models.operations import OPEN, Origin, Verb
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks import signals, tick
 from harbor_refresh.tasks.actions.bulk_slice import Slice

@@ -12,7 +12,7 @@ from harbor_refresh.executions.database import first_line
 from harbor_refresh.executions.errors import Contended, Refused
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.halving import in_halves
-from harbor_refresh.executions.models.action import State
+from harbor_refresh.executions.models.operations import State
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.actions.bulk_verbs import VERBS, BulkVerb
 from harbor_refresh.tasks.database import run

@@ -13,7 +13,7 @@ from harbor_refresh.executions.action_lease import Done
 from harbor_refresh.executions.deletion import delete_many_ended
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
-from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.news import tell_touched_after_commit
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.status import FINAL_CODE, Status

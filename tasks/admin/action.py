@@ -23,7 +23,7 @@ from harbor_refresh.executions.bulk import find, stop_action
 from harbor_refresh.executions.errors import NoSuchAction, Refused
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import State, Verb
+from harbor_refresh.executions.models.operations import State, Verb
 from harbor_refresh.executions.page_look import render_part
 from harbor_refresh.tasks.actions.bulk import resume_and_wake
 from harbor_refresh.tasks.admin.bulk_actions import action_url

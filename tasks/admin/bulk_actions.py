@@ -20,7 +20,7 @@ from harbor_refresh.executions.attachment import is_attached
 from harbor_refresh.executions.audit import Note, Origin, Word, person_of
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.actions.bulk import ask_and_wake
 from harbor_refresh.tasks.admin.all_matching import all_matching

@@ -23,7 +23,7 @@ from harbor_refresh.tasks.admin.queue_parts import EVERY_MS, parts, shared_answe
 from harbor_refresh.tasks.admin.queue_verbs import CHANGE, RELEASE, VERBS, VIEW, Verb
 from harbor_refresh.tasks.celery_queues import WORK
 from harbor_refresh.tasks.models import Pause
-from harbor_refresh.tasks.models.pause import MAX_REASON
+from harbor_refresh.tasks.models.state import MAX_REASON
 
 
 @page(Pause)

@@ -13,8 +13,7 @@ from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.admin import job_formatters
 from harbor_refresh.tasks.jobs.lifecycle.kept_ends import end_of
 from harbor_refresh.tasks.jobs.overview.inspection import JobInspection, inspect_job
-from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.job_end import JobEnd
+from harbor_refresh.tasks.models.job import Job, JobEnd
 
 OF_JOB = ("name", "attempt", "arguments", "named_arguments", "options", "published", "waits_for")
 OF_END = ("result", "traceback")

@@ -16,7 +16,7 @@ from harbor_refresh.executions.audit import Kind, Word, noted, person_of
 from harbor_refresh.executions.bulk import find, refuse_empty, stop_action
 from harbor_refresh.executions.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import Origin, State, Verb
+from harbor_refresh.executions.models.operations import Origin, State, Verb
 from harbor_refresh.executions.status import MAX_VENDOR
 from harbor_refresh.tasks.actions.bulk import ask_and_wake
 

@@ -16,8 +16,7 @@ from harbor_refresh.executions.errors import NoSuchTask, QueueUnavailable
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs.lifecycle.kept_ends import PAGE, end_of, results_of
 from harbor_refresh.tasks.jobs.overview.running import InspectedJob, inspected
-from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.job_end import JobEnd
+from harbor_refresh.tasks.models.job import Job, JobEnd
 from harbor_refresh.tasks.queue.clock import at
 
 router = Router(tags=["Tasks"])

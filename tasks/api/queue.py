@@ -13,7 +13,7 @@ from harbor_refresh.executions.api.schemas import NO_NUL, Body
 from harbor_refresh.executions.audit import person_of
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.celery_queues import JOBS, WORK
-from harbor_refresh.tasks.models.pause import MAX_QUEUE, MAX_REASON
+from harbor_refresh.tasks.models.state import MAX_QUEUE, MAX_REASON
 from harbor_refresh.tasks.pauses.pauses import pause, paused, resume
 from harbor_refresh.tasks.pipeline import marks
 from harbor_refresh.tasks.queue import execution_queue

@@ -5,13 +5,8 @@ from harbor_refresh.executions.installation import require_installed
 # ruff: noqa: E402 - a model cannot be imported without its app, and Django's error does not say what to do
 require_installed(__name__)
 
-from harbor_refresh.tasks.models.event import Event
-from harbor_refresh.tasks.models.job import Job
-from harbor_refresh.tasks.models.job_end import JobEnd
-from harbor_refresh.tasks.models.pause import Pause
-from harbor_refresh.tasks.models.redis_memory import RedisMemory
-from harbor_refresh.tasks.models.sample import Sample
-from harbor_refresh.tasks.models.watermark import Watermark
+from harbor_refresh.tasks.models.job import Job, JobEnd
+from harbor_refresh.tasks.models.state import Event, Pause, RedisMemory, Sample, Watermark
 
 # last, because its module imports the tables above
 from harbor_refresh.tasks.jobs.execution import TrackedExecution  # isort: skip

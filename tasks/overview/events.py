@@ -20,7 +20,7 @@ from django.db import Error, transaction
 
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.models.event import Event, Kind
+from harbor_refresh.tasks.models.state import Event, Kind
 from harbor_refresh.tasks.overview.state import Node
 
 if TYPE_CHECKING:

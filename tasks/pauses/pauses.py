@@ -20,13 +20,13 @@ from django.dispatch import Signal
 from harbor_refresh.executions.audit import Kind, Person, Word, noted
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
-from harbor_refresh.executions.models.action import MAX_NAME
+from harbor_refresh.executions.models.operations import MAX_NAME
 from harbor_refresh.executions.text import is_text
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
-from harbor_refresh.tasks.models.pause import MAX_REASON
+from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.pauses.queue_names import is_known, known
 from harbor_refresh.tasks.pipeline import wakeup
 

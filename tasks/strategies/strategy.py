@@ -25,8 +25,8 @@ class Strategy(Protocol):
         ...
 
     def mark(self, members: Sequence[str]) -> bool:
-        """Note that these members (`ID:VENDOR`) may be out of date; to mark a member twice changes nothing. True if
-        the caller must send a tick, because no other process will."""
+        """Note that these members (`ID:VENDOR`) may be out of date; a second mark changes nothing. True if the
+        caller must send a tick, because no other process will."""
         ...
 
     def wake(self, *, ignore_pending_wake: bool, ignore_empty_queue: bool) -> bool:

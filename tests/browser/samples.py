@@ -22,8 +22,8 @@ from harbor_refresh.executions.models import (
     Subscription,
     Task,
 )
-from harbor_refresh.executions.models.action import Verb
-from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.rollup import refresh

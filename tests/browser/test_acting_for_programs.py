@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from harbor_refresh.executions.models import ApiToken, Delivery, Subscription
-from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.models.notifications import State
 from tests.browser.acting import add_link, choose_rows, confirm_on_rows, run_on_rows
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage

@@ -16,7 +16,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.action import OPEN
+from harbor_refresh.executions.models.operations import OPEN
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.tasks.models import Pause
 from tests.browser.acting import press

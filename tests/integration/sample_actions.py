@@ -7,7 +7,7 @@ from django.db import connection
 from harbor_refresh.executions.bulk import ask
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin, Verb
 
 
 def asked(verb: Verb = Verb.STOP, origin: Origin = Origin.API, **chosen: Any) -> Action:

@@ -23,7 +23,7 @@ from harbor_refresh.executions.creation import (
 from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
 from harbor_refresh.executions.manual_status import finish_as_success
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.models.addition import Added
+from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, shown
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.celery_json import PLAIN, as_json

@@ -14,7 +14,7 @@ from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.celery_json import native
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
-from harbor_refresh.tasks.models.job_end import JobEnd
+from harbor_refresh.tasks.models.job import JobEnd
 
 #: Results that are read together: each may have REFRESH_RESULT_BYTES.
 PAGE = 50

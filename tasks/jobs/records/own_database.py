@@ -20,7 +20,7 @@ from harbor_refresh.executions.database import RIGHT_MISSING, absence_translated
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.records.records import job_records
-from harbor_refresh.tasks.models.redis_memory import RedisMemory
+from harbor_refresh.tasks.models.state import RedisMemory
 
 _known = ""  # the name as this process has read it last
 

@@ -12,7 +12,7 @@ from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.records import own_database
 from harbor_refresh.tasks.jobs.records.records import Memory, job_records
-from harbor_refresh.tasks.models.redis_memory import RedisMemory
+from harbor_refresh.tasks.models.state import RedisMemory
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from django.db import connection
 
 from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.stops import stop

@@ -11,7 +11,7 @@ from harbor_refresh.executions.bulk import find, stop_action
 from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.stops import stop_many
 from harbor_refresh.tasks.actions import bulk, bulk_slice
 from harbor_refresh.tasks.actions.bulk import ask_and_wake, wake, work

@@ -12,7 +12,7 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed
 from harbor_refresh.executions.deliveries.payload import body_of
-from harbor_refresh.executions.models.subscription import Payload
+from harbor_refresh.executions.models.notifications import Payload
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.invariants import violations

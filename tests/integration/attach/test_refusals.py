@@ -16,7 +16,7 @@ from harbor_refresh.executions.creation import NewExecution, NewTask
 from harbor_refresh.executions.errors import OwnedByHarbor
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action, AuditEntry
-from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.ownership import ON_PAGES
 from harbor_refresh.executions.reports import Report
 from harbor_refresh.tasks.jobs.lifecycle import job_creation, retries

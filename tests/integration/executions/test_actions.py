@@ -12,7 +12,7 @@ from harbor_refresh.executions.bulk import ask, find, resume, stop_action
 from harbor_refresh.executions.errors import ActionEnded, NoSuchAction, Overtaken, Refused, TooManyActions
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.action import Origin, State, Verb
+from harbor_refresh.executions.models.operations import Origin, State, Verb
 from tests.integration.concurrency import at_once, transaction_held_open
 from tests.integration.database_state import rows
 from tests.integration.sample_actions import asked, lease_runs_out, result

@@ -25,7 +25,7 @@ from harbor_refresh.executions.bulk import ask
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.models import Action, AuditEntry, Task
-from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.stops import stop
 from tests.integration.database_state import rows
 from tests.integration.sample_executions import made, status_of

@@ -19,7 +19,7 @@ from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.handlers import handlers
 from harbor_refresh.executions.housekeeping import HOUSEKEEPING
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
-from harbor_refresh.executions.models.subscription import Kind
+from harbor_refresh.executions.models.notifications import Kind
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start

@@ -10,7 +10,7 @@ from harbor_refresh.executions import signals as of_executions
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
 from harbor_refresh.tasks.models import Event
-from harbor_refresh.tasks.models.event import Kind
+from harbor_refresh.tasks.models.state import Kind
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.overview.state import Node
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled

@@ -12,7 +12,7 @@ from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks import claim_batch, signals
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.models import Pause
-from harbor_refresh.tasks.models.pause import MAX_REASON
+from harbor_refresh.tasks.models.state import MAX_REASON
 from harbor_refresh.tasks.notifications import deliverer_thread
 from harbor_refresh.tasks.pauses.pauses import pause, paused, resume
 from harbor_refresh.tasks.pipeline import wakeup

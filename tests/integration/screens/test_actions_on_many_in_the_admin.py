@@ -8,7 +8,7 @@ from django.test import Client
 
 from harbor_refresh.executions.bulk import stop_action
 from harbor_refresh.executions.models import Action, AuditEntry
-from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.tasks.actions.bulk import work
 from tests.integration.actions.sample_bulk import slices, statuses, with_jobs
 from tests.integration.admin_client import signed_in, told

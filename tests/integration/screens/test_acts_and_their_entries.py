@@ -27,14 +27,13 @@ from harbor_refresh.executions.models import (
     Subscription,
     Task,
 )
-from harbor_refresh.executions.models.action import Verb
-from harbor_refresh.executions.models.audit_entry import Outcome
-from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.models.operations import Outcome, Verb
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.celery_queues import JOBS
-from harbor_refresh.tasks.models.pause import Pause
+from harbor_refresh.tasks.models.state import Pause
 from tests.integration.actions.sample_bulk import reported, with_jobs
 from tests.integration.admin_client import act
 from tests.integration.command_output import said

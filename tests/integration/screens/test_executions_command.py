@@ -16,7 +16,7 @@ from harbor_refresh.executions.bulk import stop_action
 from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.management.output import Failed, Misused
 from harbor_refresh.executions.models import Action, Execution
-from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.rollup import refresh

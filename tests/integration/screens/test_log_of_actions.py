@@ -16,8 +16,8 @@ from harbor_refresh.executions.creation import NewExecution, create
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution
-from harbor_refresh.executions.models.action import Verb
-from harbor_refresh.executions.models.delivery import State
+from harbor_refresh.executions.models.notifications import State
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.actions.bulk import work

@@ -32,7 +32,7 @@ from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.manual_status import finish_as_success
 from harbor_refresh.executions.models import Action, Execution, Subscription, Task
-from harbor_refresh.executions.models.action import Origin, Verb
+from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.status import MAX_ID
 from tests.integration.service.web import Web

@@ -4,7 +4,7 @@ from typing import Any
 
 from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.executions.models import Action
-from harbor_refresh.executions.models.action import State, Verb
+from harbor_refresh.executions.models.operations import State, Verb
 from harbor_refresh.executions.text import plural
 
 DID = {

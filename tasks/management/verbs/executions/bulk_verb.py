@@ -9,7 +9,7 @@ from harbor_refresh.executions.action_pages import Counted, count
 from harbor_refresh.executions.audit import at_terminal
 from harbor_refresh.executions.bulk import ask
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
-from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.management.verbs.executions import filter_options
 from harbor_refresh.tasks.management.verbs.executions.action_data import answer_of

@@ -3,7 +3,7 @@
 from typing import Any
 
 from harbor_refresh.executions.management.output import Answer
-from harbor_refresh.executions.models.action import Verb
+from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.tasks.management.verbs.executions import bulk_verb
 
 HELP = "stop executions, their tasks and their jobs"

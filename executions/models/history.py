@@ -1,6 +1,7 @@
 from django.db import models
 from django.db.models import Q
 
+from harbor_refresh.executions.attachment import is_attached
 from harbor_refresh.executions.models.execution import Execution
 from harbor_refresh.executions.status import Status
 
@@ -46,3 +47,45 @@ class StatusChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.from_status} → {self.to_status}"
+
+
+class ShortenedHistory(models.Model):
+    """An execution whose oldest status changes were deleted: those up to the revision `through`. Every later
+    revision has its row (executions/history.py)."""
+
+    execution = models.OneToOneField(
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="shortened_history",
+        db_constraint=not is_attached(),
+    )
+    through = models.BigIntegerField()
+
+    class Meta:
+        db_table = "execution_shortened_history"
+        constraints = (models.CheckConstraint(name="shortened_history_begins", condition=Q(through__gte=1)),)
+
+    def __str__(self) -> str:
+        return f"history of execution {self.execution_id} after revision {self.through}"
+
+
+class Counter(models.Model):
+    """A part of a counter (executions/counters.py). The counter is the sum of its shards.
+
+    `series` are its labels, as in `result=changed`. Of a histogram, `le=0.5` counts what was observed up to that
+    bound and above the one before it, and `sum` is the total in microseconds.
+    """
+
+    pk = models.CompositePrimaryKey("metric", "series", "shard")
+    metric = models.TextField()
+    series = models.TextField()
+    shard = models.IntegerField()
+    amount = models.BigIntegerField()
+
+    class Meta:
+        db_table = "execution_counter"
+        constraints = (models.CheckConstraint(name="counter_only_grows", condition=Q(amount__gte=1)),)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.series}"

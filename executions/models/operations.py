@@ -2,6 +2,9 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.models.execution import Execution
+
 MAX_NAME = 150
 MAX_ERROR = 1_000
 
@@ -124,3 +127,125 @@ class Action(models.Model):
         if self.total is None:
             return None
         return min(1.0, self.done / self.total) if self.total else 0.0
+
+
+MAX_WORD = 32
+MAX_TARGET = 200
+MAX_DETAIL = 1_000
+
+
+class Outcome(models.TextChoices):
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+class AuditEntry(models.Model):
+    """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended.
+
+    An entry commits in the transaction of what it tells, so neither is without the other. `verb` and `kind` are
+    words of executions/audit.py; they have no constraint here, because other apps add words of their own.
+
+    `count`: how many rows were affected; NULL if that is not a number of rows. `action`: the entry asked for this
+    action on many, whose state and counts are the outcome; housekeeping deletes actions after their entries.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    at = models.DateTimeField(db_default=Now())
+    by = models.CharField(max_length=MAX_NAME, db_default="")
+    origin = models.CharField(max_length=8, choices=Origin)
+    # the address of the client as the web server sees it; of a terminal the name of its machine
+    address = models.CharField(max_length=MAX_NAME, db_default="")
+    verb = models.CharField(max_length=MAX_WORD)
+    kind = models.CharField(max_length=MAX_WORD)
+    target = models.CharField(max_length=MAX_TARGET, db_default="")
+    count = models.BigIntegerField(null=True)
+    outcome = models.CharField(max_length=16, choices=Outcome, db_default=Outcome.DONE)
+    detail = models.TextField(db_default="")
+    action = models.ForeignKey(
+        Action, null=True, on_delete=models.SET_NULL, related_name="entries", db_index=False
+    )
+
+    class Meta:
+        db_table = "execution_audit"
+        verbose_name = "entry of the log of actions"
+        verbose_name_plural = "log of actions"
+        default_permissions = ("view",)
+        indexes = (
+            # the log of one execution, and the filter by kind; newest first
+            models.Index(fields=["kind", "target", "-id"], name="audit_target"),
+            # the filters by name, by verb and by origin; newest first
+            models.Index(fields=["by", "-id"], name="audit_by"),
+            models.Index(fields=["verb", "-id"], name="audit_verb"),
+            models.Index(fields=["origin", "-id"], name="audit_origin"),
+            # the filter by date, and housekeeping.py
+            models.Index(fields=["at"], name="audit_at"),
+            # the entry of an action, and the deletion of an action
+            models.Index(fields=["action"], name="audit_action", condition=Q(action__isnull=False)),
+        )
+        constraints = (
+            models.CheckConstraint(name="audit_origin_known", condition=Q(origin__in=Origin.values)),
+            models.CheckConstraint(name="audit_outcome_known", condition=Q(outcome__in=Outcome.values)),
+            models.CheckConstraint(name="audit_says_what", condition=~Q(verb="") & ~Q(kind="")),
+            models.CheckConstraint(name="audit_counts", condition=Q(count__isnull=True) | Q(count__gte=0)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.kind} {self.target}".rstrip()
+
+
+class Quarantine(models.Model):
+    """An execution that failed too often. It is not refreshed until it is released or its time is up."""
+
+    execution = models.OneToOneField(
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="quarantine",
+        db_constraint=not is_attached(),
+    )
+    reason = models.TextField()
+    attempts = models.IntegerField()
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "execution_quarantine"
+        verbose_name_plural = "quarantine"
+
+    def __str__(self) -> str:
+        return f"quarantine of execution {self.execution_id}"
+
+
+class Release(models.Model):
+    """A release from quarantine that reconcile has not seen yet. Reconcile must look at changes from `changed_at`
+    on."""
+
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "execution_release"
+
+    def __str__(self) -> str:
+        return f"release of changes from {self.changed_at}"
+
+
+class Lease(models.Model):
+    """The right to do one kind of work, which one process has at a time: `holder`, until `held_until`
+    (executions/lease.py)."""
+
+    name = models.CharField(max_length=32, primary_key=True)
+    holder = models.TextField(null=True)  # noqa: DJ001  # NULL and held_until NULL: the lease is free
+    held_until = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "execution_lease"
+        constraints = (
+            models.CheckConstraint(
+                name="lease_is_whole",
+                condition=Q(holder__isnull=True, held_until__isnull=True)
+                | Q(holder__isnull=False, held_until__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"lease of {self.name}"

@@ -1,0 +1,226 @@
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from harbor_refresh.executions.models.without_an_app import TextList
+from harbor_refresh.executions.status import FINAL, MAX_VENDOR, Status
+
+
+class OldSecret(models.Model):
+    """A secret that a rotation replaced. It signs as well until `signs_until`, so that a receiver that knows only
+    this one refuses nothing meanwhile."""
+
+    id = models.BigAutoField(primary_key=True)
+    subscription = models.ForeignKey("Subscription", on_delete=models.CASCADE, related_name="old_secrets")
+    secret = models.CharField(max_length=200)
+    signs_until = models.DateTimeField()
+
+    class Meta:
+        db_table = "execution_old_secret"
+        # no screen shows these rows, so there is nothing to permit
+        default_permissions = ()
+        ordering = ("-id",)
+        indexes = (
+            # the sweep: the secrets that sign no more
+            models.Index(fields=["signs_until"], name="old_secret_age"),
+        )
+        constraints = (models.CheckConstraint(name="old_secret_is_one", condition=~Q(secret="")),)
+
+    def __str__(self) -> str:
+        return f"old secret {self.pk} of subscription {self.subscription_id}"
+
+
+class Kind(models.TextChoices):
+    WEBHOOK = "webhook"
+    HANDLER = "handler"
+    CALLBACK = "callback"
+
+
+class Payload(models.TextChoices):
+    STANDARD = "standard", "Standard Webhooks"
+    SLACK = "slack", "Slack"
+
+
+def final_statuses() -> list[str]:
+    return [str(status) for status in FINAL]
+
+
+class Subscription(models.Model):
+    """A receiver of status changes: a webhook, or a Python function (executions/handlers.py). A function of the
+    kind `callback` is told only of executions that have a callback of it (executions/callbacks.py).
+
+    An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
+    is. It is shown when it is made and never again. `rotations` counts how often it was replaced; the secrets that
+    it replaced are `old_secrets`.
+
+    The circuit: `failures` counts failed requests since the last answer, `failing_since` is the first of them, and
+    nothing is sent before `retry_at`. For a handler, `retry_at` tells until when a worker runs it or was asked to.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(max_length=200, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.WEBHOOK, editable=False)
+    url = models.CharField("URL", max_length=2000, blank=True, default="")
+    secret = models.CharField(max_length=200, blank=True, default="", editable=False)
+    rotations = models.IntegerField(default=0, db_default=0, editable=False)
+    handler = models.CharField(max_length=400, blank=True, default="", editable=False)
+    payload = models.CharField(max_length=16, choices=Payload, default=Payload.STANDARD)
+    vendor_types = TextList(models.CharField(max_length=MAX_VENDOR), default=list, blank=True)
+    statuses = TextList(models.CharField(max_length=16, choices=Status), default=final_statuses, blank=True)
+    triggers = TextList(models.CharField(max_length=16), default=list, blank=True)
+    enabled = models.BooleanField(default=True, help_text="If not, changes of that time are never sent.")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    failures = models.IntegerField(default=0, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+    retry_at = models.DateTimeField(null=True, editable=False)
+    #: Since when no worker has the code of this handler. Until it is back, the handler is not told.
+    missing_since = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        db_table = "execution_subscription"
+        ordering = ("name",)
+        constraints = (
+            models.CheckConstraint(
+                name="subscription_has_its_target",
+                condition=(
+                    Q(kind=Kind.WEBHOOK, handler="", missing_since__isnull=True) & ~Q(url="") & ~Q(secret="")
+                )
+                | (Q(kind__in=(Kind.HANDLER, Kind.CALLBACK), url="", secret="") & ~Q(handler="")),
+            ),
+            models.CheckConstraint(
+                name="subscription_fails_since_its_first_failure",
+                condition=Q(failures=0, failing_since__isnull=True)
+                | Q(failures__gt=0, failing_since__isnull=False),
+            ),
+            # one row for each function
+            models.UniqueConstraint(
+                name="subscription_once_a_handler", fields=["kind", "handler"], condition=~Q(kind=Kind.WEBHOOK)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def live_secrets(self) -> list[str]:
+        """The secrets that sign now, the newest first: the secret of this row, and old ones until their time."""
+        return list(dict.fromkeys([self.secret, *(one.secret for one in self._live_old_secrets)]))
+
+    @property
+    def old_secret_until(self) -> datetime | None:
+        """Until when an old secret signs as well. None: the secret of this row signs alone."""
+        return max((one.signs_until for one in self._live_old_secrets), default=None)
+
+    @property
+    def _live_old_secrets(self) -> list[OldSecret]:
+        now = timezone.now()
+        return [one for one in self.old_secrets.all() if one.signs_until > now]
+
+
+class State(models.TextChoices):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    DEAD = "dead"
+
+
+class Delivery(models.Model):
+    """One status change, for one subscription.
+
+    It outlives its execution: what is here is delivered even if the execution is deleted meanwhile.
+
+    `next_at` is when a pending delivery is sent next. A claim moves it to the end of its lease and counts an
+    attempt. The number of the attempt is the claim's token: a result counts only for the attempt that it names.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    execution_id = models.BigIntegerField("execution")
+    vendor_type = models.CharField("vendor", max_length=MAX_VENDOR)
+    revision = models.BigIntegerField()
+    from_status = models.CharField("from", max_length=16, choices=Status)
+    to_status = models.CharField("to", max_length=16, choices=Status)
+    changed_at = models.DateTimeField()
+    state = models.CharField(max_length=16, choices=State, default=State.PENDING, db_default=State.PENDING)
+    attempts = models.IntegerField(default=0, db_default=0)
+    next_at = models.DateTimeField(null=True, blank=True, db_default=Now())
+    last_error = models.TextField(blank=True, default="", db_default="")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "execution_delivery"
+        verbose_name_plural = "deliveries"
+        indexes = (
+            # claim_deliveries.sql: what is due for a subscription, the longest waiting first
+            models.Index(
+                fields=["subscription", "next_at", "id"], name="delivery_due", condition=Q(state=State.PENDING)
+            ),
+            # claim_deliveries.sql: whether an earlier delivery of the execution is pending
+            models.Index(
+                fields=["subscription", "execution_id", "revision"],
+                name="delivery_in_order",
+                condition=Q(state=State.PENDING),
+            ),
+            # resend_deliveries.sql and the list of dead letters
+            models.Index(fields=["subscription", "id"], name="delivery_dead", condition=Q(state=State.DEAD)),
+            # forget_deliveries.sql: the oldest of those that have ended
+            models.Index(fields=["ended_at"], name="delivery_ended", condition=~Q(state=State.PENDING)),
+        )
+        constraints = (
+            # its index also serves the deletion of a subscription
+            models.UniqueConstraint(
+                fields=["subscription", "execution_id", "revision"], name="delivery_once_a_revision"
+            ),
+            models.CheckConstraint(
+                name="delivery_waits_until_it_ends",
+                condition=Q(state=State.PENDING, next_at__isnull=False, ended_at__isnull=True)
+                | Q(state__in=(State.DELIVERED, State.DEAD), next_at__isnull=True, ended_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"revision {self.revision} of execution {self.execution_id} for subscription {self.subscription_id}"
+
+
+class Callback(models.Model):
+    """What is called when one execution ends with one of these statuses: a function, by its name, and its
+    arguments (executions/callbacks.py).
+
+    It may outlive its execution: a delivery that is not made when the execution is deleted still finds it.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    execution_id = models.BigIntegerField("execution")
+    handler = models.CharField(max_length=400)
+    statuses = TextList(models.CharField(max_length=16, choices=Status))
+    args = models.JSONField(default=list)
+    kwargs = models.JSONField(default=dict)
+    #: Whether it gets what has ended before its own arguments.
+    takes_change = models.BooleanField(default=True)
+    #: When its execution was deleted, if a delivery waited then.
+    orphaned_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "execution_callback"
+        # no screen shows these rows, so there is nothing to permit
+        default_permissions = ()
+        indexes = (
+            # write_deliveries.sql, and a call
+            models.Index(fields=["execution_id", "handler"], name="callback_of_execution"),
+            # housekeeping: the oldest first
+            models.Index(fields=["orphaned_at"], name="callback_orphaned", condition=Q(orphaned_at__isnull=False)),
+        )
+        constraints = (
+            models.CheckConstraint(
+                name="callback_is_of_an_end",
+                condition=Q(statuses__contained_by=[str(status) for status in FINAL], statuses__len__gte=1),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"callback {self.handler} of execution {self.execution_id}"

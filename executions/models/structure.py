@@ -1,0 +1,161 @@
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.models.execution import Execution
+
+
+class Link(models.Model):
+    """A child execution counts as one task of its parent: the link's task, whose status follows that of the child
+    (executions/links.py).
+
+    A child is made after its parent, so its id is higher, and no execution is its own ancestor.
+    """
+
+    child = models.OneToOneField(
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="link_to_parent",
+        db_constraint=not is_attached(),
+    )
+    parent = models.ForeignKey(
+        Execution,
+        on_delete=models.CASCADE,
+        related_name="links",
+        db_index=False,
+        db_constraint=not is_attached(),
+    )
+    #: No constraint: it is deleted with the parent.
+    task_id = models.BigIntegerField("task", unique=True)
+    #: Names the child within its parent; empty: it has no name.
+    key = models.CharField(max_length=255, blank=True, default="")
+
+    class Meta:
+        db_table = "execution_link"
+        # no screen shows these rows, so there is nothing to permit
+        default_permissions = ()
+        indexes = (
+            # family.sql, and the child of a key
+            models.Index(fields=["parent", "key"], name="link_of_parent"),
+        )
+        constraints = (
+            models.CheckConstraint(name="link_leads_to_a_later_execution", condition=Q(child__gt=F("parent"))),
+        )
+
+    def __str__(self) -> str:
+        return f"link of execution {self.child_id} to its parent {self.parent_id}"
+
+
+class Gate(models.Model):
+    """What keeps an open execution from ending: one more of its tasks, Running until the execution is closed
+    (executions/gates.py)."""
+
+    execution = models.OneToOneField(
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="gate",
+        db_constraint=not is_attached(),
+    )
+    #: Its task. No constraint: if that task is deleted alone, nothing keeps the execution open.
+    task_id = models.BigIntegerField("task", unique=True)
+    #: When its time limit ends it. NULL: it has ended.
+    closes_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "execution_gate"
+        # no screen shows these rows, so there is nothing to permit
+        default_permissions = ()
+        indexes = (
+            # lock_overdue_gates.sql
+            models.Index(fields=["closes_at"], name="gate_open", condition=Q(closes_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return f"gate of execution {self.execution_id}"
+
+
+class Added(models.TextChoices):
+    TASKS = "tasks"
+    CHILD = "child"
+
+
+class Addition(models.Model):
+    """Tasks, or a child, that were added to an execution under a key, so that the same addition is not made twice.
+    Tasks and children have keys of their own."""
+
+    id = models.BigAutoField(primary_key=True)
+    execution = models.ForeignKey(
+        Execution,
+        on_delete=models.CASCADE,
+        related_name="additions",
+        db_index=False,
+        db_constraint=not is_attached(),
+    )
+    kind = models.CharField(max_length=5, choices=Added)
+    key = models.CharField(max_length=255)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "execution_addition"
+        default_permissions = ()
+        constraints = (
+            # its index also serves the deletion of the execution
+            models.UniqueConstraint(fields=["execution", "kind", "key"], name="addition_once_a_key"),
+            models.CheckConstraint(name="addition_is_of_a_kind", condition=Q(kind__in=Added.values)),
+            models.CheckConstraint(name="addition_has_its_key", condition=~Q(key="")),
+        )
+
+    def __str__(self) -> str:
+        return f"addition {self.key} to execution {self.execution_id}"
+
+
+class VendorKey(models.Model):
+    """The object of an execution whose id is text, such as a UUID (executions/vendor_keys.py)."""
+
+    execution = models.OneToOneField(
+        Execution,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="text_key",
+        db_constraint=not is_attached(),
+    )
+    key = models.CharField(max_length=255)
+
+    class Meta:
+        db_table = "execution_vendor_key"
+        # no screen shows these rows, so there is nothing to permit
+        default_permissions = ()
+        indexes = (
+            # the executions of a key, the newest first: Filter.apply, and the search of the admin
+            models.Index(fields=["key", "-execution"], name="vendor_key_newest"),
+        )
+        constraints = (models.CheckConstraint(name="vendor_key_is_text", condition=~Q(key="")),)
+
+    def __str__(self) -> str:
+        return f"vendor key {self.key} of execution {self.execution_id}"
+
+
+class DeletedTask(models.Model):
+    """A tombstone: this task existed and was deleted, so no report about it can ever be used.
+
+    The key is the task's own id and not a reference, because that row is gone.
+    """
+
+    task_id = models.BigIntegerField(primary_key=True)
+    job_id = models.CharField(max_length=64, blank=True, default="")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "execution_deleted_task"
+        indexes = (
+            # the status hook, which knows the job and not the task
+            models.Index(fields=["job_id"], name="deleted_task_job", condition=~Q(job_id="")),
+            # forgetting: the oldest first, in batches
+            models.Index(fields=["at"], name="deleted_task_age"),
+        )
+
+    def __str__(self) -> str:
+        return f"deleted task {self.task_id}"
