@@ -31,12 +31,16 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
     task_labels,
 )
-from harbor_refresh.executions.admin.fragments import fragment
+from harbor_refresh.executions.admin.page_parts import (
+    EXECUTION_MEANINGS,
+    CountedChangeList,
+    counts_of,
+    fragment,
+    legend_context,
+)
 from harbor_refresh.executions.admin.search import executions_matching, parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.admin.status_change import HistoryInline
-from harbor_refresh.executions.admin.status_legend import EXECUTION_MEANINGS, legend_context
-from harbor_refresh.executions.admin.task_counts import CountedChangeList, counts_of
 from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution

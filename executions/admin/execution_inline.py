@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from django import forms
+from django.contrib.admin.checks import BaseModelAdminChecks
 from django.contrib.admin.options import InlineModelAdmin
+from django.core.checks import CheckMessage, Error
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
@@ -25,13 +27,31 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from harbor_refresh.executions.admin.formatters import elapsed, moment_in_column, status_bar, status_label
-from harbor_refresh.executions.admin.inline_checks import ExecutionInlineChecks
-from harbor_refresh.executions.admin.task_counts import Counts, task_counts
+from harbor_refresh.executions.admin.page_parts import Counts, task_counts
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.page_look import parts_media
-from harbor_refresh.executions.status import is_final
+from harbor_refresh.executions.status import MAX_VENDOR, is_final
+from harbor_refresh.executions.text import is_text
 from harbor_refresh.executions.vendor_keys import Given, key_of, lookups
+
+
+class ExecutionInlineChecks(BaseModelAdminChecks):
+    """Those of an inline ask for a foreign key to the model of the page, and for the forms of a formset."""
+
+    def check(self, admin_obj: Any, **kwargs: object) -> list[CheckMessage]:
+        found: list[CheckMessage] = list(super().check(admin_obj, **kwargs))
+        if not is_text(admin_obj.vendor_type, MAX_VENDOR, at_least=1):
+            found.append(
+                Error(
+                    "The inline does not say whose executions it shows.",
+                    hint='Write `vendor_type = "UPGRADE"`, the name that is given to start().',
+                    obj=type(admin_obj),
+                    id="harbor_executions.E003",
+                )
+            )
+        return found
+
 
 if TYPE_CHECKING:
     Inline = InlineModelAdmin[Any, Any]

@@ -1,7 +1,8 @@
 """The view of the hook: `POST /service/notifications/tasks/ID`.
 
 A plain view and no operation of the API, because most requests of a busy system come here, and because Harbor's
-job service takes only 200 for success.
+job service takes only 200 for success. A signed message may report, Harbor's own secret, or an API token with the
+scope `report`.
 """
 
 from collections.abc import Mapping
@@ -11,10 +12,13 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
 from harbor_refresh.executions import signals
+from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
+from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import (
     BadSignature,
@@ -26,13 +30,33 @@ from harbor_refresh.executions.errors import (
     TaskDeleted,
 )
 from harbor_refresh.executions.hook import check_ins, firings, job_reports
-from harbor_refresh.executions.hook.access import may_report
 from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
 from harbor_refresh.executions.ownership import Deed, harbors
 from harbor_refresh.executions.received_messages import receive
 from harbor_refresh.executions.reports import Door, Refusal, Report, count_refused
-from harbor_refresh.executions.signatures import SignedMessage, refuse_another_task
+from harbor_refresh.executions.signatures import SignedMessage, is_signed, refuse_another_task, verify
 from harbor_refresh.executions.status import MAX_ID
+
+SCHEME = "Harbor-Secret"
+TAKES = f"takes a signature, `Authorization: {SCHEME} SECRET` or `Authorization: Bearer TOKEN`"
+
+
+def may_report(request: HttpRequest) -> SignedMessage | None:
+    """Return the message if the request is signed; raise Problem or BadSignature if it may not report.
+
+    The hook is never open: without a secret, signing secrets and tokens every request is refused.
+    """
+    if is_signed(request):
+        return verify(request)
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    if scheme == SCHEME:
+        secret = intake_settings().harbor_secret
+        if not secret or not constant_time_compare(credentials, secret):
+            raise unauthorized("the secret is wrong, or none is set here")
+    elif not may(Scope.REPORT)(request):
+        raise unauthorized(f"no valid authorization was sent; {TAKES}")
+    return None
+
 
 LATER = {"Retry-After": str(RETRY_AFTER)}
 TOO_LARGE = "The request is too large"

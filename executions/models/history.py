@@ -1,3 +1,5 @@
+"""The history of an execution: its rows, what was cut off, and the counters of a vendor."""
+
 from django.db import models
 from django.db.models import Q
 

@@ -1,3 +1,5 @@
+"""What guards requests: tokens of the API, and the keys of requests and messages that were received once."""
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now

@@ -1,3 +1,5 @@
+"""Receivers of status changes, and what is on its way to each."""
+
 from datetime import datetime
 
 from django.db import models

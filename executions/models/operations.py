@@ -1,3 +1,5 @@
+"""What people do: actions on many executions, the audit log, the quarantine; and leases."""
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now

@@ -1,3 +1,5 @@
+"""What binds executions and tasks together: parents, gates, additions, keys of vendors, deleted tasks."""
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now

@@ -3,20 +3,53 @@
 Probes and Prometheus ask an address of the process itself, over plain HTTP: no host name that ALLOWED_HOSTS
 knows, no proxy that ends TLS. So these three are answered before the check of the host and the redirect to
 HTTPS. They read no host name, no session and no cookie.
+
+Who may read /metrics: a token with the scope `read`, or an address of REFRESH_METRICS_NETWORKS.
+
+A token is the rule, because backlogs and names of nodes are not for strangers; Prometheus sends one with
+`authorization: credentials_file`. The networks are for a Prometheus beside the service. Only the
+address of the connection counts. A request that came through a proxy has the proxy's address. So a request with a
+header of a proxy always needs a token: else a proxy inside the networks would open the page to the world.
 """
 
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address, ip_network
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer
+from harbor_refresh.executions.api.access import Scope, may
+from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, unauthorized
+from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.monitoring.access import came_through_a_proxy, refuse_strangers
 from harbor_refresh.monitoring.collector import Collector
 from harbor_refresh.monitoring.readiness import ready
+
+OF_A_PROXY = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
+
+
+def refuse_strangers(request: HttpRequest) -> None:
+    """Raise Problem if the request may not read the metrics."""
+    if not _is_near(request) and not may(Scope.READ)(request):
+        raise unauthorized()
+
+
+def came_through_a_proxy(request: HttpRequest) -> bool:
+    return any(name in request.headers for name in OF_A_PROXY)
+
+
+def _is_near(request: HttpRequest) -> bool:
+    networks = intake_settings().metrics_networks
+    if not networks or came_through_a_proxy(request):
+        return False
+    try:
+        address = ip_address(request.META.get("REMOTE_ADDR", ""))
+    except ValueError:  # a socket file has no address
+        return False
+    return any(address in ip_network(network) for network in networks)
+
 
 View = Callable[[HttpRequest], HttpResponse]
 

@@ -27,7 +27,7 @@ from harbor_refresh.executions.models.operations import State, Verb
 from harbor_refresh.executions.page_look import render_part
 from harbor_refresh.tasks.actions.bulk import resume_and_wake
 from harbor_refresh.tasks.admin.bulk_actions import action_url
-from harbor_refresh.tasks.admin.permissions import may_act, may_delete
+from harbor_refresh.tasks.admin.job_actions import may_act, may_delete
 
 COLOURS: dict[str, str] = {
     State.QUEUED: "default",

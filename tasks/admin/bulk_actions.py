@@ -24,8 +24,16 @@ from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.actions.bulk import ask_and_wake
 from harbor_refresh.tasks.admin.all_matching import all_matching
-from harbor_refresh.tasks.admin.job_actions import MAX_CHOSEN, delete_now, resume_now, retry_now, stop_now
-from harbor_refresh.tasks.admin.permissions import HARBORS, may_act, may_delete
+from harbor_refresh.tasks.admin.job_actions import (
+    HARBORS,
+    MAX_CHOSEN,
+    delete_now,
+    may_act,
+    may_delete,
+    resume_now,
+    retry_now,
+    stop_now,
+)
 from harbor_refresh.tasks.admin.refresh_action import refresh_now
 
 #: A confirmation counts no further, and no longer.

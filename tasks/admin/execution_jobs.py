@@ -1,29 +1,89 @@
-"""The jobs on the screen of executions: which have jobs, where one is, and the actions on it."""
+"""The jobs on the screen of executions: which have jobs, where an execution is at this moment, its jobs that run
+now, and the actions on it."""
 
 from typing import Any
 
+from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
 
 from harbor_refresh.executions.admin import execution_page
 from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_execution
-from harbor_refresh.executions.admin.formatters import is_quarantined
-from harbor_refresh.executions.admin.fragments import fragment
-from harbor_refresh.executions.admin.search import parse_id
+from harbor_refresh.executions.admin.formatters import NOTHING, is_quarantined, task_link
+from harbor_refresh.executions.admin.page_parts import add_bound, fragment
+from harbor_refresh.executions.admin.search import among, parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
-from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
-from harbor_refresh.tasks.admin.execution_place import place_of
-from harbor_refresh.tasks.admin.has_jobs_filter import HasJobsFilter
-from harbor_refresh.tasks.admin.job_actions import delete_now, resume_now, retry_now, stop_now
-from harbor_refresh.tasks.admin.job_formatters import jobs_url
-from harbor_refresh.tasks.admin.permissions import ours
-from harbor_refresh.tasks.admin.running_jobs import running_table
+from harbor_refresh.tasks.admin.job_actions import delete_now, ours, resume_now, retry_now, stop_now
+from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url
+from harbor_refresh.tasks.database import run
+from harbor_refresh.tasks.jobs.overview.running import running_jobs
 from harbor_refresh.tasks.jobs.overview.selection import executions_with_jobs
+from harbor_refresh.tasks.pipeline.diagnosis import diagnose
+
+
+def place_of(execution_id: int) -> dict[str, Any]:
+    """Raises NoSuchExecution."""
+    try:
+        found = diagnose(execution_id)
+    except QueueUnavailable as exc:
+        return {"error": f"Redis is away, so this is unknown. {exc}"}
+    claims = [
+        {"node": token.node, "state": "waits for a worker" if token.is_waiting else "is being refreshed"}
+        for token in (found.where.tokens if found.where else ())
+    ]
+    return {
+        "is_queued": bool(found.where and found.where.is_queued),
+        "claims": claims,
+        "failures": found.where.failures if found.where else 0,
+        "findings": found.findings,
+    }
+
+
+#: Of the newest executions, how many are looked at; of each, how many tasks; and how many executions are listed.
+COMPARED, TASKS, MOST = 10_000, 5, 2_000
+
+
+class HasJobsFilter(admin.SimpleListFilter):
+    title = "jobs"
+    parameter_name = "has_jobs"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Has jobs")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
+        if self.value() != "yes":
+            return queryset
+        rows = run("find_executions_with_jobs", compared=COMPARED, tasks=TASKS, most=MOST)
+        add_bound(request, f"With jobs: of the newest {COMPARED:,} executions, {MOST:,} at most.")
+        return queryset.filter(among([pk for (pk,) in rows]))
+
+
+MOST = 20
+
+
+def running_table(execution_id: int) -> dict[str, Any]:
+    try:
+        found = running_jobs(execution_id, MOST)
+    except QueueUnavailable as exc:
+        return {"error": f"Redis is away, so this is unknown. {exc}"}
+    rows = [
+        [
+            task_link(one.job.task_id),
+            one.job.name,
+            check_in_bar(one.seen, with_message=True) if one.seen else NOTHING,
+            heard_at(one.seen) if one.seen else NOTHING,
+        ]
+        for one in found
+    ]
+    title = "Jobs that run now" if len(found) < MOST else f"Jobs that run now, the first {MOST}"
+    return {"table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows}, "title": title}
 
 
 def progress_of(request: HttpRequest, object_id: Any) -> Progress | None:

@@ -15,9 +15,9 @@ from harbor_refresh.executions.admin.formatters import (
     status_label,
     task_url,
 )
+from harbor_refresh.executions.admin.page_parts import TASK_MEANINGS, legend_context
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
-from harbor_refresh.executions.admin.status_legend import TASK_MEANINGS, legend_context
 from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status

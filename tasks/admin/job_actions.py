@@ -3,15 +3,17 @@
 Each execution has a transaction of its own, with its entries in the logs. Work done before an error stays done.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest
 
 from harbor_refresh.executions.admin.audit import note_row, noted
+from harbor_refresh.executions.attachment import is_attached
 from harbor_refresh.executions.audit import Kind, Word
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.deletion import delete_many_ended
@@ -32,6 +34,24 @@ from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
 from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed
 from harbor_refresh.tasks.jobs.overview.selection import executions_with_jobs
 from harbor_refresh.tasks.queue.connection import absence_remembered
+
+#: The verbs of actions that Harbor does while this service is attached to it. In the list their names are
+#: `VERB_selected`, and on a page their paths are `VERB`.
+HARBORS = ("stop", "retry", "resume", "remove")
+
+
+def may_act(request: HttpRequest) -> bool:
+    return request.user.has_perm("harbor_executions.change_execution")
+
+
+def may_delete(request: HttpRequest) -> bool:
+    return request.user.has_perm("harbor_executions.delete_execution")
+
+
+def ours(actions: Iterable[Any]) -> list[Any]:
+    """Leave out the actions of a page that are Harbor's."""
+    return [one for one in actions if not (is_attached() and one.path in HARBORS)]
+
 
 MAX_CHOSEN = 100
 

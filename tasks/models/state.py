@@ -1,3 +1,5 @@
+"""The state of the service: events, samples for the charts, pauses, the watermark of reconcile, Redis's memory."""
+
 from uuid import uuid4
 
 from django.db import models

@@ -24,9 +24,9 @@ from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.stops import stop
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.monitoring import collector, readiness
-from harbor_refresh.monitoring.access import OF_A_PROXY
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS
 from harbor_refresh.monitoring.flights import Flight, Late
+from harbor_refresh.monitoring.views import OF_A_PROXY
 from tests.integration.executions.api.api_client import token
 from tests.integration.scrapes import Scrape, scraped
 from tests.integration.service.web import Web, serving

@@ -1,0 +1,131 @@
+"""Parts of the admin's pages.
+
+1. Fragments, which a page loads again by itself, with unfold's htmx. If a fragment cannot be made, the answer has
+   an error status. Then htmx leaves the old part in place and asks again. A redirect to the login
+   would put the login form into the page.
+2. The bounds of a list: which rows a filter or a search has not looked at, shown below the list.
+3. The legend above the lists: the meaning of each status. A click on a status filters the list by it.
+4. The tasks of the executions of one page, counted by status in one statement for all of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+
+from harbor_refresh.executions.admin.base import CappedChangeList
+from harbor_refresh.executions.admin.formatters import status_label
+from harbor_refresh.executions.database import absence_translated
+from harbor_refresh.executions.errors import DatabaseAway, RefreshError
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.status import Status
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
+
+View = Callable[..., HttpResponse]
+
+
+def fragment(admin: "ModelAdmin[Any]", view: View) -> View:
+    """Wrap a view of a fragment: 403 without the permission to view, 404 for a row that is gone, 503 without the
+    database."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        if not (admin.admin_site.has_permission(request) and admin.has_view_permission(request)):
+            return HttpResponse(status=403)
+        try:
+            with absence_translated():
+                response = view(request, *args, **options)
+        except DatabaseAway:
+            return HttpResponse(status=503)
+        except RefreshError:
+            return HttpResponse(status=404)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    return answer
+
+
+def add_bound(request: HttpRequest, sentence: str) -> None:
+    """Show this sentence below the list. A sentence that is added twice is shown once."""
+    said = bounds(request)
+    if sentence not in said:
+        said.append(sentence)
+
+
+def bounds(request: HttpRequest) -> list[str]:
+    said: list[str] = request.__dict__.setdefault("bounds_of_the_list", [])
+    return said
+
+
+STATUS_PARAMETER = "status__exact"
+
+EXECUTION_MEANINGS = {
+    Status.RUNNING: "a task is not finished",
+    Status.ERROR: "all finished, a task failed",
+    Status.STOPPED: "none failed, a task was stopped",
+    Status.SUCCESS: "every task succeeded",
+}
+TASK_MEANINGS = {
+    Status.PENDING: "waits for a runner",
+    Status.SCHEDULED: "given to a runner",
+    Status.RUNNING: "at work",
+    Status.ERROR: "failed",
+    Status.STOPPED: "stopped, revoked or expired, or its chain broke",
+    Status.SUCCESS: "done",
+}
+
+
+def legend_context(request: HttpRequest, meanings: dict[Status, str]) -> dict[str, Any]:
+    chosen = request.GET.get(STATUS_PARAMETER)
+    entries = []
+    for status, meaning in meanings.items():
+        query = request.GET.copy()
+        query.pop("p", None)
+        if status == chosen:
+            del query[STATUS_PARAMETER]
+        else:
+            query[STATUS_PARAMETER] = status
+        entries.append(
+            {
+                "label": status_label(status, href=f"?{query.urlencode()}"),
+                "meaning": meaning,
+                "chosen": status == chosen,
+            }
+        )
+    return {"legend": entries, "legend_chosen": chosen}
+
+
+Counts = dict[str, int]
+
+
+def task_counts(execution_ids: Iterable[int]) -> dict[int, Counts]:
+    """Count the tasks of each execution by status. The index task_rollup alone answers this."""
+    counts: dict[int, Counts] = defaultdict(dict)
+    rows = Task.objects.filter(execution_id__in=list(execution_ids)).order_by()
+    for pk, status, count in rows.values_list("execution_id", "status").annotate(count=Count("*")):
+        counts[pk][status] = count
+    return counts
+
+
+def counts_of(execution: Execution) -> Counts:
+    """The counts that the list has stored on the execution; if there are none, count now."""
+    counts: Counts | None = execution.__dict__.get("task_counts")
+    if counts is None:
+        counts = execution.__dict__["task_counts"] = task_counts([execution.pk]).get(execution.pk, {})
+    return counts
+
+
+class CountedChangeList(CappedChangeList):
+    """A page of executions with the counts of their tasks."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        counts = task_counts(execution.pk for execution in self.result_list)
+        for execution in self.result_list:
+            execution.__dict__["task_counts"] = counts.get(execution.pk, {})
