@@ -3,17 +3,16 @@
 from django.utils.module_loading import import_string
 
 from benchmarks import stale_executions
-from benchmarks.designs import Claim
 from benchmarks.meters import RedisMeter
 from benchmarks.screen import Screen
 from benchmarks.servers import Servers
 from harbor_refresh.tasks.queue import execution_queue
-from harbor_refresh.tasks.strategies import OLDER, Strategy
+from harbor_refresh.tasks.strategies import STRATEGIES, Strategy
 
 
 def strategy_named(name: str) -> Strategy:
     """Make the strategy of that name, which need not be that of the settings."""
-    strategy: Strategy = import_string(OLDER[name])() if name in OLDER else Claim()
+    strategy: Strategy = import_string(STRATEGIES[name])()
     return strategy
 
 

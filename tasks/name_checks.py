@@ -39,7 +39,7 @@ def _registered(name: str) -> Iterator[str]:
 
 
 def _dropped(name: str) -> Iterator[str]:
-    """Look at a module `tasks` that is not ours: Celery has dropped its task if it knew ours before."""
+    """Look at the module `tasks` of a project: Celery has dropped its task if it knew ours before."""
     module, _, function = name.partition(".")
-    if module != PACKAGE and isinstance(getattr(sys.modules.get(module), function, None), Proxy | Task):
+    if isinstance(getattr(sys.modules.get(module), function, None), Proxy | Task):
         yield module

@@ -16,8 +16,8 @@ from django.db.models import TextField
 from django.db.models.functions import Cast, Left, Length
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from harbor_refresh.executions.admin.bounds import bounds
 from harbor_refresh.executions.admin.formatters import NOTHING
-from harbor_refresh.executions.admin.page_parts import bounds
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.unfold_api import ChangeList, ModelAdmin, display
 from harbor_refresh.executions.text import storable

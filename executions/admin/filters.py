@@ -16,7 +16,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER, add_bound
+from harbor_refresh.executions.admin.bounds import add_bound
+from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER
 from harbor_refresh.executions.admin.search import among, vendors
 from harbor_refresh.executions.admin.unfold_api import RangeDateTimeFilter, TextFilter
 from harbor_refresh.executions.errors import Refused

@@ -3,9 +3,8 @@
 1. Fragments, which a page loads again by itself, with unfold's htmx. If a fragment cannot be made, the answer has
    an error status. Then htmx leaves the old part in place and asks again. A redirect to the login
    would put the login form into the page.
-2. The bounds of a list: which rows a filter or a search has not looked at, shown below the list.
-3. The legend above the lists: the meaning of each status. A click on a status filters the list by it.
-4. The tasks of the executions of one page, counted by status in one statement for all of them.
+2. The legend above the lists: the meaning of each status. A click on a status filters the list by it.
+3. The tasks of the executions of one page, counted by status in one statement for all of them.
 """
 
 from collections import defaultdict
@@ -48,18 +47,6 @@ def fragment(admin: "ModelAdmin[Any]", view: View) -> View:
         return response
 
     return answer
-
-
-def add_bound(request: HttpRequest, sentence: str) -> None:
-    """Show this sentence below the list. A sentence that is added twice is shown once."""
-    said = bounds(request)
-    if sentence not in said:
-        said.append(sentence)
-
-
-def bounds(request: HttpRequest) -> list[str]:
-    said: list[str] = request.__dict__.setdefault("bounds_of_the_list", [])
-    return said
 
 
 STATUS_PARAMETER = "status__exact"

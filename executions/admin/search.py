@@ -9,7 +9,7 @@ from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 from django.utils.text import smart_split
 
-from harbor_refresh.executions.admin.page_parts import add_bound
+from harbor_refresh.executions.admin.bounds import add_bound
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.lookups import find_by_attribute

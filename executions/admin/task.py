@@ -14,9 +14,10 @@ from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin import error_groups
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
+from harbor_refresh.executions.admin.bounds import add_bound
 from harbor_refresh.executions.admin.filters import newest_with
 from harbor_refresh.executions.admin.formatters import elapsed, execution_link, moment, status_label
-from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER, TASK_MEANINGS, add_bound, legend_context
+from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER, TASK_MEANINGS, legend_context
 from harbor_refresh.executions.admin.search import among, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.unfold_api import display

@@ -5,7 +5,7 @@ import django.db.models.functions.datetime
 from django.db import migrations, models
 
 from harbor_refresh.executions.attachment import is_attached
-from harbor_refresh.executions.models import subscription, without_an_app
+from harbor_refresh.executions.models import notifications, without_an_app
 from harbor_refresh.executions.sql import text
 
 
@@ -262,7 +262,7 @@ class Migration(migrations.Migration):
                             max_length=16,
                         ),
                         blank=True,
-                        default=subscription.final_statuses,
+                        default=notifications.final_statuses,
                         size=None,
                     ),
                 ),

@@ -1,4 +1,4 @@
-"""The history of an execution: its rows, what was cut off, and the counters of a vendor."""
+"""The history of an execution, what was cut off of it, and the counters for Prometheus."""
 
 from django.db import models
 from django.db.models import Q

@@ -10,9 +10,10 @@ from django.shortcuts import render
 from django.urls import URLPattern, path
 
 from harbor_refresh.executions.admin import execution_page
+from harbor_refresh.executions.admin.bounds import add_bound
 from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_execution
 from harbor_refresh.executions.admin.formatters import NOTHING, is_quarantined, task_link
-from harbor_refresh.executions.admin.page_parts import add_bound, fragment
+from harbor_refresh.executions.admin.page_parts import fragment
 from harbor_refresh.executions.admin.search import among, parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin

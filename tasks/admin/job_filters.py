@@ -8,8 +8,9 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from harbor_refresh.executions.admin.bounds import add_bound
 from harbor_refresh.executions.admin.formatters import JOB_EXECUTION_PARAMETER
-from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER, add_bound
+from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER
 from harbor_refresh.executions.admin.search import among
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.database import run

@@ -205,14 +205,13 @@ def test_every_signal_is_documented() -> None:
 
 def test_every_check_is_documented() -> None:
     """Those of the service on the page of operations, and those of a project on the page of jobs."""
-    modules = [path for app in ("executions", "tasks") for path in (ROOT / app).rglob("*checks.py")]
-    modules += [ROOT / "executions/given_settings.py"]
+    modules = [path for app in ("executions", "tasks") for path in (ROOT / app).rglob("*.py")]
     code = "".join(path.read_text(encoding="utf-8") for path in modules)
     live = set(re.findall(r'"(?:harbor_refresh\.)?([EW]1\d\d)"', code))
     of_projects = first_cells((ROOT / "docs/jobs.md").read_text(encoding="utf-8"))
     documented = [*first_cells(section("Environment variables")), *of_projects]
     ids = {name for name in documented if re.fullmatch(r"harbor_\w+\.[EW]\d+", name)}
-    assert ids == set(re.findall(r'id="([^"]+)"', code)) | {f"harbor_refresh.{one}" for one in live}
+    assert ids == set(re.findall(r'id="(harbor_\w+\.[EW]\d+)"', code)) | {f"harbor_refresh.{one}" for one in live}
 
 
 def test_every_command_is_documented() -> None:

@@ -20,23 +20,20 @@ def test_our_own_celery_tasks_are_no_clash() -> None:
 
 
 def test_a_task_that_took_the_name_of_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a host: our modules are elsewhere, and these would be the host's."""
-    monkeypatch.setattr(name_checks, "PACKAGE", "harbor_refresh.tasks")
-    monkeypatch.setitem(sys.modules, "tasks", ModuleType("tasks"))
+    """As if our modules were elsewhere, and these were those of a project."""
+    monkeypatch.setattr(name_checks, "PACKAGE", "elsewhere")
     found = [(one.id, one.msg) for one in check_names(None)]
+    ours = "harbor_refresh.tasks.celery_tasks"
     assert found == [
-        ("harbor_tasks.E030", f"{name}.{name[6:]} is a Celery task with the name {name}, which is one of ours.")
+        ("harbor_tasks.E030", f"{ours}.{name[6:]} is a Celery task with the name {name}, which is one of ours.")
         for name in sorted(ROUTES)
     ]
 
 
 def test_a_task_that_celery_has_dropped_for_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = ModuleType("tasks")
-    host.sweep = shared_task(name="host.sweep")(print_nothing)  # type: ignore[attr-defined]
-    host.act = "no Celery task"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "tasks", host)
-    assert check_names(None) == []
-    monkeypatch.setattr(name_checks, "PACKAGE", "harbor_refresh.tasks")
-    monkeypatch.setattr(name_checks, "_registered", lambda name: iter(()))
+    project = ModuleType("tasks")
+    project.sweep = shared_task(name="shop.sweep")(print_nothing)  # type: ignore[attr-defined]
+    project.act = "no Celery task"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tasks", project)
     (one,) = check_names(None)
     assert one.msg == "tasks.sweep is a Celery task with the name tasks.sweep, which is one of ours."
