@@ -8,7 +8,7 @@ import pytest
 from harbor_refresh.tasks.celery_queues import ROUTES
 from harbor_refresh.tasks.schedule import ROWS
 from tests import pages
-from tests.hosts.host import Host
+from tests.hosts.host import GUESTS, Host
 
 JOINED = """
 from harbor_refresh.tasks.host import connect
@@ -302,7 +302,7 @@ def test_commands_that_make_no_checks_say_that_they_need_postgresql(command: str
     )
 
 
-@pytest.mark.parametrize("apps", [(), ("executions",), ("tasks",)])
+@pytest.mark.parametrize("apps", [(), GUESTS[:1], GUESTS[1:]])
 def test_a_project_without_our_apps_is_told_which_to_install(apps: tuple[str, ...], tmp_path: Path) -> None:
     host = Host(tmp_path, "none", guest=False, apps=["django.contrib.admin", *apps])
     done = host.run("-c", "import django\ndjango.setup()\nfrom harbor_refresh import start")

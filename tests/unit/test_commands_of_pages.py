@@ -247,7 +247,6 @@ SENTENCES = {
     "kubectl -n harbor-refresh rollout undo deployment/web": NOT_RUN,
     "kubectl create": NOT_TYPED,
     'pg_isready -d "$DATABASE_URL"': f"{MONITORING}::test_the_servers_answer_the_commands_of_the_alerts",
-    "pip install": NOT_TYPED,
     "pip install -r requirements.txt": (
         "deploy/test_image.py::test_the_steps_of_the_image_make_a_service_whose_programs_start_work_and_end"
     ),

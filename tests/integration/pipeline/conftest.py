@@ -33,8 +33,8 @@ def no_heat(settings: Settings) -> Iterator[None]:
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> None:
     client = absent_redis()
     away = ExecutionQueue(refresh_settings(), client, client)
-    for module in ("pipeline.dispatcher", "pipeline.refresher", "pipeline.recovery", "pipeline.marks"):
-        monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: away)
+    for module in ("pipeline.dispatcher", "pipeline.refresher", "pipeline.recovery", "strategies.claim"):
+        monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: away)
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ NOBODY = "redis://127.0.0.1:1/0"
 def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     lonely = connect(NOBODY, 0.2, tries=1)
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
-    for module in ("pipeline.marks", "pipeline.recovery", "pipeline.wakeup"):
-        monkeypatch.setattr(f"tasks.{module}.execution_queue", lambda: queue)
+    for module in ("pipeline.recovery", "strategies.claim"):
+        monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: queue)
     for module in ("queue_stats", "claims", "mark"):
         monkeypatch.setattr(f"harbor_refresh.tasks.management.verbs.{module}.execution_queue", lambda: queue)
     yield

@@ -18,7 +18,7 @@ from harbor_refresh.executions.models import Execution, Quarantine, StatusChange
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.invariants import violations
 from harbor_refresh.tasks import conf
-from harbor_refresh.tasks.pipeline import marks, wakeup
+from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.pipeline.marks import mark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.members import member
@@ -106,7 +106,7 @@ def test_marks_that_cannot_be_sent_are_told_and_reconcile_finds_them(
         raise QueueUnavailable("Redis: away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(marks, "_put", away)
+        patched.setattr(type(chosen()), "mark", away)
         assert mark(["1:A"]) is False
     ids = marked(3)
     redis.flushall()
