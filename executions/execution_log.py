@@ -42,7 +42,7 @@ def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
 def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
     for execution_id in execution_ids:
         log.error(
-            "Quarantined execution %d: %s. Release it with: manage.py refresh_queue quarantine --release %d",
+            "Quarantined execution %d: %s. Release it with: manage.py harbor quarantine --release %d",
             execution_id,
             reason,
             execution_id,

@@ -1,7 +1,7 @@
 """Check a project in which our apps are guests: what they need of its Celery app, and nothing of a server.
 
 `manage.py check` makes these checks, and so does each worker and beat at its start. What needs a server is asked
-by `manage.py refresh_queue check` (tasks/live_checks.py): a check of Django's runs in every build, in which no
+by `manage.py harbor check` (tasks/live_checks.py): a check of Django's runs in every build, in which no
 server runs, and before the first `migrate`.
 
 docs/jobs.md has a table of the ids.

@@ -117,13 +117,13 @@ def _finish(servers: Servers, budget: float, kept: int) -> Memory:
 
 
 def _sweep(servers: Servers, budget: float, kill_at: int | None = None) -> Memory:
-    """Run `manage.py sweep`; kill it when so few executions are left. While the lease of a killed one is in force,
-    a sweep ends with 1, and is started again."""
+    """Run `manage.py harbor sweep`; kill it when so few executions are left. While the lease of a killed one is in
+    force, a sweep ends with 1, and is started again."""
     memory = Memory()
     deadline = time.monotonic() + budget + LEASE.total_seconds()
     while True:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "sweep", "--json"],
+            [sys.executable, "manage.py", "harbor", "sweep", "--json"],
             cwd=ROOT,
             env=servers.environ,
             stdout=subprocess.DEVNULL,

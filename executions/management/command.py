@@ -23,7 +23,7 @@ class AnswerCommand(BaseCommand):
 
 
 class VerbCommand(AnswerCommand):
-    """A command with verbs. Each verb is a module with HELP, arguments() and answer().
+    """A command with verbs. Each verb is a module with HELP, arguments() and answer(), or with HELP and VERBS.
 
     A verb with an option --watch has watch() too, which shows its answer again and again.
     """
@@ -31,11 +31,7 @@ class VerbCommand(AnswerCommand):
     verbs: ClassVar[dict[str, Any]] = {}
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        for name, verb in self.verbs.items():
-            sub = parsers.add_parser(name, help=verb.HELP, description=verb.__doc__)
-            verb.arguments(sub)
-            sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        _add_verbs(parser, self.verbs, "verb")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options.get("watch"):
@@ -44,5 +40,19 @@ class VerbCommand(AnswerCommand):
             super().handle(*args, **options)
 
     def answer(self, options: dict[str, Any]) -> Answer:
-        answer: Answer = self.verbs[options["verb"]].answer(options)
+        verb = self.verbs[options["verb"]]
+        if hasattr(verb, "VERBS"):
+            verb = verb.VERBS[options["part"]]
+        answer: Answer = verb.answer(options)
         return answer
+
+
+def _add_verbs(parser: CommandParser, verbs: dict[str, Any], dest: str) -> None:
+    parsers = parser.add_subparsers(dest=dest, required=True, metavar=dest.upper())
+    for name, verb in verbs.items():
+        sub = parsers.add_parser(name, help=verb.HELP, description=verb.__doc__)
+        if hasattr(verb, "VERBS"):
+            _add_verbs(sub, verb.VERBS, "part")
+        else:
+            verb.arguments(sub)
+            sub.add_argument("--json", action="store_true", help="print JSON instead of a table")

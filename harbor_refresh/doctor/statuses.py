@@ -33,11 +33,11 @@ def drift(facts: Facts) -> Iterator[Problem]:
     what = f"{differ} from what the tasks say, for executions that are not on the queue, such as {which}."
     passes = timedelta(seconds=facts.conf.reconcile_grace + 3 * facts.conf.reconcile_interval)
     if age > passes:
-        yield Problem(f"{what} Reconcile should have found them.", "manage.py reconcile")
+        yield Problem(f"{what} Reconcile should have found them.", "manage.py harbor repair drift")
     else:
         yield warning(
             f"{what} The next pass of reconcile marks them.",
-            "Do nothing, or mark them at once: manage.py reconcile",
+            "Do nothing, or mark them at once: manage.py harbor repair drift",
         )
 
 
@@ -51,7 +51,7 @@ def watermark(facts: Facts) -> Iterator[Problem]:
             f"The watermark of reconcile is {timedelta(seconds=round(behind.total_seconds()))} behind, so each "
             "pass reads more. Either a transaction has been open since then, or a status that differs from its "
             "tasks is not refreshed.",
-            "manage.py reconcile --dry-run",
+            "manage.py harbor repair drift --dry-run",
         )
 
 
@@ -70,14 +70,14 @@ def old_claims(facts: Facts) -> Iterator[Problem]:
         yield Problem(
             f"Recovery has not released {plural(old, 'claim')}, although more than {2 * facts.conf.stale:,.0f} s "
             "have passed.",
-            "manage.py refresh_queue recover; and look at beat, which should send tasks.recover_stale every few "
+            "manage.py harbor repair claims; and look at beat, which should send tasks.recover_stale every few "
             "seconds",
         )
     if unreadable:
         yield warning(
             f"{plural(unreadable, 'entry', 'entries')} of processing cannot be read, because another program "
             "wrote there.",
-            "manage.py refresh_queue recover (it drops them)",
+            "manage.py harbor repair claims (it drops them)",
         )
 
 

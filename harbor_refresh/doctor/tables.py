@@ -116,8 +116,8 @@ def retention(facts: Facts) -> Iterator[Problem]:
         yield warning(
             f"Nothing is deleted: {plural(ended, 'execution')} {'has' if ended == 1 else 'have'} ended and stay, "
             "with tasks, jobs and results, so the tables grow.",
-            "Count what 90 days would leave: manage.py sweep --dry-run --older-than 90d. Then say what to keep: "
-            'HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
+            "Count what 90 days would leave: manage.py harbor sweep --dry-run --older-than 90d. Then say what to "
+            'keep: HARBOR_REFRESH = {"RETENTION_DAYS": 90}, or 0 to keep everything.',
         )
 
 

@@ -48,7 +48,7 @@ ATTRIBUTES = (
     ),
     (EXECUTION, "report, mark, claim, refresh", "the id of the execution, if it is one"),
     (VENDOR, "claim, refresh", "its vendor type"),
-    (NODE, "claim, refresh, refresh chunk", "the process, as in the log and in `refresh_queue claims`"),
+    (NODE, "claim, refresh, refresh chunk", "the process, as in the log and in `harbor status --claims`"),
     (BACKLOG, "claim", "executions that waited when the batch was claimed"),
     (FAILED_BEFORE, "claim", "how often the refresh of this execution has failed before"),
     (WAITED, "claim", "from its last report to the claim, by the clock of Redis"),

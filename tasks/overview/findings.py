@@ -107,7 +107,7 @@ def _paused(state: State, conf: Refresh) -> Iterator[Finding]:
             "paused",
             f"An operator has paused {'refreshing' if name == WORK else f'the queue {name}'}.",
             "New work waits until it is resumed. Nothing is lost.",
-            f"Resume it on the queue page, or with: manage.py refresh_queue resume {name}",
+            f"Resume it on the queue page, or with: manage.py harbor unpause {name}",
             Level.NOTICE,
         )
 
@@ -191,7 +191,7 @@ def _waiting(state: State, conf: Refresh) -> Iterator[Finding]:
             f"An execution has waited for {age(oldest)}, with {backlog:,} on the queue.",
             "Statuses are late by as much. There are too few workers, or they hang, or they wait for locks.",
             "Look at the log of the workers, and add workers. To see what an execution waits for: "
-            "manage.py refresh_queue why ID",
+            "manage.py harbor why ID",
         )
     elif backlog is not None and backlog > LONG_BACKLOG:
         yield Finding(
@@ -236,7 +236,7 @@ def _reconcile(state: State, conf: Refresh) -> Iterator[Finding]:
             "reconcile_late",
             f"Reconcile has not run to its end for {age(since)}.",
             "Marks that were lost stay lost until it runs.",
-            "Check beat and the workers, or run it now: manage.py reconcile",
+            "Check beat and the workers, or run it now: manage.py harbor repair drift",
         )
     if state.drifted and since is not None and since <= late:
         yield Finding(

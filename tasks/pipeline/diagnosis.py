@@ -69,11 +69,11 @@ _IN_PROCESS = (
     "The interval is 0 or less, so the process that reports refreshes at once, and the queue is not used. "
     "`reconcile` refreshes what it missed."
 )
-_PAUSED = "It waits on the queue, and refreshing is paused. `refresh_queue resume` lets the workers go on."
+_PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
 _LOST = (
     "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
     "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "
-    "`refresh_queue mark {id}` puts it on the queue now."
+    "`harbor marks add {id}` puts it on the queue now."
 )
 
 
@@ -84,7 +84,7 @@ def _of_the_row(row: Comparison) -> Iterator[str]:
         yield "Its status is what its tasks say."
     if row.reason is not None:
         yield f"It is in quarantine since {row.quarantined_at:%Y-%m-%d %H:%M:%S %Z}: {row.attempts} failures."
-        yield f"The reason: {row.reason}. `refresh_queue quarantine --release {row.execution_id}` tries it again."
+        yield f"The reason: {row.reason}. `harbor quarantine --release {row.execution_id}` tries it again."
     if row.is_locked:
         yield "Another transaction has locked its row. It is refreshed after that ends: look at pg_locks."
 

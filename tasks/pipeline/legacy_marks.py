@@ -173,7 +173,7 @@ def _refuse_beside_workers(queue: ExecutionQueue) -> None:
         if any(moment != heard.get(node) for node, moment in live.items()):
             raise Refused(
                 f"the ticks of {plural(len(live), 'live process', 'live processes')} of workers would take the "
-                "marks in again. Stop the workers and beat, or run: manage.py refresh_queue pause"
+                "marks in again. Stop the workers and beat, or run: manage.py harbor pause"
             )
         sleep(EXPORT_LOOK_SECONDS)
 

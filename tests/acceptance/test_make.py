@@ -79,7 +79,7 @@ def test_up_runs_everything_until_ctrl_c_and_clean_removes_what_it_left(checkout
 
     assert answers()
     beside = ".venv/bin/python manage.py"  # which finds the servers by itself
-    wait_for(lambda: "Success" in typed(f"{beside} executions list", checkout), "the demo to end one", log=up.log)
+    wait_for(lambda: "Success" in typed(f"{beside} harbor list", checkout), "the demo to end one", log=up.log)
     screen = answered(["make", "password"], [secrets.token_urlsafe(12)] * 2, checkout, environment(checkout))
     assert "Password changed successfully" in screen
     up.signal(signal.SIGINT)

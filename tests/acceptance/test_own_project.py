@@ -401,5 +401,5 @@ def test_each_kind_of_work_has_the_worker_that_the_page_gives_it(shop: Shop, clu
 
 def nothing_is_missing(shop: Shop) -> bool:
     with suppress(AssertionError):  # the command ended with what is missing
-        return shop.manage("refresh_queue", "check").strip() == "Nothing is missing."
+        return shop.manage("harbor", "check").strip() == "Nothing is missing."
     return False

@@ -28,7 +28,7 @@ def killed(cluster: Cluster, verb: str, point: str, *options: str, pages: int) -
     """Run the command, which kills itself after so many pages."""
     plan = {"point": point, "act": "kill_process", "skip": pages - 1, "once": str(cluster.directory / verb)}
     (cluster.directory / verb).unlink(missing_ok=True)
-    program = [sys.executable, "-m", "tests.faults.sabotaged_command", "refresh_queue", verb, *options]
+    program = [sys.executable, "-m", "tests.faults.sabotaged_command", "harbor", "marks", verb, *options]
     run = cluster.start(verb, program, SABOTAGE=json.dumps(plan))
     wait_for(run.died, f"{verb} to kill itself", log=run.log)
     assert run.process.returncode == -signal.SIGKILL, run.text()
@@ -52,14 +52,14 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     # here, while programs of the old release go on writing
     witness = Witness(executions, [], may_be_in_two=True)
     with writers.at_work(), witness.at_work():
-        killed(cluster, "import-legacy", "imported", pages=middle)
+        killed(cluster, "import", "imported", pages=middle)
         assert 0 < redis.scard(QUEUE) < executions
-        taken = data("refresh_queue", "import-legacy")["taken"]
+        taken = data("harbor", "marks", "import")["taken"]
         written = writers.writes
         wait_for(lambda: writers.writes > written + 100, "an old release to write on")
     assert taken > 0
     assert (witness.wrong, witness.looks > 10) == ([], True)
-    data("refresh_queue", "import-legacy")
+    data("harbor", "marks", "import")
     assert (redis.scard(QUEUE), keys(redis)) == (executions, set())
 
     # a part of it is claimed by a process that is no more, and everything goes back
@@ -67,9 +67,9 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     assert len(claim) == redis.scard(PROCESSING) > 0
     witness = Witness(executions, [claim.suffix])
     with witness.at_work():
-        killed(cluster, "export-legacy", "exported", "--force", pages=middle + 1)
+        killed(cluster, "export", "exported", "--force", pages=middle + 1)
         assert 0 < redis.scard(QUEUE) < executions
-        rest = data("refresh_queue", "export-legacy", "--force")
+        rest = data("harbor", "marks", "export", "--force")
     assert rest == {"moved": rest["moved"], "left": 0}
     assert (witness.wrong, witness.looks > 10) == ([], True)
     assert keys(redis) == everything
@@ -78,8 +78,8 @@ def test_no_mark_is_lost_on_the_way_here_and_back_however_often_the_command_is_k
     # and here once more
     witness = Witness(executions, [])
     with witness.at_work():
-        killed(cluster, "import-legacy", "imported", pages=middle)
-        data("refresh_queue", "import-legacy")
+        killed(cluster, "import", "imported", pages=middle)
+        data("harbor", "marks", "import")
     assert (witness.wrong, witness.looks > 10) == ([], True)
     assert (redis.scard(QUEUE), keys(redis)) == (executions, set())
 

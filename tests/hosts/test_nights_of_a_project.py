@@ -81,7 +81,7 @@ def project(folder: Path, database: str, settings: str = "") -> Host:
 
 def night(host: Host) -> str:
     host.ask(A_DAY, CELERY_BROKER_URL="")
-    done = host.run("-m", "django", "sweep", CELERY_BROKER_URL="")
+    done = host.run("-m", "django", "harbor", "sweep", CELERY_BROKER_URL="")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -102,7 +102,7 @@ def test_everything_is_there_after_three_nights_and_with_retention_days_what_end
     host = project(tmp_path / "deletes", database, 'HARBOR_REFRESH = {"RETENTION_DAYS": 1}')
     today = BATCHES.replace("range(200)", "range(3)").replace("editor.create_model(Export)", "pass")
     young, more_waits = host.ask(today, CELERY_BROKER_URL="")
-    told = host.run("-m", "django", "sweep", CELERY_BROKER_URL="").stdout
+    told = host.run("-m", "django", "harbor", "sweep", CELERY_BROKER_URL="").stdout
     assert told.splitlines() == [
         "Deleted 170 executions with 340 tasks, and 0 old rows.",
         "30 more stay, because the database does not let them be deleted, such as execution "

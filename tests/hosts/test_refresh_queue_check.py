@@ -1,4 +1,4 @@
-"""`manage.py refresh_queue check` in a project: it says what does not run."""
+"""`manage.py harbor check` in a project: it says what does not run."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ def found(host: Host) -> tuple[int, list[str]]:
 
 
 def asked(host: Host) -> tuple[int, list[dict[str, str]]]:
-    done = host.run("-m", "django", "refresh_queue", "check", "--json", CELERY_BROKER_URL="")
+    done = host.run("-m", "django", "harbor", "check", "--json", CELERY_BROKER_URL="")
     return done.returncode, json.loads(done.stdout)["problems"]
 
 

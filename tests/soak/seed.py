@@ -160,7 +160,7 @@ class Soak:
 
     def _reap(self) -> str:
         """Ask the reaper for a pass, as an operator does."""
-        command = [sys.executable, "manage.py", "refresh_jobs", "reap", "--json"]
+        command = [sys.executable, "manage.py", "harbor", "repair", "jobs", "--json"]
         done = subprocess.run(command, cwd=ROOT, env=self.cluster.env, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 

@@ -69,7 +69,7 @@ BLOCKS = {
         "python -m harbor_refresh.client": f"{CLIENT}::test_the_commands_of_the_readme_run",
     },
     "docs/api.md": {
-        "python manage.py api_token": (
+        "python manage.py harbor token": (
             f"{API}::test_the_command_of_the_page_makes_a_token_that_reads_and_reports_for_so_many_days"
         ),
         "call()": f"{API}::test_the_example_for_curl_runs",
@@ -169,7 +169,7 @@ BLOCKS = {
         "pg_dump": RESTORING,
         "pg_restore": RESTORING,
         'psql "$DATABASE_URL" -c "SELECT setval': RESTORING,
-        "python manage.py migrate\npython manage.py reconcile": RESTORING,
+        "python manage.py migrate\npython manage.py harbor repair drift": RESTORING,
         'redis-cli -u "$REDIS_URL" flushdb': RESTORING,
         "SCARD": f"{OPERATORS}::test_the_commands_that_are_stable_answer_what_the_page_says",
         "ALTER ROLE refresh": (

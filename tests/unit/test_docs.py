@@ -20,7 +20,7 @@ from harbor_refresh.management.commands import attach
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.management.commands import executions, refresh_jobs, refresh_queue
+from harbor_refresh.tasks.management.commands import harbor
 from harbor_refresh.tasks.queue import keys
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,9 +218,7 @@ def test_every_command_is_documented() -> None:
     packages = ("executions", "tasks", "harbor_refresh", "benchmarks", "examples/simulation")
     folders = [ROOT / package / "management/commands" for package in packages]
     families = {
-        "executions": executions.VERBS,
-        "refresh_queue": refresh_queue.VERBS,
-        "refresh_jobs": refresh_jobs.VERBS,
+        "harbor": harbor.VERBS,
         "attach": attach.VERBS,
     }
     there = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__", *families}

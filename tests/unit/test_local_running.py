@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ADMIN = "http://127.0.0.1:8001/admin/"
 DEV = {"DJANGO_SETTINGS_MODULE": "settings.dev"}
 VARIABLES = {"DATABASE_URL": "postgresql://u@127.0.0.1:1/n", "REDIS_URL": "redis://127.0.0.1:1/0"}
-STATS = ["manage.py", "refresh_queue", "stats"]
+STATS = ["manage.py", "harbor", "status"]
 
 
 @pytest.fixture

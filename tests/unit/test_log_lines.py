@@ -88,7 +88,7 @@ def test_the_other_lines(caplog: pytest.LogCaptureFixture) -> None:
     assert lines(caplog, signals_of_executions.quarantined, execution_ids=[7], reason="cursed") == [
         (
             "ERROR",
-            "Quarantined execution 7: cursed. Release it with: manage.py refresh_queue quarantine --release 7",
+            "Quarantined execution 7: cursed. Release it with: manage.py harbor quarantine --release 7",
         )
     ]
     assert lines(caplog, signals_of_executions.paroled, execution_ids=[7, 8]) == [

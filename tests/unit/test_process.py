@@ -16,7 +16,7 @@ from settings.process import kind_of_process
         ("/v/bin/celery -A harbor_refresh flower --port=1", "command"),
         ("manage.py migrate --noinput", "migrate"),
         ("/opt/celery/app/manage.py harbor stop beat worker", "command"),
-        ("manage.py sweep", "command"),
+        ("manage.py harbor sweep", "command"),
     ],
 )
 def test_a_program_is_known_by_its_words(words: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ app.loader.import_default_modules()
 import django
 from django.core.management import load_command_class
 django.setup()
-command = load_command_class("harbor_refresh.tasks", "refresh_queue")
+command = load_command_class("harbor_refresh.tasks", "harbor")
 command.check(tags=command.requires_system_checks)
 """,
     "web": "import harbor_refresh.wsgi\n",

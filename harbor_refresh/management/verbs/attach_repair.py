@@ -29,7 +29,8 @@ def arguments(parser: CommandParser) -> None:
 def answer(options: dict[str, Any]) -> Answer:
     if not is_attached():
         raise Failed(
-            "REFRESH_ATTACH is not set, so no Harbor is attached; `manage.py reconcile --full` repairs here."
+            "REFRESH_ATTACH is not set, so no Harbor is attached; "
+            "`manage.py harbor repair drift --full` repairs here."
         )
     dry_run = bool(options["dry_run"])
     if not dry_run and Facts().unapplied:

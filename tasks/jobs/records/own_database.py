@@ -6,7 +6,7 @@ of the original, and gets a new one:
 | the copy | gets a new name |
 | --- | --- |
 | is in another place: a dump, a clone, a database made from a template | when a process of ours uses it |
-| is the same database to PostgreSQL: a base backup, a snapshot, a standby | by `manage.py refresh_jobs new-name` |
+| is the same database to PostgreSQL: a base backup, a snapshot, a standby | by `harbor repair new-name` |
 
 So a standby that takes over keeps its name, and the messages of its jobs stay valid. A dump that replaces its
 original gets a new name as well; its jobs are sent again under that name.

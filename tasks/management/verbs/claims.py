@@ -16,7 +16,9 @@ HELP = "list the claims in flight with their nodes, the oldest first"
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("--limit", type=positive_integer, default=50, metavar="N", help="show the N oldest (50)")
+    parser.add_argument(
+        "--limit", type=positive_integer, default=50, metavar="N", help="with --claims: show the N oldest (50)"
+    )
 
 
 def answer(options: dict[str, Any]) -> Answer:

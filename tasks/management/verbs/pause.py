@@ -20,7 +20,5 @@ def arguments(parser: CommandParser) -> None:
 def answer(options: dict[str, Any]) -> Answer:
     queue = options["queue"]
     is_new = pause(queue, at_terminal(), options["reason"])
-    said = (
-        f"{queue} is paused. `refresh_queue resume {queue}` ends it." if is_new else f"{queue} was paused before."
-    )
+    said = f"{queue} is paused. `harbor unpause {queue}` ends it." if is_new else f"{queue} was paused before."
     return Answer({"queue": queue, "paused": True, "changed": is_new}, [said])

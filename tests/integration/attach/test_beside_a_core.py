@@ -73,7 +73,7 @@ def reconciled() -> Any:
 
     def is_answered() -> bool:
         try:
-            answers.append(data("reconcile", "--full"))
+            answers.append(data("harbor", "repair", "drift", "--full"))
         except Failed as refused:
             if "another reconcile is running" not in str(refused):
                 raise
@@ -122,8 +122,8 @@ def test_each_status_is_what_the_tasks_say_after_traffic_on_both_sides(
 
     data("attach", "check")
     assert reconciled()["drifted"] == 0
-    assert data("refresh_queue", "stats")
-    assert data("executions", "list")
+    assert data("harbor", "status")
+    assert data("harbor", "list")
     assert_pages_answer(admin)
     assert wrong().keys() <= {dangling[1]}
     assert dump_of_public(database) == before

@@ -105,16 +105,16 @@ def test_every_question_of_the_api_is_answered(rows: dict[str, int]) -> None:
 def test_every_command_goes_on(rows: dict[str, int]) -> None:
     refresh(list(rows.values()))
     for words in (
-        ("executions", "list"),
-        ("executions", "list", "--status", "Error"),
-        ("executions", "list", "--attribute", "a=1"),
-        *(("executions", "show", pk) for pk in rows.values()),
-        *(("refresh_queue", "why", pk) for pk in rows.values()),
-        ("refresh_queue", "stats"),
-        ("refresh_queue", "quarantine"),
-        ("refresh_queue", "mark", *rows.values()),
-        ("reconcile", "--full"),
-        ("reconcile",),
+        ("harbor", "list"),
+        ("harbor", "list", "--status", "Error"),
+        ("harbor", "list", "--attribute", "a=1"),
+        *(("harbor", "show", pk) for pk in rows.values()),
+        *(("harbor", "why", pk) for pk in rows.values()),
+        ("harbor", "status"),
+        ("harbor", "quarantine"),
+        ("harbor", "marks", "add", *rows.values()),
+        ("harbor", "repair", "drift", "--full"),
+        ("harbor", "repair", "drift"),
     ):
         assert said(*words) or words
         assert data(*words) is not None

@@ -71,9 +71,9 @@ def test_a_task_whose_time_harbor_has_cleared_is_compared_in_each_pass(redis: Re
         (lost, "Running", "Success", None)
     ]
     redis.flushall()
-    answer = data("reconcile")
+    answer = data("harbor", "repair", "drift")
     assert (answer["looked_at"], answer["marked"], answer["first_drifts"][0]["changed_at"]) == (1, 1, None)
-    assert "Looked at 1 execution: 1 drifted, 1 of them waiting already" in said("reconcile")
+    assert "Looked at 1 execution: 1 drifted, 1 of them waiting already" in said("harbor", "repair", "drift")
 
 
 def test_pages_are_bounded_and_no_execution_is_looked_at_twice(

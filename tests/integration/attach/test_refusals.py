@@ -129,10 +129,10 @@ def test_the_hook_is_left_to_harbors_core(settings: Settings) -> None:
 def test_a_command_fails_with_the_sentence(redis: Redis) -> None:
     execution("Success", None, "Success")
     for words in (
-        ("sweep",),
-        ("sweep", "--older-than", "1d"),
-        ("executions", "stop", "--all", "--yes"),
-        ("executions", "delete", "--all", "--yes"),
+        ("harbor", "sweep"),
+        ("harbor", "sweep", "--older-than", "1d"),
+        ("harbor", "stop", "--all", "--yes"),
+        ("harbor", "delete", "--all", "--yes"),
     ):
         assert failing(*words)[1].startswith("Harbor owns executions and tasks here: "), words
 

@@ -169,4 +169,4 @@ def test_without_our_tables_it_says_what_to_type() -> None:
 
 def test_where_no_harbor_is_attached_it_names_the_command_for_that(settings: pytest.FixtureRequest) -> None:
     settings.REFRESH_ATTACH = ""  # type: ignore[attr-defined]
-    assert "`manage.py reconcile --full` repairs here" in failing("attach", "repair")[1]
+    assert "`manage.py harbor repair drift --full` repairs here" in failing("attach", "repair")[1]

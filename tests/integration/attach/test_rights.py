@@ -152,22 +152,22 @@ def test_with_exactly_these_rights_everything_works(harbor: Restricted, cluster:
     wait_for(lambda: not harbor.redis.keys(PROCESSING), "the claims to be completed")
     wait_for(lambda: not harbor.redis.keys(PATTERN), "the keys of older releases to be taken in")
     succeeds(harbor, "attach", "repair")
-    succeeds(harbor, "reconcile", "--full")
-    succeeds(harbor, "refresh_queue", "stats")
-    succeeds(harbor, "refresh_queue", "claims")
-    succeeds(harbor, "refresh_queue", "recover")
-    succeeds(harbor, "refresh_jobs", "stats")
-    succeeds(harbor, "executions", "list")
+    succeeds(harbor, "harbor", "repair", "drift", "--full")
+    succeeds(harbor, "harbor", "status")
+    succeeds(harbor, "harbor", "status", "--claims")
+    succeeds(harbor, "harbor", "repair", "claims")
+    succeeds(harbor, "harbor", "status", "--jobs")
+    succeeds(harbor, "harbor", "list")
     pages = harbor.manage("shell", "-v", "0", "-c", BROWSE)
     assert pages.returncode == 0, pages.stderr
     assert "200" in pages.stdout
     assert [one for one in pages.stdout.split("), (") if "200" not in one] == []
     cluster.end()  # so that no worker takes the marks that follow
-    succeeds(harbor, "refresh_queue", "import-legacy", "--dry-run")
-    succeeds(harbor, "refresh_queue", "import-legacy")
+    succeeds(harbor, "harbor", "marks", "import", "--dry-run")
+    succeeds(harbor, "harbor", "marks", "import")
     for _ in range(2):
-        succeeds(harbor, "refresh_queue", "mark", str(marked[0]))
-    succeeds(harbor, "refresh_queue", "export-legacy", "--force")
+        succeeds(harbor, "harbor", "marks", "add", str(marked[0]))
+    succeeds(harbor, "harbor", "marks", "export", "--force")
     assert harbor.refused() == []
     assert "permission denied" not in cluster.logs()
     used = commands_that_ran(harbor.redis)
@@ -272,7 +272,7 @@ def test_a_message_that_the_broker_refuses_is_told_and_the_mark_stays(harbor: Re
     harbor.redis.delete(WAKE)
     harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, "-lpush")
     try:
-        done = harbor.manage("refresh_queue", "mark", str(pk))
+        done = harbor.manage("harbor", "marks", "add", str(pk))
         check = json.loads(harbor.manage("attach", "check", "--json").stdout)
     finally:
         harbor.broker.execute_command("ACL", "SETUSER", OF_BROKER, "+lpush")
@@ -371,7 +371,7 @@ def test_the_right_of_the_page_is_enough_to_end_dead_tasks_and_without_it_the_co
 def test_a_command_that_a_script_may_not_run_is_named_and_no_absence(harbor: Restricted) -> None:
     harbor.redis.execute_command("ACL", "SETUSER", USER, "-scard")
     try:
-        done = harbor.manage("refresh_queue", "stats")
+        done = harbor.manage("harbor", "status")
     finally:
         harbor.redis.execute_command("ACL", "SETUSER", USER, "+scard")
     assert done.returncode == 1

@@ -161,8 +161,8 @@ def assert_marks_are_keys(marks: Redis, left: set[str]) -> None:
 
 #: What holds after a block of a way back.
 OUTCOMES = {
-    "python manage.py refresh_queue export-legacy --set\n": assert_marks_are_in_harbors_set,
-    "python manage.py refresh_queue export-legacy\n": assert_marks_are_keys,
+    "python manage.py harbor marks export --set\n": assert_marks_are_in_harbors_set,
+    "python manage.py harbor marks export\n": assert_marks_are_keys,
 }
 
 

@@ -1,5 +1,5 @@
-"""Workers that have ended, and what they leave: `export-legacy --set` puts each of their claims back into Harbor's
-set, where its cores take it."""
+"""Workers that have ended, and what they leave: `harbor marks export --set` puts each of their claims back into
+Harbor's set, where its cores take it."""
 
 import os
 import signal
@@ -38,14 +38,14 @@ def test_an_export_of_the_set_moves_the_claims_and_leaves_the_marks_of_harbor(re
     redis.sadd(HARBORS_SET, "3:C", "4:D", "of another program")
     queue.leave("me")
     queue.leave("other")
-    assert data("refresh_queue", "export-legacy", "--set") == {"moved": 3, "left": 0}
+    assert data("harbor", "marks", "export", "--set") == {"moved": 3, "left": 0}
     assert redis.smembers(HARBORS_SET) == {b"1:A", b"2:B", b"3:C", b"4:D", b"of another program"}
     assert not redis.exists(f"{OURS}processing", f"{OURS}attempts")
     assert {one for one, _ in queue.oldest_waiting(10)} == {"1:A", "2:B", "3:C"}
     assert queue.complete(in_progress).outlived == 1
     late = Claim.from_message(claim.to_message())
     assert queue.take_over(late, "late").members == (), "its message finds the tokens gone"
-    assert said("refresh_queue", "export-legacy", "--set") == "Turned 0 executions into marks of Harbor."
+    assert said("harbor", "marks", "export", "--set") == "Turned 0 executions into marks of Harbor."
 
 
 @pytest.mark.usefixtures("attached")
@@ -118,7 +118,7 @@ def assert_each_mark_is_harbors_after_an_export(attached: str, redis: Redis) -> 
     left = unrefreshed()
     assert len(left) > 0
     assert redis.scard(f"{OURS}processing") > 30, "claims were left"
-    done = manage_attached(attached, "refresh_queue", "export-legacy", "--set", **PATIENCE)
+    done = manage_attached(attached, "harbor", "marks", "export", "--set", **PATIENCE)
     assert done.returncode == 0, done.stderr
     assert (redis.exists(f"{OURS}processing"), unrefreshed()) == (0, left)
     assert marks(redis) == left

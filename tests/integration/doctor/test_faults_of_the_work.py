@@ -158,7 +158,7 @@ def test_a_status_that_differs_from_its_tasks_and_waits_for_nothing() -> None:
     execution = drifted(minutes=60)
     ((level, what),) = found("status.drift")
     assert (level, f"such as {execution.pk}." in what) == (E, True)
-    call_command("reconcile")
+    call_command("harbor", "repair", "drift")
     assert found("status.drift") == []  # it is on the queue
 
 

@@ -1,4 +1,4 @@
-"""`manage.py sweep`: what it counts, says and refuses."""
+"""`manage.py harbor sweep`: what it counts, says and refuses."""
 
 from datetime import timedelta
 
@@ -31,12 +31,12 @@ def test_a_dry_run_counts_by_vendor_and_writes_nothing() -> None:
     some()
     refreshable = ended(vendor="X", status="Running", age=timedelta(days=8))
     stuck = ended(vendor="X", status="Running", tasks=("Running",), age=timedelta(days=8))
-    assert data("sweep", "--dry-run") == {
+    assert data("harbor", "sweep", "--dry-run") == {
         "dry_run": True,
         "found": {"IMAGE_SCAN": {"executions": 3, "tasks": 6}, "SBOM": {"executions": 2, "tasks": 2}},
         "dangling": {"refreshed": 1, "left": 1, "first_left": stuck},
     }
-    assert said("sweep", "--dry-run").splitlines() == [
+    assert said("harbor", "sweep", "--dry-run").splitlines() == [
         "Would delete 5 executions with 8 tasks. Dry run: nothing was written.",
         "vendor      executions  tasks",
         "IMAGE_SCAN           3      6",
@@ -51,7 +51,7 @@ def test_a_dry_run_counts_by_vendor_and_writes_nothing() -> None:
 def test_it_deletes_what_the_settings_do_not_keep_and_says_how_much() -> None:
     some()
     (stuck,) = ended(vendor="X", status="Running", tasks=("Running",), age=timedelta(days=8))
-    assert data("sweep") == {
+    assert data("harbor", "sweep") == {
         "dry_run": False,
         "found": {"IMAGE_SCAN": {"executions": 3, "tasks": 6}, "SBOM": {"executions": 2, "tasks": 2}},
         "executions": 5,
@@ -62,7 +62,7 @@ def test_it_deletes_what_the_settings_do_not_keep_and_says_how_much() -> None:
         "dangling": {"refreshed": 0, "left": 1, "first_left": [stuck]},
     }
     assert left() == 5
-    assert said("sweep").splitlines() == [
+    assert said("harbor", "sweep").splitlines() == [
         "Deleted 0 executions with 0 tasks, and 0 old rows.",
         "Refreshed 0 executions of which no task moved for 168 hours.",
         f"1 more stay as they are, because they have an unfinished task or no task: {stuck}",
@@ -72,9 +72,9 @@ def test_it_deletes_what_the_settings_do_not_keep_and_says_how_much() -> None:
 def test_it_can_be_narrowed_to_a_vendor_and_to_an_age() -> None:
     some()
     ended(vendor="X", status="Running", tasks=("Success",), age=timedelta(days=40))
-    assert data("sweep", "--vendor", "SBOM")["found"] == {"SBOM": {"executions": 2, "tasks": 2}}
-    assert data("sweep", "--vendor", "Y")["executions"] == 0
-    answer = data("sweep", "--older-than", "30d")
+    assert data("harbor", "sweep", "--vendor", "SBOM")["found"] == {"SBOM": {"executions": 2, "tasks": 2}}
+    assert data("harbor", "sweep", "--vendor", "Y")["executions"] == 0
+    answer = data("harbor", "sweep", "--older-than", "30d")
     assert answer["found"] == {
         "SBOM": {"executions": 1, "tasks": 1},
         "X": {"executions": 2, "tasks": 2},
@@ -91,16 +91,16 @@ def test_a_second_sweep_at_once_fails_and_names_the_first() -> None:
     some()
     lease = Lease("sweep")
     assert lease.take() is None
-    printed, failure = failing("sweep")
+    printed, failure = failing("harbor", "sweep")
     assert printed == ""
     assert failure.startswith("another sweep is running, so this one did nothing.")
     assert f"{lease.holder} has the lease until " in failure
     assert left() == 9
-    ended_with = manage("sweep")
+    ended_with = manage("harbor", "sweep")
     assert (ended_with.returncode, ended_with.stdout) == (1, "")
     assert "another sweep is running" in ended_with.stderr
     lease.release()
-    assert data("sweep")["executions"] == 5
+    assert data("harbor", "sweep")["executions"] == 5
 
 
 def test_a_sweep_that_was_overtaken_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_a_sweep_that_was_overtaken_fails(monkeypatch: pytest.MonkeyPatch) -> No
         raise Overtaken
 
     monkeypatch.setattr(Lease, "extend", overtaken)
-    assert "stood still for so long that another took over" in failing("sweep")[1]
+    assert "stood still for so long that another took over" in failing("harbor", "sweep")[1]
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def test_an_age_is_a_number_and_a_unit(text: str, days: float) -> None:
 )
 def test_anything_else_is_misuse(text: str) -> None:
     with pytest.raises(CommandError, match="takes an age such as 12h, 30d or 8w") as misuse:
-        call_command("sweep", f"--older-than={text}")
+        call_command("harbor", "sweep", f"--older-than={text}")
     assert misuse.value.returncode in (1, 2)
 
 
 def test_misuse_ends_with_2() -> None:
-    assert manage("sweep", "--older-than", "never").returncode == 2
+    assert manage("harbor", "sweep", "--older-than", "never").returncode == 2
 
 
 @pytest.mark.parametrize("vendor", ["", "x" * 65, "\x00"])
 def test_a_vendor_that_cannot_be_is_misuse(vendor: str) -> None:
     with pytest.raises(CommandError, match="takes a vendor type"):
-        call_command("sweep", f"--vendor={vendor}")
+        call_command("harbor", "sweep", f"--vendor={vendor}")
 
 
 def test_executions_that_rows_of_the_project_name_are_counted_and_told() -> None:
@@ -143,23 +143,26 @@ def test_executions_that_rows_of_the_project_name_are_counted_and_told() -> None
         cursor.execute("CREATE TABLE export (batch bigint REFERENCES execution DEFERRABLE INITIALLY DEFERRED)")
         cursor.execute("INSERT INTO export SELECT id FROM execution WHERE vendor_type = 'SBOM'")
     first = Execution.objects.filter(vendor_type="SBOM").earliest("pk").pk
-    assert said("sweep", "--dry-run").splitlines() == [
+    assert said("harbor", "sweep", "--dry-run").splitlines() == [
         "Would delete 3 executions with 6 tasks. Dry run: nothing was written.",
         "vendor      executions  tasks",
         "IMAGE_SCAN           3      6",
         "SBOM                 0      0",
         "2 more stay, because rows name them in export.batch.",
     ]
-    assert said("sweep").splitlines() == [
+    assert said("harbor", "sweep").splitlines() == [
         "Deleted 3 executions with 6 tasks, and 0 old rows.",
         "2 more stay, because the database does not let them be deleted, such as execution "
         f"{first}: a row names it in export.batch.",
     ]
-    assert data("sweep")["passed"] == {"executions": 2, "example": f"{first}: a row names it in export.batch"}
+    assert data("harbor", "sweep")["passed"] == {
+        "executions": 2,
+        "example": f"{first}: a row names it in export.batch",
+    }
     assert left() == 6
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE export")
-    assert data("sweep")["executions"] == 2
+    assert data("harbor", "sweep")["executions"] == 2
 
 
 def test_a_step_that_fails_fails_the_command_after_the_others_were_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +171,6 @@ def test_a_step_that_fails_fails_the_command_after_the_others_were_done(monkeypa
 
     monkeypatch.setattr(dangling, "find", broken)
     some()
-    printed, failure = failing("sweep")
+    printed, failure = failing("harbor", "sweep")
     assert printed.startswith("Deleted 5 executions")
     assert failure == "the step 'dangling' failed: no such table"

@@ -50,7 +50,7 @@ RETRIES: dict[str, Way] = {
     "the job alone": lambda execution, task: run_job_again(task.pk),
     "the API": lambda execution, task: over_http(f"/executions/{execution.pk}/retry"),
     "the API, a task": lambda execution, task: over_http(f"/tasks/{task.pk}/retry"),
-    "the command": lambda execution, task: said("refresh_jobs", "retry", execution.pk),
+    "the command": lambda execution, task: said("harbor", "retry", execution.pk),
     "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/retry/", CONFIRMED),
     "the admin, a task": lambda e, task: by_the_admin().post(f"{ADMIN}/task/{task.pk}/retry/", CONFIRMED),
     "the admin, a list": lambda e, task: act(by_the_admin(), f"{ADMIN}/execution/", "retry_selected", [e.pk]),
@@ -67,7 +67,7 @@ STOPS: dict[str, Way] = {
     "stop()": lambda execution, task: tracked(execution).stop(),
     "the API": lambda execution, task: over_http(f"/executions/{execution.pk}/stop"),
     "the API, a task": lambda execution, task: over_http(f"/tasks/{task.pk}/stop"),
-    "the command": lambda execution, task: said("refresh_jobs", "stop", execution.pk),
+    "the command": lambda execution, task: said("harbor", "stop", execution.pk),
     "the admin": lambda e, task: by_the_admin().post(f"{ADMIN}/execution/{e.pk}/stop/", CONFIRMED),
     "an action on many": lambda execution, task: by_an_action(Verb.STOP, execution),
 }

@@ -205,13 +205,13 @@ def test_the_command_lists_the_jobs_that_run(redis: Redis) -> None:
     running(redis, "b")
     a, b = Task.objects.filter(status=Status.RUNNING).order_by("pk")
 
-    found = data("refresh_jobs", "running", execution.pk)["running"]
+    found = data("harbor", "show", "--running", execution.pk)["running"]
     assert all(0 <= one.pop("seconds_ago") < 60 for one in found)
     assert found == [
         {"task_id": a.pk, "name": "a.job", "message": "layer 3", "done": 3, "of": 7},
         {"task_id": b.pk, "name": "a.job", "message": "", "done": None, "of": None},
     ]
-    shown = said("refresh_jobs", "running", execution.pk).splitlines()
+    shown = said("harbor", "show", "--running", execution.pk).splitlines()
     assert shown[1].split()[:7] == [str(a.pk), "a.job", "3", "of", "7", "layer", "3"]
     Task.objects.update(status=Status.PENDING, status_code=0)
-    assert said("refresh_jobs", "running", execution.pk).strip() == "No job runs now."
+    assert said("harbor", "show", "--running", execution.pk).strip() == "No job runs now."

@@ -259,7 +259,7 @@ def test_a_role_that_may_not_know_the_place_keeps_the_name(message: Message) -> 
 def test_the_command_gives_a_physical_copy_a_new_name(message: Message, redis: Redis) -> None:
     own_database.name()
     epoch = job_records().memory().epoch
-    answered = data("refresh_jobs", "new-name")
+    answered = data("harbor", "repair", "new-name")
     assert answered == {"before": message.database, "name": own_database.name()}
     assert answered["name"] != message.database
     assert job_records().memory().epoch >= epoch

@@ -1,4 +1,4 @@
-"""`manage.py refresh_jobs`: what it tells of the jobs, and what it does with those of an execution."""
+"""`manage.py harbor`, of jobs: what it tells of the jobs, and what it does with those of an execution."""
 
 from typing import Any
 
@@ -36,8 +36,8 @@ NOTHING: dict[str, Any] = {
 
 
 def test_stats_of_nothing_are_all_there() -> None:
-    assert data("refresh_jobs", "stats") == NOTHING
-    assert said("refresh_jobs", "stats").splitlines()[:2] == [
+    assert data("harbor", "status", "--jobs") == NOTHING
+    assert said("harbor", "status", "--jobs").splitlines()[:2] == [
         "            jobs",
         "pending        0  wait to be run again",
     ]
@@ -57,7 +57,7 @@ def test_stats_tell_what_runs_where_what_waits_and_what_has_not_landed(
     written(redis, "f", "Success", "live")
     redis.hset("cache:execution:refresh:jobs", "x", "nonsense")
 
-    assert data("refresh_jobs", "stats") == NOTHING | {
+    assert data("harbor", "status", "--jobs") == NOTHING | {
         "in_progress": NOTHING["in_progress"] | {"Scheduled": 1, "Running": 3, "Success": 1},
         "not_landed": 4,
         "unreadable": 1,
@@ -65,7 +65,7 @@ def test_stats_tell_what_runs_where_what_waits_and_what_has_not_landed(
         "in_chains": 2,
         "nodes": [{"node": "live", "jobs": 2, "alive": True}, {"node": "dead", "jobs": 1, "alive": False}],
     }
-    lines = said("refresh_jobs", "stats").splitlines()
+    lines = said("harbor", "status", "--jobs").splitlines()
     assert lines[:17] == [
         "            jobs",
         "pending        0  wait to be run again",
@@ -93,14 +93,14 @@ def test_reap_runs_a_pass_tells_what_it_did_and_stats_count_it(redis: Redis) -> 
     redis.hset("cache:execution:refresh:jobs", "x", "nonsense")
     nothing = dict.fromkeys(MEANINGS["reaper"], 0)
 
-    assert data("refresh_jobs", "reap") == nothing | {"reported": 1, "unreadable": 1}
+    assert data("harbor", "repair", "jobs") == nothing | {"reported": 1, "unreadable": 1}
     assert statuses(execution)[1] == {"a": "Success", "b": "Pending"}
-    assert said("refresh_jobs", "reap") == "Nothing to settle."
+    assert said("harbor", "repair", "jobs") == "Nothing to settle."
 
-    told = data("refresh_jobs", "stats")["reaper"]
+    told = data("harbor", "status", "--jobs")["reaper"]
     assert told == nothing | {"reported": 1, "unreadable": 1, "passes": 2, "last": told["last"]}
     written(redis, "b", "Error", "live")
-    assert said("refresh_jobs", "reap").splitlines() == [
+    assert said("harbor", "repair", "jobs").splitlines() == [
         "          jobs",
         "reported     1  ahead of the last delivered report, or there was none: reported again",
     ]
@@ -110,7 +110,7 @@ def test_stop_ends_what_waits_and_asks_what_runs(redis: Redis) -> None:
     execution, other = started("waits", "runs"), started("other")
     written(redis, "runs", "Running", "live")
 
-    assert data("refresh_jobs", "stop", execution.pk) == {
+    assert data("harbor", "stop", execution.pk) == {
         "stopped": [execution.pk],
         "asked": 1,
         "ended": [],
@@ -120,7 +120,7 @@ def test_stop_ends_what_waits_and_asks_what_runs(redis: Redis) -> None:
     assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
     assert statuses(other) == ("Running", {"other": "Pending"})
     assert {job: one.asked for job, one in job_records().of(["waits", "runs"]).items()} == {"runs": True}
-    assert said("refresh_jobs", "stop", execution.pk, other.pk).splitlines() == [
+    assert said("harbor", "stop", execution.pk, other.pk).splitlines() == [
         "Stopped 1 execution; 0 jobs run and were asked to stop.",
         f"Had ended before: {execution.pk}.",
     ]
@@ -130,7 +130,7 @@ def test_retry_runs_once_more_what_failed_and_waits_for_no_worker(redis: Redis) 
     execution, other = started("a", "b", "c"), started("fine")
     failed(execution, "a", "b")
 
-    assert data("refresh_jobs", "retry", execution.pk, other.pk) == {
+    assert data("harbor", "retry", execution.pk, other.pk) == {
         "jobs": 2,
         "executions": [execution.pk],
         "without_jobs": [],
@@ -138,9 +138,9 @@ def test_retry_runs_once_more_what_failed_and_waits_for_no_worker(redis: Redis) 
     }
     assert statuses(execution)[1] == {"a": "Pending", "b": "Pending", "c": "Pending"}
     assert set(execution.tasks.values_list("job_id", "status_revision")) == {("a", 1), ("b", 1), ("c", 0)}
-    assert said("refresh_jobs", "retry", execution.pk) == "No job of these has failed."
+    assert said("harbor", "retry", execution.pk) == "No job of these has failed."
     failed(execution, "c")
-    assert said("refresh_jobs", "retry", execution.pk) == "1 job of 1 execution will be tried again."
+    assert said("harbor", "retry", execution.pk) == "1 job of 1 execution will be tried again."
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_executions_that_cannot_be_meant_are_named_and_the_others_are_seen_to(ve
     failed(known, "a")
     reported = create(NewExecution("SCAN", tasks=[NewTask(job_id="of somebody else")]))
 
-    printed, failure = failing("refresh_jobs", verb, 99_998, known.pk, reported.pk, 99_999)
+    printed, failure = failing("harbor", verb, 99_998, known.pk, reported.pk, 99_999)
 
     assert printed == f"{done}\n"
     assert failure == f"there is no execution 99998, 99999; no jobs belong to execution {reported.pk}"
@@ -182,7 +182,7 @@ def test_an_execution_that_is_deleted_before_its_turn_is_unknown_and_the_others_
 
     monkeypatch.setattr(verb, act, after_a_delete)
     name = verb.__name__.rpartition(".")[2]
-    assert failing("refresh_jobs", name, gone.pk, left.pk) == (f"{done}\n", f"there is no execution {gone.pk}")
+    assert failing("harbor", name, gone.pk, left.pk) == (f"{done}\n", f"there is no execution {gone.pk}")
 
 
 def test_an_error_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_an_error_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Contended
 
     monkeypatch.setattr(retry, "retry_failed", contended)
-    printed, failure = failing("refresh_jobs", "retry", execution.pk)
+    printed, failure = failing("harbor", "retry", execution.pk)
     assert (printed, failure) == ("", f"{Contended.__doc__}")
 
 
@@ -211,11 +211,11 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.usefixtures("redis_away")
-@pytest.mark.parametrize("verb", ["stats", "reap"])
-def test_redis_being_away_is_one_clear_line_and_stops_nothing(verb: str) -> None:
+@pytest.mark.parametrize("words", [("status", "--jobs"), ("repair", "jobs")])
+def test_redis_being_away_is_one_clear_line_and_stops_nothing(words: tuple[str, str]) -> None:
     execution = started("a")
 
-    printed, failure = failing("refresh_jobs", verb)
+    printed, failure = failing("harbor", *words)
 
     assert printed == ""
     assert failure.startswith("Redis: ConnectionError")
@@ -227,10 +227,12 @@ def test_redis_being_away_is_one_clear_line_and_stops_nothing(verb: str) -> None
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["refresh_jobs"], "the following arguments are required: VERB"),
-        (["refresh_jobs", "stop"], "the following arguments are required: EXECUTION_ID"),
-        (["refresh_jobs", "retry", "x"], "argument EXECUTION_ID: 'x' is not a whole number from 1"),
-        (["refresh_jobs", "delete"], "argument VERB: invalid choice: 'delete'"),
+        (["harbor", "stop"], "choose executions by an ID or an option, or all of them by --all"),
+        (["harbor", "stop", "1", "--vendor", "SCAN"], "choose them by options, and not by both"),
+        (["harbor", "retry", "1", "--dry-run"], "choose them by options, and not by both"),
+        (["harbor", "retry", "x"], "argument ID: 'x' is not a whole number from 1"),
+        (["harbor", "repair"], "the following arguments are required: PART"),
+        (["harbor", "repair", "all"], "argument PART: invalid choice: 'all'"),
     ],
 )
 def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -182,7 +182,7 @@ def test_why_says_that_refreshing_is_paused(redis: Redis) -> None:
     execution, _ = made()
     pause(WORK, ALICE)
     mark([f"{execution.pk}:{execution.vendor_type}"])
-    assert any("`refresh_queue resume`" in one for one in diagnose(execution.pk).findings)
+    assert any("`harbor unpause`" in one for one in diagnose(execution.pk).findings)
 
 
 def test_the_database_keeps_a_pause_without_a_name_out() -> None:

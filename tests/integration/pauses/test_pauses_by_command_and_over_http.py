@@ -1,4 +1,4 @@
-"""`refresh_queue pause` and `resume`, and the same over HTTP."""
+"""`harbor pause` and `resume`, and the same over HTTP."""
 
 import pytest
 
@@ -13,22 +13,22 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
 def test_the_command_pauses_refreshing_and_stats_says_so() -> None:
-    assert data("refresh_queue", "pause", "--reason", "upgrade") == {
+    assert data("harbor", "pause", "--reason", "upgrade") == {
         "queue": WORK,
         "paused": True,
         "changed": True,
     }
-    assert "Refreshing is paused since" in said("refresh_queue", "stats")
-    assert ": upgrade. `refresh_queue resume harbor_refresh` ends it." in said("refresh_queue", "stats")
-    shown = data("refresh_queue", "stats")["paused"]
+    assert "Refreshing is paused since" in said("harbor", "status")
+    assert ": upgrade. `harbor unpause harbor_refresh` ends it." in said("harbor", "status")
+    shown = data("harbor", "status")["paused"]
     assert [(one["queue"], one["reason"]) for one in shown] == [(WORK, "upgrade")]
-    assert said("refresh_queue", "resume") == "harbor_refresh is resumed."
-    assert said("refresh_queue", "resume") == "harbor_refresh was not paused."
-    assert data("refresh_queue", "stats")["paused"] == []
+    assert said("harbor", "unpause") == "harbor_refresh is resumed."
+    assert said("harbor", "unpause") == "harbor_refresh was not paused."
+    assert data("harbor", "status")["paused"] == []
 
 
 def test_the_command_fails_in_one_line_for_a_queue_that_cannot_be_paused() -> None:
-    assert failing("refresh_queue", "pause", TICKS)[1].startswith(f"{TICKS} cannot be paused")
+    assert failing("harbor", "pause", TICKS)[1].startswith(f"{TICKS} cannot be paused")
 
 
 def test_a_program_pauses_and_resumes_a_queue() -> None:

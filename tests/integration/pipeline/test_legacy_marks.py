@@ -139,12 +139,12 @@ def test_an_import_takes_all_and_leaves_what_cannot_be_read(redis: Redis, told: 
     redis.sadd(SET, "9:REPLICATION", "7:SCAN_ALL")
     redis.mset({KEY.format("x", "SCAN"): "", "unrelated": "1"})
     redis.sadd(SET, "unreadable")
-    assert data("refresh_queue", "import-legacy") == {"taken": 4, "unreadable": 2}
+    assert data("harbor", "marks", "import") == {"taken": 4, "unreadable": 2}
     assert marked(redis) == {"7:SCAN_ALL", "8:GARBAGE_COLLECTION", "9:REPLICATION"}
     assert others(redis) == {KEY.format("x", "SCAN").encode(), b"unrelated", SET.encode()}
     assert redis.smembers(SET) == {b"unreadable"}
     assert names(told) == ["woken"], "one tick for all"
-    assert said("refresh_queue", "import-legacy").splitlines() == [
+    assert said("harbor", "marks", "import").splitlines() == [
         "Took 0 marks onto the queue.",
         "Left 2 marks that cannot be read.",
     ]
@@ -172,17 +172,17 @@ def test_an_export_is_what_waits_and_what_is_in_flight_and_can_be_imported(redis
     queue.mark(["7:SCAN"])
     queue.claim("node", 1)
     queue.mark(["8:SCAN"])
-    assert data("refresh_queue", "export-legacy", "--force") == {"moved": 2, "left": 0}
+    assert data("harbor", "marks", "export", "--force") == {"moved": 2, "left": 0}
     assert others(redis) == {KEY.format(7, "SCAN").encode(), KEY.format(8, "SCAN").encode()}
     assert marked(redis) == set()
     assert not redis.exists("cache:execution:refresh:processing")
-    assert said("refresh_queue", "import-legacy") == "Took 2 marks onto the queue."
+    assert said("harbor", "marks", "import") == "Took 2 marks onto the queue."
     assert (others(redis), marked(redis)) == (set(), {"7:SCAN", "8:SCAN"})
 
 
 def test_an_export_for_harbors_main_branch_is_its_set(redis: Redis) -> None:
     execution_queue().mark(["8:SCAN"])
-    assert said("refresh_queue", "export-legacy", "--set") == "Turned 1 execution into marks of Harbor."
+    assert said("harbor", "marks", "export", "--set") == "Turned 1 execution into marks of Harbor."
     assert redis.smembers(SET) == {b"8:SCAN"}
 
 
@@ -197,11 +197,11 @@ def test_an_export_is_refused_while_ticks_would_take_the_marks_in_again(redis: R
             queue.heartbeat("node")
 
     with in_background(beats) as beaten:
-        _, failure = failing("refresh_queue", "export-legacy")
+        _, failure = failing("harbor", "marks", "export")
         ended.set()
         beaten()
     assert "the ticks of 1 live process of workers would take the marks in again" in failure
-    assert "manage.py refresh_queue pause" in failure
+    assert "manage.py harbor pause" in failure
     assert marked(redis) == {"8:SCAN"}
     pause("harbor_refresh", at_terminal())
     assert export_marks() == 1
@@ -215,7 +215,7 @@ def test_an_export_waits_until_a_worker_that_was_killed_counts_as_silent(redis: 
     seconds, _ = redis.time()
     redis.zadd("cache:execution:refresh:nodes", {"node": (seconds - 9) * 1_000_000})
     assert list(queue.working_nodes()) == ["node"]
-    assert data("refresh_queue", "export-legacy") == {"moved": 1, "left": 0}
+    assert data("harbor", "marks", "export") == {"moved": 1, "left": 0}
     assert others(redis) == {KEY.format(8, "SCAN").encode()}
 
 
@@ -246,8 +246,8 @@ def test_marks_and_claims_that_come_while_an_export_runs_are_exported_as_well(re
 
 def test_what_an_export_cannot_read_is_told(redis: Redis) -> None:
     redis.sadd("cache:execution:refresh:queue:v2", "unreadable", "8:SCAN")
-    assert data("refresh_queue", "export-legacy") == {"moved": 1, "left": 1}
-    assert "1 mark of ours" in said("refresh_queue", "export-legacy")
+    assert data("harbor", "marks", "export") == {"moved": 1, "left": 1}
+    assert "1 mark of ours" in said("harbor", "marks", "export")
 
 
 @pytest.mark.parametrize("strategy", ["scan", "lock", "hash", "upstream"])

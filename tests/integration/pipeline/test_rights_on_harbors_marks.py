@@ -36,7 +36,7 @@ def refused(redis: Redis) -> list[tuple[str, str]]:
 
 
 def moved(cluster: Cluster, *words: str) -> None:
-    done = manage("refresh_queue", *words, **cluster.env)
+    done = manage("harbor", "marks", *words, **cluster.env)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
 
 
@@ -65,13 +65,13 @@ def test_the_commands_move_all_marks_and_back(cluster: Cluster, redis: Redis) ->
     keys = {(FORM % (pk, "TEST")).encode() for pk in pks}
     redis.mset({FORM % (pks[0], "TEST"): "", SEED_FORM % (pks[1], "TEST"): ""})
     redis.sadd(HARBORS_SET, f"{pks[2]}:TEST")
-    moved(cluster, "import-legacy", "--dry-run")
-    moved(cluster, "import-legacy")
+    moved(cluster, "import", "--dry-run")
+    moved(cluster, "import")
     assert redis.smembers("cache:execution:refresh:queue:v2") == members
-    moved(cluster, "export-legacy")
+    moved(cluster, "export")
     assert set(redis.keys(PATTERN)) == keys
-    moved(cluster, "import-legacy")
-    moved(cluster, "export-legacy", "--set")
+    moved(cluster, "import")
+    moved(cluster, "export", "--set")
     assert (redis.smembers(HARBORS_SET), redis.keys(PATTERN)) == (members, [])
     moved(cluster, "stats")
     assert refused(redis) == []

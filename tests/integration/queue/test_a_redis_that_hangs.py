@@ -93,7 +93,7 @@ def stop(admin: Client, execution: Execution) -> None:
 
 
 def stop_by_command(admin: Client, execution: Execution) -> None:
-    call_command("refresh_jobs", "stop", *(str(pk) for pk in Execution.objects.values_list("pk", flat=True)))
+    call_command("harbor", "stop", *(str(pk) for pk in Execution.objects.values_list("pk", flat=True)))
     assert set(Execution.objects.values_list("status", flat=True)) == {"Stopped"}
 
 
@@ -114,7 +114,7 @@ def resume_refreshing(admin: Client, execution: Execution) -> None:
 
 def look_by_command(admin: Client, execution: Execution) -> None:
     with pytest.raises(Failed, match="Redis is away"):
-        call_command("refresh_queue", "stats")
+        call_command("harbor", "status")
 
 
 def ask_many_times(admin: Client, execution: Execution) -> None:

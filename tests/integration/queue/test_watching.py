@@ -1,4 +1,4 @@
-"""`refresh_queue stats --watch`: a screen that lives, and a line of JSON for each look."""
+"""`harbor status --watch`: a screen that lives, and a line of JSON for each look."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from tests import servers
 from tests.integration.command_output import ROOT, manage, said
 from tests.waiting import wait_for
 
-STATS = ("refresh_queue", "stats", "--watch")
+STATS = ("harbor", "status", "--watch")
 
 
 def shown(state: State, past: Past | None = None) -> str:

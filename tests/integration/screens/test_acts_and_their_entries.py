@@ -248,13 +248,13 @@ def test_an_act_of_a_terminal_is_done_with_its_entry_or_not_at_all(sample: Sampl
 
     done_only_with_its_entry(
         {
-            "stop": typed("refresh_jobs", "stop", sample.going.pk),
-            "retry": typed("refresh_jobs", "retry", sample.failed.pk),
-            "stop all that match": typed("executions", "stop", "--vendor", "ACROSS", "--yes"),
-            "release": typed("refresh_queue", "quarantine", "--release", sample.held.pk),
-            "stop an action": typed("executions", "actions", "--stop", sample.to_stop.pk),
-            "resume an action": typed("executions", "actions", "--resume", sample.to_resume.pk),
-            "make a token": typed("api_token", "new"),
-            "pause": typed("refresh_queue", "pause"),
+            "stop": typed("harbor", "stop", sample.going.pk),
+            "retry": typed("harbor", "retry", sample.failed.pk),
+            "stop all that match": typed("harbor", "stop", "--vendor", "ACROSS", "--yes"),
+            "release": typed("harbor", "quarantine", "--release", sample.held.pk),
+            "stop an action": typed("harbor", "actions", "--stop", sample.to_stop.pk),
+            "resume an action": typed("harbor", "actions", "--resume", sample.to_resume.pk),
+            "make a token": typed("harbor", "token", "new"),
+            "pause": typed("harbor", "pause"),
         }
     )

@@ -1,4 +1,4 @@
-"""`manage.py api_token`."""
+"""`manage.py harbor token`."""
 
 from datetime import timedelta
 
@@ -23,26 +23,26 @@ def scopes() -> tuple[bool, bool, bool]:
 
 
 def test_it_prints_the_token_and_nothing_else() -> None:
-    token = said("api_token", "runner")
+    token = said("harbor", "token", "runner")
     assert api_tokens.recognise(token) == row()
     assert (row().name, row().created_by, row().expires_at) == ("runner", "manage.py", None)
     assert scopes() == (True, False, False)
 
 
 def test_it_gives_the_scopes_that_are_asked_for_and_no_other() -> None:
-    said("api_token", "runner", "--may", "report", "--may", "manage")
+    said("harbor", "token", "runner", "--may", "report", "--may", "manage")
     assert scopes() == (False, True, True)
 
 
 def test_it_expires_after_so_many_days() -> None:
-    said("api_token", "runner", "--days", 30)
+    said("harbor", "token", "runner", "--days", 30)
     expires_at = row().expires_at
     assert expires_at is not None
     assert abs(expires_at - timezone.now() - timedelta(days=30)) < timedelta(hours=1)
 
 
 def test_its_json_has_all_that_was_made() -> None:
-    made = data("api_token", "runner", "--may", "report", "--may", "read", "--days", 1)
+    made = data("harbor", "token", "runner", "--may", "report", "--may", "read", "--days", 1)
     token = made.pop("token")
     assert api_tokens.recognise(token) == row()
     expires_at = row().expires_at
@@ -55,8 +55,10 @@ def test_its_json_has_all_that_was_made() -> None:
 
 
 def test_a_name_is_given_once() -> None:
-    said("api_token", "runner")
-    assert failing("api_token", "runner")[1] == "There is a token named 'runner' already. Choose another name."
+    said("harbor", "token", "runner")
+    assert (
+        failing("harbor", "token", "runner")[1] == "There is a token named 'runner' already. Choose another name."
+    )
     assert ApiToken.objects.count() == 1
 
 
@@ -64,9 +66,9 @@ def test_another_refusal_of_the_database_is_not_taken_for_a_name_that_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("secrets.token_urlsafe", lambda _: "x" * 43)
-    said("api_token", "runner")
+    said("harbor", "token", "runner")
     with pytest.raises(IntegrityError, match="execution_api_token_digest_key"):
-        said("api_token", "another")
+        said("harbor", "token", "another")
     assert row().name == "runner"
 
 
@@ -83,11 +85,11 @@ def test_another_refusal_of_the_database_is_not_taken_for_a_name_that_is_there(
 )
 def test_misuse_makes_no_token(words: list[str], told: str) -> None:
     with pytest.raises(CommandError, match=told):
-        said("api_token", *words)
+        said("harbor", "token", *words)
     assert not ApiToken.objects.exists()
 
 
 def test_as_a_process_it_writes_the_token_alone_to_standard_output() -> None:
-    done = manage("api_token", "runner", "--may", "report")
+    done = manage("harbor", "token", "runner", "--may", "report")
     assert (done.returncode, done.stderr) == (0, "")
     assert api_tokens.recognise(done.stdout.rstrip("\n")) == row()

@@ -37,7 +37,7 @@ def redis_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     queue = ExecutionQueue(refresh_settings(), lonely, lonely)
     for module in ("pipeline.recovery", "strategies.claim"):
         monkeypatch.setattr(f"harbor_refresh.tasks.{module}.execution_queue", lambda: queue)
-    for module in ("queue_stats", "claims", "mark"):
+    for module in ("status", "claims", "marks_add"):
         monkeypatch.setattr(f"harbor_refresh.tasks.management.verbs.{module}.execution_queue", lambda: queue)
     yield
     lonely.close()
@@ -80,7 +80,7 @@ def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: Ex
     queue.claim("node-1", 3)
     held = made_held(queue)
 
-    assert data("refresh_queue", "stats") == {
+    assert data("harbor", "status") == {
         "strategy": "claim",
         "backlog": 1_231,
         "in_flight": 3,
@@ -91,12 +91,12 @@ def test_stats_shows_the_backlog_the_work_in_flight_and_the_live_nodes(queue: Ex
         "paused": [],
         "in_process": False,
     }
-    assert said("refresh_queue", "stats").splitlines() == [
+    assert said("harbor", "status").splitlines() == [
         "               count",
         "backlog        1,231  wait to be claimed",
         "in flight          3  claimed and not finished",
         "failed before      0  of these two, failed at least once",
-        "quarantined        1  set aside: refresh_queue quarantine",
+        "quarantined        1  set aside: harbor quarantine",
         "live nodes         1  node-1",
     ]
     assert Quarantine.objects.get().execution_id == held
@@ -115,7 +115,7 @@ def test_stats_says_when_claiming_pauses_and_when_the_queue_is_not_used(
     queue.pause()
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
 
-    *_, paused, unused = said("refresh_queue", "stats").splitlines()
+    *_, paused, unused = said("harbor", "status").splitlines()
 
     assert paused.startswith("No node claims for ")
     assert paused.endswith(" ms more, because the database was away.")
@@ -131,9 +131,9 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
     redis.zrem(queue.keys.nodes, "node-2")
     redis.sadd(queue.keys.processing, b"\xff\x1b[2J")
 
-    found = data("refresh_queue", "claims")
-    lines = said("refresh_queue", "claims").splitlines()
-    limited = said("refresh_queue", "claims", "--limit", 1).splitlines()
+    found = data("harbor", "status", "--claims")
+    lines = said("harbor", "status", "--claims").splitlines()
+    limited = said("harbor", "status", "--claims", "--limit", 1).splitlines()
 
     ages = [claim.pop("age_seconds") for claim in found["claims"]]
     times = [claim.pop("claimed_at") for claim in found["claims"]]
@@ -166,9 +166,9 @@ def test_claims_lists_which_node_processes_what_with_the_oldest_first(queue: Exe
 def test_mark_puts_executions_on_the_queue_by_id(redis: Redis) -> None:
     one, other, _ = made("SCAN_ALL"), made("RETENTION"), made()
 
-    assert said("refresh_queue", "mark", one.pk, other.pk, one.pk) == "Marked 2 executions."
+    assert said("harbor", "marks", "add", one.pk, other.pk, one.pk) == "Marked 2 executions."
     assert on_the_queue(redis) == members(one, other)
-    assert data("refresh_queue", "mark", one.pk) == {"marked": 1, "unknown": []}
+    assert data("harbor", "marks", "add", one.pk) == {"marked": 1, "unknown": []}
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_mark_puts_executions_on_the_queue_by_vendor_and_status(
         members(made("GARBAGE_COLLECTION", "Success"))[0]: "gc done",
     }
 
-    assert data("refresh_queue", "mark", *options) == {"marked": len(expected), "unknown": []}
+    assert data("harbor", "marks", "add", *options) == {"marked": len(expected), "unknown": []}
     assert sorted(names[member] for member in on_the_queue(redis)) == expected
 
 
 def test_mark_names_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
     known = made()
 
-    printed, failure = failing("refresh_queue", "mark", 99_998, known.pk, 99_999)
+    printed, failure = failing("harbor", "marks", "add", 99_998, known.pk, 99_999)
 
     assert printed == "Marked 1 execution.\n"
     assert failure == "there is no execution 99998, 99999"
@@ -207,7 +207,7 @@ def test_mark_names_unknown_ids_and_marks_the_rest(redis: Redis) -> None:
 @pytest.mark.parametrize("words", [[], ["1", "--vendor", "SCAN_ALL"], ["1", "--all-unfinished"]])
 def test_mark_takes_ids_or_filters(redis: Redis, words: list[str]) -> None:
     with pytest.raises(Misused) as misuse:
-        call_command("refresh_queue", "mark", *words)
+        call_command("harbor", "marks", "add", *words)
 
     assert misuse.value.returncode == 2
     assert str(misuse.value) == (
@@ -219,7 +219,7 @@ def test_mark_takes_ids_or_filters(redis: Redis, words: list[str]) -> None:
 
 def test_a_vendor_with_nul_is_misuse_also_for_a_program_that_calls_the_command(redis: Redis) -> None:
     with pytest.raises(CommandError, match="is no vendor type: it is not UTF-8, or has NUL in it"):
-        call_command("refresh_queue", "mark", "--vendor", "a\x00b")
+        call_command("harbor", "marks", "add", "--vendor", "a\x00b")
     assert redis.keys() == []
 
 
@@ -227,7 +227,7 @@ def test_mark_refreshes_at_once_if_no_queue_is_used(redis: Redis, settings: Any)
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0
     wrong = made_wrong()
 
-    assert said("refresh_queue", "mark", wrong.pk) == "Marked 1 execution."
+    assert said("harbor", "marks", "add", wrong.pk) == "Marked 1 execution."
     wrong.refresh_from_db()
     assert wrong.status == "Running"
     assert redis.keys() == []
@@ -238,19 +238,19 @@ def test_recover_releases_the_claims_of_dead_nodes(queue: ExecutionQueue, redis:
     queue.claim("dead", 2)
     redis.zrem(queue.keys.nodes, "dead")
 
-    assert data("refresh_queue", "recover") == {"recovered": 2}
+    assert data("harbor", "repair", "claims") == {"recovered": 2}
     assert on_the_queue(redis) == ["1:SCAN_ALL", "2:SCAN_ALL"]
-    assert said("refresh_queue", "recover") == "Recovered 0 executions."
+    assert said("harbor", "repair", "claims") == "Recovered 0 executions."
 
 
 def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -> None:
-    assert said("refresh_queue", "quarantine") == "No execution is in quarantine."
-    assert data("refresh_queue", "quarantine") == {"quarantined": []}
+    assert said("harbor", "quarantine") == "No execution is in quarantine."
+    assert data("harbor", "quarantine") == {"quarantined": []}
 
     held = made_held(queue)
 
     row = Quarantine.objects.get()
-    assert data("refresh_queue", "quarantine") == {
+    assert data("harbor", "quarantine") == {
         "quarantined": [
             {
                 "execution_id": held,
@@ -262,7 +262,7 @@ def test_quarantine_lists_executions_with_their_reasons(queue: ExecutionQueue) -
             }
         ]
     }
-    assert said("refresh_queue", "quarantine").splitlines() == [
+    assert said("harbor", "quarantine").splitlines() == [
         "execution  vendor     status   attempts  since                reason",
         f"{held:<9}  RETENTION  Running         5  {row.at:%Y-%m-%d %H:%M:%S}  row\\x1b[31m is bad",
     ]
@@ -273,7 +273,7 @@ def test_quarantine_releases_by_id_and_names_ids_that_were_not_in_quarantine(
 ) -> None:
     held, kept = made_held(queue), made_held(queue)
 
-    printed, failure = failing("refresh_queue", "quarantine", "--release", held, 99_999)
+    printed, failure = failing("harbor", "quarantine", "--release", held, 99_999)
 
     assert printed == "Released 1 execution for another try.\n"
     assert failure == "not in quarantine: 99999"
@@ -284,20 +284,20 @@ def test_quarantine_releases_by_id_and_names_ids_that_were_not_in_quarantine(
 def test_quarantine_releases_all_executions(queue: ExecutionQueue, redis: Redis) -> None:
     held = sorted([made_held(queue), made_held(queue)])
 
-    assert data("refresh_queue", "quarantine", "--release-all") == {
+    assert data("harbor", "quarantine", "--release-all") == {
         "released": held,
         "not_in_quarantine": [],
     }
     assert not Quarantine.objects.exists()
     assert on_the_queue(redis) == [f"{pk}:RETENTION" for pk in held]
-    assert said("refresh_queue", "quarantine", "--release-all") == ("Released 0 executions for another try.")
+    assert said("harbor", "quarantine", "--release-all") == ("Released 0 executions for another try.")
 
 
 def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
     wrong, _ = made_wrong(), made()
     changed_at = Task.objects.get(execution=wrong).update_time
 
-    assert data("reconcile", "--full") == {
+    assert data("harbor", "repair", "drift", "--full") == {
         "full": True,
         "dry_run": False,
         "doubt": None,
@@ -317,7 +317,7 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
         ],
     }
     assert on_the_queue(redis) == members(wrong)
-    assert said("reconcile", "--full").splitlines() == [
+    assert said("harbor", "repair", "drift", "--full").splitlines() == [
         "Looked at 2 executions: 1 drifted, 1 of them waiting already, 0 marked, 0 released from quarantine.",
         "execution  vendor    stored   true",
         f"{wrong.pk:<9}  SCAN_ALL  Pending  Running",
@@ -328,11 +328,11 @@ def test_reconcile_reads_recent_changes(redis: Redis, settings: Any) -> None:
     settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
     wrong = made_wrong()
 
-    assert said("reconcile").splitlines()[0] == (
+    assert said("harbor", "repair", "drift").splitlines()[0] == (
         "Looked at 1 changed task: 1 drifted, 0 of them waiting already, 1 marked, 0 released from quarantine."
     )
     refresh([wrong.pk])
-    assert data("reconcile")["drifted"] == 0
+    assert data("harbor", "repair", "drift")["drifted"] == 0
 
 
 def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
@@ -341,7 +341,7 @@ def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE execution SET end_time = now() WHERE id = %s", [done.pk])
 
-    assert said("reconcile", "--full", "--dry-run").splitlines() == [
+    assert said("harbor", "repair", "drift", "--full", "--dry-run").splitlines() == [
         "Looked at 2 executions: 2 drifted, 0 of them waiting already, dry run: nothing marked, "
         "0 released from quarantine.",
         "execution  vendor     stored   true",
@@ -354,7 +354,7 @@ def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
 def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
     other = Lease()
     other.take()
-    printed, failure = failing("reconcile")
+    printed, failure = failing("harbor", "repair", "drift")
     until = Watermark.objects.get().held_until
 
     assert printed == ""
@@ -368,7 +368,7 @@ def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
 def test_reconcile_says_when_another_pass_took_its_lease(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lease, "write", Mock(side_effect=Overtaken))
 
-    assert failing("reconcile") == (
+    assert failing("harbor", "repair", "drift") == (
         "",
         "this reconcile stood still for so long that another took over, so it ended early.",
     )
@@ -378,7 +378,7 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
     made()
     Watermark.objects.create(settled_before=datetime(2020, 1, 1, tzinfo=UTC))
 
-    assert said("reconcile").splitlines() == [
+    assert said("harbor", "repair", "drift").splitlines() == [
         "Looked at 1 execution: 0 drifted, 0 of them waiting already, 0 marked, 0 released from quarantine.",
         "The watermark could not be trusted: it does not say which server wrote it.",
     ]
@@ -388,11 +388,11 @@ def test_reconcile_says_why_it_looked_at_everything(redis: Redis) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["refresh_queue", "stats"],
-        ["refresh_queue", "claims"],
-        ["refresh_queue", "mark", "--all-unfinished"],
-        ["refresh_queue", "recover"],
-        ["reconcile", "--full"],
+        ["harbor", "status"],
+        ["harbor", "status", "--claims"],
+        ["harbor", "marks", "add", "--all-unfinished"],
+        ["harbor", "repair", "claims"],
+        ["harbor", "repair", "drift", "--full"],
     ],
 )
 def test_an_absent_redis_is_one_clear_line(words: list[str]) -> None:
@@ -410,14 +410,14 @@ def test_an_absent_redis_is_one_clear_line(words: list[str]) -> None:
 
 
 def test_a_command_that_succeeds_ends_with_0() -> None:
-    done = manage("refresh_queue", "stats", "--json")
+    done = manage("harbor", "status", "--json")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["backlog"] == 0
 
 
 def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
-    done = manage("refresh_queue", "stats", REDIS_URL=NOBODY)
+    done = manage("harbor", "status", REDIS_URL=NOBODY)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
@@ -425,7 +425,7 @@ def test_a_command_without_redis_ends_with_1_and_one_line() -> None:
 
 
 def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
-    done = manage("reconcile", DATABASE_URL="postgresql://postgres@127.0.0.1:1/none")
+    done = manage("harbor", "repair", "drift", DATABASE_URL="postgresql://postgres@127.0.0.1:1/none")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
@@ -438,14 +438,14 @@ def test_a_command_without_a_database_ends_with_1_and_one_line() -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["refresh_queue"], "the following arguments are required: VERB"),
-        (["refresh_queue", "mark"], "Misused: name executions by their ids"),
-        (["refresh_queue", "mark", "x"], "argument ID: 'x' is not a whole number from 1"),
-        (["refresh_queue", "mark", "9223372036854775808"], "'9223372036854775808' is not a whole number from 1"),
-        (["refresh_queue", "mark", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number from 1 to"),
-        (["refresh_jobs", "stop", "9" * 5000], f"argument EXECUTION_ID: '{'9' * 40}' is not a whole number"),
-        (["refresh_queue", "claims", "--limit", "0"], "'0' is not a whole number from 1"),
-        (["reconcile", "--fast"], "unrecognized arguments: --fast"),
+        (["harbor"], "the following arguments are required: VERB"),
+        (["harbor", "marks", "add"], "Misused: name executions by their ids"),
+        (["harbor", "marks", "add", "x"], "argument ID: 'x' is not a whole number from 1"),
+        (["harbor", "marks", "add", "9223372036854775808"], "'9223372036854775808' is not a whole number from 1"),
+        (["harbor", "marks", "add", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number from 1 to"),
+        (["harbor", "stop", "9" * 5000], f"argument ID: '{'9' * 40}' is not a whole number"),
+        (["harbor", "status", "--claims", "--limit", "0"], "'0' is not a whole number from 1"),
+        (["harbor", "repair", "drift", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
 def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -453,7 +453,7 @@ def test_a_misused_command_ends_with_2(words: list[str], line: str, capsys: pyte
 
 
 def test_a_word_that_is_no_text_is_misuse() -> None:
-    done = manage("refresh_queue", "mark", "--vendor", "\udcff")
+    done = manage("harbor", "marks", "add", "--vendor", "\udcff")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "argument --vendor: '\\udcff' is no vendor type" in done.stderr

@@ -1,4 +1,4 @@
-"""`manage.py executions`: lists and shows, and acts on all that its options choose."""
+"""`manage.py harbor`: lists and shows, and acts on all that its options choose."""
 
 import io
 import json
@@ -67,7 +67,7 @@ def in_pages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def misused(*words: object) -> str:
     with pytest.raises(CommandError) as failure:
-        call_command("executions", *map(str, words))
+        call_command("harbor", *map(str, words))
     assert isinstance(failure.value, Misused) or "Error: " in str(failure.value)
     return str(failure.value)
 
@@ -81,31 +81,31 @@ def test_list_shows_what_the_options_choose_the_newest_first() -> None:
     reported([second], "Success")
     end = datetime(2026, 1, 31, 13, tzinfo=UTC)
     Execution.objects.filter(pk=second.pk).update(end_time=end)
-    assert said("executions", "list") == (
+    assert said("harbor", "list") == (
         "execution  status   vendor    vendor id  trigger   started              ended\n"
         f"{second.pk}          Success  SCAN_ALL          0  MANUAL    2026-01-31 12:00:00  2026-01-31 13:00:00\n"
         f"{first.pk}          Running  GC                7  SCHEDULE  2026-01-31 12:00:00"
     )
-    assert "The newest 1 execution; there are more." in said("executions", "list", "--limit", 1)
-    assert said("executions", "list", "--vendor", "NONE") == "No execution is chosen."
+    assert "The newest 1 execution; there are more." in said("harbor", "list", "--limit", 1)
+    assert said("harbor", "list", "--vendor", "NONE") == "No execution is chosen."
 
 
 def test_an_execution_of_an_object_with_text_is_listed_and_shown_by_it() -> None:
     execution = began(create(NewExecution("GC", "disk/a")))
     began(create(NewExecution("GC", 7)))
-    assert said("executions", "list", "--vendor-id", "disk/a") == (
+    assert said("harbor", "list", "--vendor-id", "disk/a") == (
         "execution  status   vendor  vendor id  trigger  started              ended\n"
         f"{execution.pk}          Running  GC      disk/a     MANUAL   2026-01-31 12:00:00"
     )
-    assert "vendor      GC disk/a" in said("executions", "show", execution.pk)
-    assert data("executions", "list", "--vendor-id", "disk/a")["executions"][0]["vendor_key"] == "disk/a"
-    assert data("executions", "stop", "--vendor-id", "disk/a", "--dry-run")["count"] == 1
+    assert "vendor      GC disk/a" in said("harbor", "show", execution.pk)
+    assert data("harbor", "list", "--vendor-id", "disk/a")["executions"][0]["vendor_key"] == "disk/a"
+    assert data("harbor", "stop", "--vendor-id", "disk/a", "--dry-run")["count"] == 1
     assert "vendor_id takes a whole number" in misused("list", "--vendor-id", "x" * 256)
 
 
 def test_list_as_json_has_the_fields_of_the_api() -> None:
     execution = began(create(NewExecution("GC", 7, "SCHEDULE", {"a": {"b": "c"}})))
-    assert data("executions", "list", "--attribute", "a.b=c") == {
+    assert data("harbor", "list", "--attribute", "a.b=c") == {
         "executions": [
             {
                 "id": execution.pk,
@@ -150,7 +150,7 @@ def test_the_options_choose_by_vendor_status_trigger_age_and_attribute(
         began(create(NewExecution("SCAN_ALL", trigger="EVENT")), now),
     ]
     reported(executions[:1], "Success")
-    found = [one["id"] for one in data("executions", "list", *options)["executions"]]
+    found = [one["id"] for one in data("harbor", "list", *options)["executions"]]
     assert sorted(found) == [executions[index].pk for index in chosen]
 
 
@@ -165,7 +165,8 @@ def test_the_options_choose_by_vendor_status_trigger_age_and_attribute(
         ("list", "--limit", "0"),
         ("list", "--vendor", "x" * 65),
         ("stop",),
-        ("resume", "7"),
+        ("resume", "x"),
+        ("resume",),
         ("actions", "--resume", "x"),
         ("actions", "--resume", "1", "--stop", "1"),
         (),
@@ -181,7 +182,7 @@ def test_show_names_the_tasks_by_status_and_the_share_that_has_ended() -> None:
     refresh([execution.pk])
     quarantine([execution.pk], 5, {execution.pk: "no more"})
     began(execution)
-    assert said("executions", "show", execution.pk) == (
+    assert said("harbor", "show", execution.pk) == (
         "\n"
         f"execution   {execution.pk}\n"
         "vendor      GC 0\n"
@@ -193,7 +194,7 @@ def test_show_names_the_tasks_by_status_and_the_share_that_has_ended() -> None:
         "progress    25%\n"
         "quarantine  no more"
     )
-    shown = data("executions", "show", execution.pk)
+    shown = data("harbor", "show", execution.pk)
     assert {name: shown[name] for name in ("id", "counts", "tasks", "progress", "quarantine")} == {
         "id": execution.pk,
         "counts": {"Pending": 2, "Running": 1, "Success": 1},
@@ -204,7 +205,7 @@ def test_show_names_the_tasks_by_status_and_the_share_that_has_ended() -> None:
 
 
 def test_show_names_an_unknown_execution() -> None:
-    assert failing("executions", "show", 7) == ("", "there is no execution 7.")
+    assert failing("harbor", "show", 7) == ("", "there is no execution 7.")
 
 
 # stop, retry, delete
@@ -212,7 +213,7 @@ def test_show_names_an_unknown_execution() -> None:
 
 def test_stop_as_a_program_stops_what_is_chosen_and_exits_0() -> None:
     with_jobs(5), with_jobs(2, "GC")
-    done = manage("executions", "stop", "--vendor", "SCAN", "--yes", "--json")
+    done = manage("harbor", "stop", "--vendor", "SCAN", "--yes", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert {name: answer[name] for name in ("verb", "state", "total", "changed", "requested_from")} == {
@@ -227,7 +228,7 @@ def test_stop_as_a_program_stops_what_is_chosen_and_exits_0() -> None:
 
 def test_without_a_terminal_to_ask_on_nothing_is_changed_and_the_exit_code_is_2() -> None:
     with_jobs(1)
-    refused = manage("executions", "stop", "--all")
+    refused = manage("harbor", "stop", "--all")
     assert refused.returncode == 2
     assert "there is no terminal to ask on; use --yes, or --dry-run to count" in refused.stderr
     assert not Action.objects.exists()
@@ -235,10 +236,10 @@ def test_without_a_terminal_to_ask_on_nothing_is_changed_and_the_exit_code_is_2(
 
 def test_a_dry_run_counts_and_changes_nothing() -> None:
     with_jobs(5)
-    assert said("executions", "stop", "--vendor", "SCAN", "--dry-run") == (
+    assert said("harbor", "stop", "--vendor", "SCAN", "--dry-run") == (
         "Dry run: 5 executions to stop; nothing was changed."
     )
-    assert data("executions", "delete", "--status", "Running", "--dry-run") == {
+    assert data("harbor", "delete", "--status", "Running", "--dry-run") == {
         "verb": "delete",
         "filter": {"statuses": ["Running"]},
         "count": 5,
@@ -252,11 +253,11 @@ def test_a_person_is_asked_with_the_count_and_may_refuse(
 ) -> None:
     with_jobs(1_234)
     person("\n")
-    assert failing("executions", "stop", "--all") == ("", "nothing was changed")
+    assert failing("harbor", "stop", "--all") == ("", "nothing was changed")
     assert capsys.readouterr().err == "Stop 1,234 executions? [y/N] "
     assert not Action.objects.exists()
     person("y\n")
-    assert said("executions", "stop", "--all") == (
+    assert said("harbor", "stop", "--all") == (
         f"Action {Action.objects.get().pk}: 1,234 executions stopped, 0 left as they are, 0 failed."
     )
 
@@ -272,7 +273,7 @@ def test_an_execution_that_is_created_while_a_person_thinks_is_not_touched(
             return "yes\n"
 
     monkeypatch.setattr("sys.stdin", Thinking())
-    assert data("executions", "stop", "--all")["changed"] == 2
+    assert data("harbor", "stop", "--all")["changed"] == 2
     assert statuses() == {"Stopped": 2, "Running": 3}
 
 
@@ -280,21 +281,21 @@ def test_retry_and_delete_act_through_the_same_use_cases() -> None:
     failed, ended = with_jobs(3), with_jobs(2, "GC")
     reported(failed, "Error")
     reported(ended, "Success")
-    assert data("executions", "retry", "--status", "Error", "--yes")["changed"] == 3
+    assert data("harbor", "retry", "--status", "Error", "--yes")["changed"] == 3
     assert statuses() == {"Running": 3, "Success": 2}
-    deleted = data("executions", "delete", "--all", "--yes")
+    deleted = data("harbor", "delete", "--all", "--yes")
     assert (deleted["changed"], deleted["skipped"]) == (2, 3)
     assert statuses() == {"Running": 3}
 
 
 def test_nothing_chosen_is_no_failure() -> None:
-    assert said("executions", "stop", "--vendor", "NONE") == "No execution is chosen; nothing was changed."
+    assert said("harbor", "stop", "--vendor", "NONE") == "No execution is chosen; nothing was changed."
 
 
 def test_executions_that_failed_make_the_command_fail() -> None:
     good, bad = made()[0], create(NewExecution("TEST"))
     fails_with("23514", bad)
-    out, failure = failing("executions", "stop", "--all", "--yes")
+    out, failure = failing("harbor", "stop", "--all", "--yes")
     pk = Action.objects.get().pk
     assert out == f"Action {pk}: 1 execution stopped, 0 left as they are, 1 failed.\n"
     assert failure == f"1 execution failed, the first of them: execution {bad.pk}: no more"
@@ -307,7 +308,7 @@ def test_a_bar_on_a_terminal_counts_the_executions(
     with_jobs(5)
     in_pages()
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes stderr for a terminal
-    assert data("executions", "stop", "--all", "--yes")["changed"] == 5
+    assert data("harbor", "stop", "--all", "--yes")["changed"] == 5
     assert "5/5" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
 
 
@@ -321,49 +322,49 @@ def test_an_interrupt_ends_with_the_page_and_resume_goes_on(
     with_jobs(5)
     before = signal.getsignal(number)
     in_pages(lambda: signal.raise_signal(number))
-    out, failure = failing("executions", "stop", "--all", "--yes")
+    out, failure = failing("harbor", "stop", "--all", "--yes")
     action = Action.objects.get()
     assert out == f"Action {action.pk}: 2 executions stopped, 0 left as they are, 0 failed.\n"
-    assert failure == f"it was stopped before its end. To go on: manage.py executions actions --resume {action.pk}"
+    assert failure == f"it was stopped before its end. To go on: manage.py harbor actions --resume {action.pk}"
     assert (statuses(), signal.getsignal(number)) == ({"Stopped": 2, "Running": 3}, before)
     in_pages()
-    assert said("executions", "actions", "--resume", action.pk) == (
+    assert said("harbor", "actions", "--resume", action.pk) == (
         f"Action {action.pk}: 5 executions stopped, 0 left as they are, 0 failed."
     )
     assert statuses() == {"Stopped": 5}
-    again = failing("executions", "actions", "--resume", action.pk)[1]
+    again = failing("harbor", "actions", "--resume", action.pk)[1]
     assert again == f"action {action.pk} cannot be resumed: it is done."
 
 
 def test_the_stopped_executions_run_again_and_a_refresh_brings_each_to_what_its_tasks_say() -> None:
     stopped = with_jobs(3)
-    said("executions", "stop", "--id", stopped[0].pk, "--id", stopped[1].pk, "--yes")
+    said("harbor", "stop", "--id", stopped[0].pk, "--id", stopped[1].pk, "--yes")
     assert statuses() == {"Stopped": 2, "Running": 1}
-    assert data("executions", "resume", "--all", "--yes")["changed"] == 2
+    assert data("harbor", "resume", "--all", "--yes")["changed"] == 2
     assert statuses() == {"Running": 3}
     report([Report(pk, "Success", 1) for pk in stopped[2].tasks.values_list("pk", flat=True)])
-    assert data("executions", "refresh", "--id", stopped[2].pk, "--yes")["changed"] == 1
+    assert data("harbor", "repair", "refresh", "--id", stopped[2].pk, "--yes")["changed"] == 1
     assert statuses() == {"Running": 2, "Success": 1}
 
 
 def test_those_in_quarantine_are_chosen() -> None:
     held, _ = with_jobs(2)
     quarantine([held.pk], 5)
-    assert [one["id"] for one in data("executions", "list", "--quarantined")["executions"]] == [held.pk]
-    assert len(data("executions", "list")["executions"]) == 2
+    assert [one["id"] for one in data("harbor", "list", "--quarantined")["executions"]] == [held.pk]
+    assert len(data("harbor", "list")["executions"]) == 2
 
 
 def test_those_with_jobs_are_chosen() -> None:
     (one,) = with_jobs(1)
     create(NewExecution("RUNNER"))
-    assert [found["id"] for found in data("executions", "list", "--has-jobs")["executions"]] == [one.pk]
+    assert [found["id"] for found in data("harbor", "list", "--has-jobs")["executions"]] == [one.pk]
 
 
 def test_an_action_of_the_terminal_is_stopped_from_elsewhere(in_pages: Callable[..., None]) -> None:
     with_jobs(5)
     in_pages(lambda: stop_action(Action.objects.get().pk))
     with pytest.raises(Failed, match="it was stopped before its end"):
-        call_command("executions", "stop", "--all", "--yes", stdout=io.StringIO())
+        call_command("harbor", "stop", "--all", "--yes", stdout=io.StringIO())
     assert statuses() == {"Stopped": 2, "Running": 3}
 
 
@@ -371,19 +372,19 @@ def test_an_action_of_the_terminal_is_stopped_from_elsewhere(in_pages: Callable[
 
 
 def test_actions_lists_how_far_each_is_and_stops_one() -> None:
-    assert said("executions", "actions") == "There are no actions."
+    assert said("harbor", "actions") == "There are no actions."
     with_jobs(3)
     done, waits = asked(Verb.STOP), asked(Verb.DELETE, Origin.ADMIN, vendor_type="SCAN")
     Action.objects.update(created_at=BEGAN)
     Action.objects.filter(pk=done.pk).update(
         state="done", total=1_000, done=3, changed=2, failed=1, begun_at=BEGAN, ended_at=BEGAN, error="no more"
     )
-    assert said("executions", "actions") == (
+    assert said("harbor", "actions") == (
         "action  verb    state   total  done  changed  skipped  failed  asked for                         error\n"
         f"{waits.pk}       delete  queued  ?         0        0        0       0  {AT} admin a test\n"
         f"{done.pk}       stop    done    1,000     3        2        0       1  {AT} api a test    no more"
     )
-    assert [one["action"] for one in data("executions", "actions", done.pk)["actions"]] == [done.pk]
-    assert data("executions", "actions", "--stop", waits.pk)["actions"][0]["state"] == "stopped"
+    assert [one["action"] for one in data("harbor", "actions", done.pk)["actions"]] == [done.pk]
+    assert data("harbor", "actions", "--stop", waits.pk)["actions"][0]["state"] == "stopped"
     assert result(waits) == {"state": "stopped"}
-    assert failing("executions", "actions", "--stop", done.pk)[1] == f"action {done.pk} has ended: it is done."
+    assert failing("harbor", "actions", "--stop", done.pk)[1] == f"action {done.pk} has ended: it is done."

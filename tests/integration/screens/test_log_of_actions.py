@@ -126,19 +126,19 @@ def test_the_api_writes_who_changes_subscriptions_and_nothing_secret(program: Pr
 def test_the_terminal_writes_every_act() -> None:
     execution = stopped_one()
     pk = str(execution.pk)
-    said("executions", "resume", "--id", pk, "--yes")
-    said("refresh_jobs", "stop", pk)
-    said("refresh_queue", "mark", pk)
-    said("refresh_queue", "recover")
+    said("harbor", "resume", "--id", pk, "--yes")
+    said("harbor", "stop", pk)
+    said("harbor", "marks", "add", pk)
+    said("harbor", "repair", "claims")
     quarantine([execution.pk], 5)
-    said("refresh_queue", "quarantine", "--release", pk)
-    said("reconcile")
-    said("sweep", "--vendor", "NONE")
-    said("executions", "refresh", "--vendor", "SCAN", "--yes")
+    said("harbor", "quarantine", "--release", pk)
+    said("harbor", "repair", "drift")
+    said("harbor", "sweep", "--vendor", "NONE")
+    said("harbor", "repair", "refresh", "--vendor", "SCAN", "--yes")
     action = asked(Verb.STOP)
-    said("executions", "actions", "--stop", action.pk)
-    said("executions", "actions", "--resume", action.pk)
-    said("api_token", "runner")
+    said("harbor", "actions", "--stop", action.pk)
+    said("harbor", "actions", "--resume", action.pk)
+    said("harbor", "token", "runner")
     made = api_tokens.ApiToken.objects.get().pk
     assert [row for row in log() if row[2] != "all"] == [
         ("resume", "execution", f"ids {pk}", "done"),
@@ -158,12 +158,12 @@ def test_the_terminal_writes_every_act() -> None:
 
 
 def test_a_command_that_changes_nothing_writes_nothing() -> None:
-    said("reconcile", "--dry-run")
-    said("sweep", "--dry-run")
-    said("refresh_queue", "stats")
-    said("refresh_queue", "quarantine")
-    said("executions", "stop", "--all", "--dry-run")
-    said("executions", "list")
+    said("harbor", "repair", "drift", "--dry-run")
+    said("harbor", "sweep", "--dry-run")
+    said("harbor", "status")
+    said("harbor", "quarantine")
+    said("harbor", "stop", "--all", "--dry-run")
+    said("harbor", "list")
     assert log() == []
 
 

@@ -1,4 +1,4 @@
-"""refresh_queue why: each place where an execution may be, and what ends it."""
+"""harbor why: each place where an execution may be, and what ends it."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def queue() -> ExecutionQueue:
 
 def why(execution: Execution) -> dict[str, Any]:
     out = StringIO()
-    call_command("refresh_queue", "why", str(execution.pk), "--json", stdout=out)
+    call_command("harbor", "why", str(execution.pk), "--json", stdout=out)
     answer: dict[str, Any] = json.loads(out.getvalue())
     return answer
 
@@ -81,7 +81,7 @@ def test_an_execution_that_is_nowhere_has_lost_its_mark(wrong: Execution, redis:
         "findings": [
             "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
             "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "
-            f"`refresh_queue mark {wrong.pk}` puts it on the queue now."
+            f"`harbor marks add {wrong.pk}` puts it on the queue now."
         ],
     }
     assert whole_redis(redis) == {}
@@ -89,7 +89,7 @@ def test_an_execution_that_is_nowhere_has_lost_its_mark(wrong: Execution, redis:
 
 def test_people_get_the_status_the_status_by_its_tasks_and_the_findings(wrong: Execution) -> None:
     out = StringIO()
-    call_command("refresh_queue", "why", str(wrong.pk), stdout=out)
+    call_command("harbor", "why", str(wrong.pk), stdout=out)
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     assert [line for line in lines if line][:3] == [
         f"execution {wrong.pk} SCAN",
@@ -142,7 +142,7 @@ def test_a_quarantine_is_told_with_its_reason_and_the_way_out(wrong: Execution) 
     since, reason = answer["findings"]
     assert since.startswith("It is in quarantine since ")
     assert since.endswith(": 5 failures.")
-    release = f"`refresh_queue quarantine --release {wrong.pk}` tries it again."
+    release = f"`harbor quarantine --release {wrong.pk}` tries it again."
     assert reason == f"The reason: a trigger refused it. {release}"
 
 
@@ -183,7 +183,7 @@ def test_with_an_older_design_its_own_marks_are_looked_at(
 
 def test_an_unknown_execution_is_one_clear_line() -> None:
     with pytest.raises(Failed, match="there is no execution 4711"):
-        call_command("refresh_queue", "why", "4711", stdout=StringIO())
+        call_command("harbor", "why", "4711", stdout=StringIO())
 
 
 def test_looking_writes_nothing(wrong: Execution) -> None:

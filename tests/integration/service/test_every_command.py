@@ -19,22 +19,21 @@ from tests.integration.sample_actions import asked
 PAGES = [*(pages.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
 PAGES += sorted(pages.ROOT.glob("docs/**/*.md"))
 #: Commands whose name alone, without `manage.py` before it, is a command when words follow.
-OURS = "alive|api_docs|api_token|attach|doctor|executions|reconcile|refresh_jobs|refresh_queue|sweep"
+OURS = "alive|api_docs|attach|doctor|harbor"
 COMMAND = re.compile(rf"(?:python )?manage\.py ([a-z].*)|((?:{OURS}|{'|'.join(COMMANDS)}) [a-z\[-].*)")
 #: A page may name a command without the words that it demands.
 DEMANDED = {
-    "executions delete": "FILTER",
-    "executions refresh": "FILTER",
-    "executions resume": "FILTER",
-    "executions retry": "FILTER",
-    "executions stop": "FILTER",
-    "refresh_queue quarantine --release": "ID",
+    "harbor delete": "FILTER",
+    "harbor repair refresh": "FILTER",
+    "harbor resume": "FILTER",
+    "harbor retry": "FILTER",
+    "harbor stop": "FILTER",
+    "harbor quarantine --release": "ID",
 }
 #: What a person writes in the place of a word in capital letters.
 VALUES = {
     "AGE": "30d",
     "CHECK": "redis",
-    "COMMAND": "reconcile",
     "FILTER": "--vendor TEST",
     "LEVEL": "warning",
     "N": "1",
@@ -55,7 +54,7 @@ FAILS = {
     "attach repair --dead-tasks": "no Harbor is attached",
     "attach repair --dead-tasks --dry-run": "no Harbor is attached",
     "doctor": r"\d+ problems?",
-    "refresh_queue check": r"\d+ errors",
+    "harbor check": r"\d+ errors",
 }
 #: These are run by a file of their own, because they need workers.
 ELSEWHERE = {"simulate": "acceptance/test_simulate.py", "simulate --demo": "acceptance/test_simulate.py"}
@@ -86,7 +85,7 @@ def filled(command: str) -> list[str]:
     """The words of the command, with values in the places that a person fills, and rows of which they speak."""
     execution = start("TEST", [[NewJob("a.job", job_id="a")]]).execution.pk
     values = VALUES | {"ID": str(execution), "EXECUTION_ID": str(execution)}
-    if command.startswith("executions actions"):
+    if command.startswith("harbor actions"):
         action = asked(vendor_type="TEST")
         if "--resume" in command:
             stop_action(action.pk)
@@ -98,7 +97,7 @@ def filled(command: str) -> list[str]:
         words.append("--json")  # without it, it needs a terminal
     if words == ["shell"]:
         words += ["--command", "pass"]  # the same
-    is_act = words[0] == "executions" and "FILTER" in command and words[1] != "list"
+    is_act = words[0] == "harbor" and "FILTER" in command and words[1] != "list"
     return [*words, "--yes"] if is_act else words
 
 
@@ -147,5 +146,5 @@ def test_there_are_commands_to_type() -> None:
     """Else a change of how they are found would let every command pass."""
     assert len(TYPED) > 60
     assert len(MEASURING) > 15
-    assert {"refresh_queue stats --watch --interval SECONDS --times N", "alive beat", "migrate"} < set(TYPED)
+    assert {"harbor status --watch --interval SECONDS --times N", "alive beat", "migrate"} < set(TYPED)
     assert ELSEWHERE.keys() <= set(ALL)

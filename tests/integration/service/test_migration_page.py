@@ -45,27 +45,27 @@ def test_each_command_of_the_page_does_what_the_page_says(redis: Redis) -> None:
         for part in outcome:
             assert part in text, (line, text)
 
-    expect("refresh_queue import-legacy --dry-run", "2 marks to take, 0 that cannot be read.")
+    expect("harbor marks import --dry-run", "2 marks to take, 0 that cannot be read.")
     expect("doctor --only redis", "9 sound.")
     expect("migrate")
-    expect("refresh_queue stats", "backlog")
-    expect("refresh_queue import-legacy", "Took 2 marks onto the queue.")
-    expect("refresh_queue import-legacy --dry-run --json", '{ "taken": 0, "unreadable": 0 }')
+    expect("harbor status", "backlog")
+    expect("harbor marks import", "Took 2 marks onto the queue.")
+    expect("harbor marks import --dry-run --json", '{ "taken": 0, "unreadable": 0 }')
     assert queue.stats().backlog == places["queue"]
     expect("reconcile --full --dry-run")
     assert Execution.objects.get(pk=execution.pk).status == "Running", "a dry run changes nothing"
-    expect("refresh_queue pause")
-    expect("refresh_queue export-legacy", "Turned 2 executions into marks of Harbor.")
+    expect("harbor pause")
+    expect("harbor marks export", "Turned 2 executions into marks of Harbor.")
     assert (redis.exists(key), queue.stats().backlog) == (1, places["keys"])
-    expect("refresh_queue resume")
-    expect("refresh_queue import-legacy", "Took 2 marks onto the queue.")
+    expect("harbor unpause")
+    expect("harbor marks import", "Took 2 marks onto the queue.")
     assert (redis.exists(key), queue.stats().backlog) == (0, places["queue"])
     assert list(lines) == []
 
 
 @pytest.mark.usefixtures("database", "redis")
 def test_each_command_within_a_sentence_works() -> None:
-    said("refresh_queue", "pause")
+    said("harbor", "pause")
     for line in INLINE:
         run(line)
-    assert INLINE == ["python manage.py refresh_queue resume"]
+    assert INLINE == ["python manage.py harbor unpause"]

@@ -190,7 +190,7 @@ def test_a_backup_is_restored_as_the_page_says(redis: Redis, tmp_path: Path) -> 
     lines = pages.lines(section("Back up and restore"))
     backup, *restore = [line for line in lines if not line.endswith(("doctor", "purge --force"))]
     kept = made(2)[0]
-    said("reconcile")
+    said("harbor", "repair", "drift")
     wrong = drifted()
     run_shell(backup, tmp_path)
     lost, lost_tasks = made(3)

@@ -64,7 +64,7 @@ def reconciled(url: str) -> int:
     answers: list[Any] = []
 
     def is_answered() -> bool:
-        ran = manage("reconcile", "--full", "--json", DATABASE_URL=url, **POOLED)
+        ran = manage("harbor", "repair", "drift", "--full", "--json", DATABASE_URL=url, **POOLED)
         if "another reconcile is running" not in ran.stderr:
             assert ran.returncode == 0, ran.stderr
             answers.append(json.loads(ran.stdout)["drifted"])
@@ -83,7 +83,7 @@ def doctor(url: str, *only: str, **environment: str) -> dict[str, list[dict[str,
 
 def test_a_pooler_that_refuses_our_options_is_not_called_away(pooler: Pooler, database: str, redis: Redis) -> None:
     url = pooler().url(database)
-    ran = manage("refresh_queue", "stats", DATABASE_URL=url)
+    ran = manage("harbor", "status", DATABASE_URL=url)
     assert ran.returncode == 1
     assert "unsupported startup parameter: options" in ran.stderr
     assert "Set DATABASE_POOLED=true" in ran.stderr
@@ -131,7 +131,7 @@ def test_workers_beat_and_commands_work_behind_it(
             "20 executions to be refreshed, and a lost one",
             log=cluster.members[0].log,
         )
-        ran = manage("refresh_queue", "mark", "--all-unfinished", DATABASE_URL=url, **POOLED)
+        ran = manage("harbor", "marks", "add", "--all-unfinished", DATABASE_URL=url, **POOLED)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert reconciled(url) == 0
         wait_for(lambda: not violations(), "K1 to K4 to hold", log=cluster.members[0].log)

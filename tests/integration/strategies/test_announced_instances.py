@@ -161,14 +161,14 @@ def test_stats_tell_who_is_which_instance_and_what_is_wrong_with_that(
     hashing.REFRESH_NODE_TTL_SECONDS = 60
     for number, node in ((0, "a"), (2, "b"), (2, "c")):
         announcements.announce(number, node)
-    call_command("refresh_queue", "stats", "--json")
+    call_command("harbor", "status", "--json")
     assert json.loads(capsys.readouterr().out)["instances"] == {
         "total": 3,
         "announced": {"0": ["a"], "2": ["b", "c"]},
         "doubled": [2],
         "missing": [1],
     }
-    call_command("refresh_queue", "stats")
+    call_command("harbor", "status")
     shown = capsys.readouterr().out
     for line in (
         "Instance 2 of 3: b, c",

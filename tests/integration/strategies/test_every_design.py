@@ -200,8 +200,8 @@ def test_stats_name_the_design_and_count_its_backlog(
     any_strategy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     marked(3)
-    call_command("refresh_queue", "stats", "--json")
+    call_command("harbor", "status", "--json")
     data = json.loads(capsys.readouterr().out)
     assert (data["strategy"], data["backlog"]) == (any_strategy, 3)
-    call_command("refresh_queue", "stats")
+    call_command("harbor", "status")
     assert (f"The strategy is {any_strategy}." in capsys.readouterr().out) == (any_strategy != "claim")

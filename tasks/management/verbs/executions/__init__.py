@@ -1,1 +1,1 @@
-"""The verbs of `manage.py executions`, one a module."""
+"""The verbs of `manage.py harbor` about executions, one a module."""

@@ -47,11 +47,11 @@ def answer_of(action: Action) -> Answer:
     """The answer of a command that worked on the action. It fails if not all was done."""
     failure = ""
     if action.state == State.STOPPED:
-        failure = f"it was stopped before its end. To go on: manage.py executions actions --resume {action.pk}"
+        failure = f"it was stopped before its end. To go on: manage.py harbor actions --resume {action.pk}"
     elif action.state == State.FAILED:
-        failure = f"{action.error}. To go on: manage.py executions actions --resume {action.pk}"
+        failure = f"{action.error}. To go on: manage.py harbor actions --resume {action.pk}"
     elif action.state != State.DONE:
-        failure = f"another process took it over. To see how it goes on: manage.py executions actions {action.pk}"
+        failure = f"another process took it over. To see how it goes on: manage.py harbor actions {action.pk}"
     elif action.failed:
         failure = f"{plural(action.failed, 'execution')} failed, the first of them: {action.error}"
     return Answer(as_data(action), [summary(action)], failure)

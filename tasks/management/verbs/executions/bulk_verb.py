@@ -9,16 +9,21 @@ from harbor_refresh.executions.action_pages import Counted, count
 from harbor_refresh.executions.audit import at_terminal
 from harbor_refresh.executions.bulk import ask
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
+from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks.id_list import id_list
+from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 from harbor_refresh.tasks.management.verbs.executions import filter_options
 from harbor_refresh.tasks.management.verbs.executions.action_data import answer_of
 from harbor_refresh.tasks.management.verbs.executions.action_run import run_to_end
 
 COUNT_SECONDS = 60
+SHOWN = 20
 
 
 def arguments(parser: CommandParser) -> None:
+    parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="these executions")
     filter_options.arguments(parser)
     parser.add_argument("--all", action="store_true", help="every execution, if no other option chooses")
     parser.add_argument("--dry-run", action="store_true", help="count and print, change nothing")
@@ -27,9 +32,12 @@ def arguments(parser: CommandParser) -> None:
 
 def answer(options: dict[str, Any], verb: Verb) -> Answer:
     """Count, ask, and act on what was counted: executions that are created meanwhile are not touched."""
-    chosen = filter_options.chosen(options)
+    chosen = filter_options.chosen(options | {"id": [*options["ids"], *options["id"]]})
     if chosen.is_empty and not options["all"]:
-        raise Misused("choose executions by an option, or all of them by --all")
+        raise Misused("choose executions by an ID or an option, or all of them by --all")
+    known = Execution.objects.filter(pk__in=options["ids"]).values_list("pk", flat=True)
+    if unknown := sorted({*options["ids"]} - {*known}):
+        raise Failed(f"there is no execution {id_list(unknown, at_most=SHOWN)}; nothing was changed")
     counted = count(chosen, seconds=COUNT_SECONDS)
     if options["dry_run"]:
         data = {
@@ -55,6 +63,12 @@ def answer(options: dict[str, Any], verb: Verb) -> Answer:
         total=counted.count if counted.is_complete else None,
     )
     return answer_of(run_to_end(action))
+
+
+def refuse_filter(options: dict[str, Any]) -> None:
+    """Refuse the options of an action on many beside executions that are named."""
+    if not filter_options.chosen(options).is_empty or options["all"] or options["dry_run"]:
+        raise Misused("name executions by their ids, or choose them by options, and not by both")
 
 
 def _how_many(counted: Counted) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.tasks.management.verbs.executions import bulk_verb
+from harbor_refresh.tasks.management.verbs.jobs import stop as stop_of_ids
 
 HELP = "stop executions, their tasks and their jobs"
 
@@ -12,4 +13,7 @@ arguments = bulk_verb.arguments
 
 
 def answer(options: dict[str, Any]) -> Answer:
+    if options["ids"]:
+        bulk_verb.refuse_filter(options)
+        return stop_of_ids.answer(options)
     return bulk_verb.answer(options, Verb.STOP)

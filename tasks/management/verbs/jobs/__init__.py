@@ -1,1 +1,1 @@
-"""The verbs of `manage.py refresh_jobs`, one a module."""
+"""What the verbs of `manage.py harbor` do about jobs."""

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.status import Status
 from harbor_refresh.executions.text import plural
@@ -22,10 +20,6 @@ STATUSES = {
     Status.ERROR: "failed, to be acknowledged",
     Status.SUCCESS: "done, to be acknowledged",
 }
-
-
-def arguments(parser: CommandParser) -> None:
-    pass
 
 
 def answer(options: dict[str, Any]) -> Answer:

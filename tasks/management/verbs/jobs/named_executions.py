@@ -4,17 +4,10 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from harbor_refresh.tasks.id_list import id_list
 from harbor_refresh.tasks.jobs.overview.selection import Selection
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 
 SHOWN = 20
-
-
-def arguments(parser: CommandParser) -> None:
-    parser.add_argument("ids", nargs="+", type=positive_integer, metavar="EXECUTION_ID", help="these executions")
 
 
 def without_deleted(chosen: Selection, tried: Iterable[int], done: Container[int]) -> Selection:

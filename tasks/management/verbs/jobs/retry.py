@@ -8,10 +8,7 @@ from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
 from harbor_refresh.tasks.jobs.overview.selection import for_each, select
 from harbor_refresh.tasks.management.verbs.jobs import named_executions
-
-HELP = "try the failed jobs of executions once more"
-
-arguments = named_executions.arguments
+from harbor_refresh.tasks.queue.connection import absence_remembered
 
 
 def _retry(execution_id: int) -> int:
@@ -24,7 +21,8 @@ def _retry(execution_id: int) -> int:
 def answer(options: dict[str, Any]) -> Answer:
     chosen = select(options["ids"])
     tried = sorted([*chosen.going, *chosen.ended])
-    counts = dict(for_each(tried, _retry))
+    with absence_remembered():
+        counts = dict(for_each(tried, _retry))
     chosen = named_executions.without_deleted(chosen, tried, counts)
     retried = {pk: count for pk, count in counts.items() if count}
     count = sum(retried.values())

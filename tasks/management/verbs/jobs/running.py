@@ -2,20 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.jobs.overview.running import InspectedJob, running_jobs
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 
-HELP = "list the jobs of an execution that run now, with how much each has done and what it said last"
+HELP = "list instead its jobs that run now, with how much each has done and what it said last"
 
 SHOWN = 50
-
-
-def arguments(parser: CommandParser) -> None:
-    parser.add_argument("id", type=positive_integer, metavar="EXECUTION_ID", help="the execution")
 
 
 def answer(options: dict[str, Any]) -> Answer:

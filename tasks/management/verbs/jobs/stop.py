@@ -12,10 +12,6 @@ from harbor_refresh.tasks.jobs.overview.selection import for_each, select
 from harbor_refresh.tasks.management.verbs.jobs import named_executions
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
-HELP = "stop the jobs of executions"
-
-arguments = named_executions.arguments
-
 
 def _stop(execution_id: int) -> int:
     return stop_jobs(execution_id, partial(note, at_terminal(), Word.STOP, Kind.EXECUTION, execution_id))

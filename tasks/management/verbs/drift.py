@@ -1,4 +1,4 @@
-"""`manage.py reconcile`: find executions whose status differs from their tasks, and mark them."""
+"""Find executions whose status differs from their tasks, and mark them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,6 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.attachment import is_attached
 from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
-from harbor_refresh.executions.management.command import AnswerCommand
 from harbor_refresh.executions.management.looked_at import looked_at_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.text import plural
@@ -16,31 +15,31 @@ from harbor_refresh.tasks.pipeline.reconciliation import Drift, Reconciled, reco
 MAX_DRIFTS = 20
 
 
-class Command(AnswerCommand):
-    help = "Find executions whose status differs from their tasks, and mark them."
+HELP = "find executions whose status differs from their tasks, and mark them"
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--full",
-            action="store_true",
-            help="look at every execution, not at what changed lately",
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="look at every execution, not at what changed lately",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="find and print, mark nothing")
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    with looked_at_shown() as progress:
+        outcome = reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
+    if outcome.held:
+        raise Failed(
+            f"another reconcile is running, so this one did nothing. Repeat it in a moment. "
+            f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
         )
-        parser.add_argument("--dry-run", action="store_true", help="find and print, mark nothing")
-        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-
-    def answer(self, options: dict[str, Any]) -> Answer:
-        with looked_at_shown() as progress:
-            outcome = reconcile(full=options["full"], dry_run=options["dry_run"], progress=progress)
-        if outcome.held:
-            raise Failed(
-                f"another reconcile is running, so this one did nothing. Repeat it in a moment. "
-                f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
-            )
-        if outcome.overtaken:
-            raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
-        if not options["dry_run"]:
-            note(at_terminal(), Word.RECONCILE, Kind.QUEUE, count=outcome.marked)
-        return _answer(outcome, options)
+    if outcome.overtaken:
+        raise Failed("this reconcile stood still for so long that another took over, so it ended early.")
+    if not options["dry_run"]:
+        note(at_terminal(), Word.RECONCILE, Kind.QUEUE, count=outcome.marked)
+    return _answer(outcome, options)
 
 
 def _answer(outcome: Reconciled, options: dict[str, Any]) -> Answer:

@@ -1,4 +1,4 @@
-"""Show the state of the queue. This is cheap at any size."""
+"""Show the state of the queue, which is cheap at any size; the claims in flight; or the jobs in progress."""
 
 from typing import Any
 
@@ -7,7 +7,9 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.management.output import Answer, printable, table
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks.management.verbs import claims
 from harbor_refresh.tasks.management.verbs.argument_types import positive_integer, seconds
+from harbor_refresh.tasks.management.verbs.jobs import job_stats
 from harbor_refresh.tasks.management.verbs.queue_watch import watch
 from harbor_refresh.tasks.pauses.pauses import Paused, paused
 from harbor_refresh.tasks.pauses.queue_names import name_of
@@ -21,7 +23,11 @@ HELP = "count the executions that wait, are in flight or failed before; list the
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("--watch", action="store_true", help="show a live screen until Ctrl-C")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--watch", action="store_true", help="show a live screen until Ctrl-C")
+    which.add_argument("--claims", action="store_true", help=claims.HELP)
+    which.add_argument("--jobs", action="store_true", help=job_stats.HELP)
+    claims.arguments(parser)
     parser.add_argument(
         "--interval", type=seconds, default=1.0, metavar="SECONDS", help="with --watch: look so often (1)"
     )
@@ -29,6 +35,10 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
+    if options["claims"]:
+        return claims.answer(options)
+    if options["jobs"]:
+        return job_stats.answer(options)
     stats, design = execution_queue().stats(), strategy()
     known = paused()
     quarantined = Quarantine.objects.count()
@@ -51,7 +61,7 @@ def answer(options: dict[str, Any]) -> Answer:
         ("backlog", backlog, "wait to be claimed"),
         ("in flight", stats.in_flight, "claimed and not finished"),
         ("failed before", stats.failed_before, "of these two, failed at least once"),
-        ("quarantined", quarantined, "set aside: refresh_queue quarantine"),
+        ("quarantined", quarantined, "set aside: harbor quarantine"),
         (
             "live nodes",
             len(stats.nodes),
@@ -77,7 +87,7 @@ def _of_a_pause(one: Paused) -> str:
     reason = f": {printable(one.reason)}" if one.reason else ""
     return (
         f"{name_of(one.queue)} is paused since {one.at:%Y-%m-%d %H:%M:%S %Z} by {printable(one.by)}{reason}. "
-        f"`refresh_queue resume {one.queue}` ends it."
+        f"`harbor unpause {one.queue}` ends it."
     )
 
 

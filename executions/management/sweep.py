@@ -1,4 +1,7 @@
-"""`manage.py sweep`: delete the executions that retention does not keep, and other old rows."""
+"""Delete the executions that retention does not keep, and other old rows; refresh executions that dangle.
+
+One sweep runs at a time.
+"""
 
 from argparse import ArgumentTypeError
 from collections import Counter
@@ -16,7 +19,6 @@ from harbor_refresh.executions import dangling
 from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.management.ages import age
-from harbor_refresh.executions.management.command import AnswerCommand
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.ownership import Deed, refuse_if_attached
 from harbor_refresh.executions.retention import Doomed, Retention, count
@@ -34,46 +36,43 @@ def vendor_type(text: str) -> str:
     return text
 
 
-class Command(AnswerCommand):
-    help = (
-        "Delete the executions that retention does not keep, and other old rows; refresh executions that dangle. "
-        "One sweep runs at a time."
+HELP = "delete the executions that retention does not keep, and other old rows; refresh executions that dangle"
+
+
+def arguments(parser: CommandParser) -> None:
+    add = parser.add_argument
+    add("--dry-run", action="store_true", help="count what would be deleted, and write nothing")
+    text = "delete executions of this vendor type only, and no other rows"
+    add("--vendor", type=vendor_type, metavar="X", help=text)
+    text = (
+        "delete the executions that ended so long ago (12h, 30d, 8w), whatever their number, and no other "
+        "rows; without it, those that the settings do not keep"
     )
+    add("--older-than", type=age, metavar="AGE", help=text)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        add = parser.add_argument
-        add("--dry-run", action="store_true", help="count what would be deleted, and write nothing")
-        text = "delete executions of this vendor type only, and no other rows"
-        add("--vendor", type=vendor_type, metavar="X", help=text)
-        text = (
-            "delete the executions that ended so long ago (12h, 30d, 8w), whatever their number, and no other "
-            "rows; without it, those that the settings do not keep"
+
+def answer(options: dict[str, Any]) -> Answer:
+    refuse_if_attached(Deed.DELETE)
+    vendor, older_than = options["vendor"], options["older_than"]
+    rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
+    everything = not (vendor or older_than)
+    with progress_shown() as show:
+        found = count(rules, lambda looked_at: show("counting", looked_at, None))
+        doomed = sum(one.executions for one in found.values())
+        if options["dry_run"]:
+            return _counted(found, _count_dangling(show) if everything else Swept())
+        outcome = sweep(
+            None if everything else rules, progress=lambda now: show("deleting", now.executions, doomed)
         )
-        add("--older-than", type=age, metavar="AGE", help=text)
-        add("--json", action="store_true", help="print JSON instead of a table")
-
-    def answer(self, options: dict[str, Any]) -> Answer:
-        refuse_if_attached(Deed.DELETE)
-        vendor, older_than = options["vendor"], options["older_than"]
-        rules = Retention.by_age(older_than, vendor) if older_than else Retention.of_settings(vendor)
-        everything = not (vendor or older_than)
-        with progress_shown() as show:
-            found = count(rules, lambda looked_at: show("counting", looked_at, None))
-            doomed = sum(one.executions for one in found.values())
-            if options["dry_run"]:
-                return _counted(found, _count_dangling(show) if everything else Swept())
-            outcome = sweep(
-                None if everything else rules, progress=lambda now: show("deleting", now.executions, doomed)
-            )
-        if outcome.held:
-            raise Failed(
-                "another sweep is running, so this one did nothing. Repeat it when that has ended. "
-                f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
-            )
-        if outcome.overtaken:
-            raise Failed("this sweep stood still for so long that another took over, so it ended early.")
-        note(at_terminal(), Word.SWEEP, Kind.EXECUTION, _named(options), count=outcome.executions)
-        return _done(found, outcome)
+    if outcome.held:
+        raise Failed(
+            "another sweep is running, so this one did nothing. Repeat it when that has ended. "
+            f"{outcome.held.holder} has the lease until {outcome.held.until.isoformat()}."
+        )
+    if outcome.overtaken:
+        raise Failed("this sweep stood still for so long that another took over, so it ended early.")
+    note(at_terminal(), Word.SWEEP, Kind.EXECUTION, _named(options), count=outcome.executions)
+    return _done(found, outcome)
 
 
 @contextmanager

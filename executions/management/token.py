@@ -1,0 +1,61 @@
+"""Make an API token and print it. It is not stored, so it cannot be printed again."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import IntegrityError
+from django.utils import timezone
+
+from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.api_tokens import Scope
+from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.database import violates
+from harbor_refresh.executions.management.output import Answer, Failed, Misused
+from harbor_refresh.executions.models import ApiToken
+from harbor_refresh.executions.text import is_text, shown
+
+MAX_NAME = ApiToken._meta.get_field("name").max_length or 0
+MAX_DAYS = 3_650
+#: As PostgreSQL has named it.
+NAME_IS_UNIQUE = "execution_api_token_name_key"
+
+
+HELP = "make an API token and print it, once"
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.add_argument("name", help="what uses it; no other token has this name")
+    parser.add_argument(
+        "--may",
+        action="append",
+        choices=[scope.value for scope in Scope],
+        help="what it may do; several: give it several times (default: read)",
+    )
+    parser.add_argument("--days", type=int, help="it expires after so many days (default: it does not expire)")
+
+
+def answer(options: dict[str, Any]) -> Answer:
+    name, days, may = options["name"], options["days"], options["may"] or [Scope.READ.value]
+    if not is_text(name, MAX_NAME, at_least=1):
+        raise Misused(f"the name takes 1 to {MAX_NAME} characters, and got {shown(name)}")
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        raise Misused(f"--days takes a whole number from 1 to {MAX_DAYS:,}, and got {days}")
+    expires_at = timezone.now() + timedelta(days=days) if days else None
+    scopes = {scope.value: scope.value in may for scope in Scope}
+    try:
+        with noted(at_terminal(), Word.CREATE, Kind.TOKEN) as entry:
+            row, token = api_tokens.make(name, **scopes, expires_at=expires_at, created_by="manage.py")
+            entry.target, entry.detail = row.pk, f"{name}: {', '.join(sorted(may))}"
+    except IntegrityError as exc:
+        if not violates(exc, NAME_IS_UNIQUE):
+            raise
+        raise Failed(f"There is a token named {shown(name)} already. Choose another name.") from exc
+    data = {
+        "id": row.pk,
+        "name": name,
+        "token": token,
+        "may": sorted(may),
+        "expires_at": expires_at and expires_at.isoformat(),
+    }
+    return Answer(data, [token])

@@ -1,0 +1,51 @@
+"""`manage.py harbor VERB`: look at executions, jobs and the queue, act on them, and repair what is wrong."""
+
+from contextlib import nullcontext
+from typing import Any
+
+from harbor_refresh.executions.management import sweep, token
+from harbor_refresh.executions.management.command import VerbCommand
+from harbor_refresh.executions.management.output import Answer
+from harbor_refresh.tasks.management.verbs import (
+    check,
+    marks,
+    pause,
+    quarantine,
+    repair,
+    status,
+    unpause,
+    why,
+)
+from harbor_refresh.tasks.management.verbs.executions import actions, delete, listing, resume, retry, show, stop
+from harbor_refresh.tasks.queue.connection import absence_remembered
+
+VERBS = {
+    "status": status,
+    "why": why,
+    "list": listing,
+    "show": show,
+    "stop": stop,
+    "retry": retry,
+    "resume": resume,
+    "delete": delete,
+    "actions": actions,
+    "pause": pause,
+    "unpause": unpause,
+    "quarantine": quarantine,
+    "repair": repair,
+    "marks": marks,
+    "sweep": sweep,
+    "check": check,
+    "token": token,
+}
+#: These work in pages for long, so Redis may be back before their end. The other verbs wait for it once.
+LONG = ("stop", "retry", "resume", "delete", "actions", "repair", "sweep")
+
+
+class Command(VerbCommand):
+    help = "Look at executions, jobs and the queue, act on them, and repair what is wrong."
+    verbs = VERBS
+
+    def answer(self, options: dict[str, Any]) -> Answer:
+        with nullcontext() if options["verb"] in LONG else absence_remembered():
+            return super().answer(options)
