@@ -8,11 +8,12 @@ session.
 import os
 import secrets
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import Error
+from django.db import Error, transaction
 
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Overtaken
@@ -31,22 +32,35 @@ class Held:
 class Lease:
     """The lease of that name, for one pass of this process.
 
-    What if two processes take it at once: the row's lock lets one of them. What if the process dies: it
-    expires. What if the process stands still and goes on: `extend` raises Overtaken if another process has
-    taken the lease meanwhile. Called first in a transaction, it fences what that transaction writes.
+    If two processes take it at once, the row's lock lets one of them. If the process dies, the lease expires. If
+    it stands still for longer than the lease, another process may take it; then `extend` raises Overtaken.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+        #: The lease that this one took over, because it had expired.
+        self.expired: Held | None = None
 
     def take(self) -> Held | None:
         """Take the lease and return None; if another process has it, return that."""
         run("make_lease", work=self.name)
         taken, holder, until = run("take_lease", work=self.name, holder=self.holder, lease=LEASE)[0]
-        return None if taken else Held(holder, until)
+        known = Held(holder, until) if holder else None
+        if not taken:
+            return known
+        self.expired = known
+        return None
+
+    @contextmanager
+    def fenced(self) -> Iterator[None]:
+        """Extend the lease and do the block in one transaction, so that it writes only while the lease is ours."""
+        with transaction.atomic():
+            self.extend()
+            yield
 
     def extend(self) -> None:
+        """Extend the lease, or raise Overtaken. Called first in a transaction, it fences what that writes."""
         if not run("extend_lease", work=self.name, holder=self.holder, lease=LEASE):
             raise Overtaken
 

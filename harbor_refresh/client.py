@@ -468,7 +468,7 @@ class Service:
         self.url = url.rstrip("/").removesuffix("/api/v1")
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._timeout = timeout
-        # Gunicorn closes a connection that is idle for 2 s, so it is not used again after 1 s.
+        # A proxy may close an idle connection after a few seconds, so it is not used again after 1 s.
         self._connect: Callable[[], httpx2.Client] = lambda: httpx2.Client(
             headers=headers, timeout=timeout, follow_redirects=False, limits=httpx2.Limits(keepalive_expiry=1.0)
         )

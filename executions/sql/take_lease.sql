@@ -2,13 +2,14 @@
 --
 -- :work text  :holder text  :lease interval
 -- returns  taken, holder, held_until
---          taken: NULL, NULL; not taken: those of the lease that is in force
+--          taken: those of the lease that had expired, or NULL if it was free; not taken: those of the lease
+--          that is in force
 --
 -- A lease that ends later than possible was given by a clock that has gone back, so it counts as expired. The
 -- clock is read after the row is locked, because the holder may extend the lease meanwhile. If the row is
 -- locked, its holder works at this moment, so its lease is in force, however long its transaction takes.
 WITH known AS MATERIALIZED (
-    SELECT name, held_until FROM execution_lease WHERE name = %(work)s FOR NO KEY UPDATE SKIP LOCKED
+    SELECT name, holder, held_until FROM execution_lease WHERE name = %(work)s FOR NO KEY UPDATE SKIP LOCKED
 ),
 taken AS (
     UPDATE execution_lease l
@@ -21,9 +22,9 @@ taken AS (
             OR k.held_until < clock_timestamp()
             OR k.held_until > clock_timestamp() + 2 * %(lease)s::interval
         )
-    RETURNING l.name
+    RETURNING k.holder, k.held_until
 )
-SELECT TRUE, NULL::text, NULL::timestamptz FROM taken
+SELECT TRUE, holder, held_until FROM taken
 UNION ALL
 SELECT FALSE, coalesce(holder, 'another'), coalesce(held_until, clock_timestamp() + %(lease)s::interval)
 FROM execution_lease

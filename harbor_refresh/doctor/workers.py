@@ -9,13 +9,13 @@ from django.db import connection
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
+from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.broker.lengths import waiting_in_all
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
 from harbor_refresh.tasks.live_checks import waiting_without_worker
 from harbor_refresh.tasks.queue.node import host_of
 
-START = "celery -A harbor_refresh worker"
 #: What happens while no worker takes the queue.
 PURPOSES = {
     TICKS: "no tick runs, so nothing is claimed, recovered or reconciled",
@@ -66,8 +66,12 @@ def queues(facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 f"No worker takes the queue {name}, in which {plural(count, 'message')} "
                 f"wait{'s' if count == 1 else ''}: {cost}.",
-                f"{START} -Q {name}",
+                f"{_start()} -Q {name}",
             )
+
+
+def _start() -> str:
+    return f"celery -A {'harbor_refresh' if is_service() else 'YOUR_PROJECT'} worker"
 
 
 def waiting_jobs(facts: Facts) -> Iterator[Problem]:
@@ -87,7 +91,7 @@ def task_names(facts: Facts) -> Iterator[Problem]:
             yield Problem(
                 f"{worker} takes {', '.join(sorted(takes))} and does not know {', '.join(missing[:3])}: it "
                 "drops such messages. It is of another release, or of another app.",
-                f"Stop that worker, and start one of this release: {START}",
+                f"Stop that worker, and start one of this release: {_start()}",
             )
 
 

@@ -66,12 +66,13 @@ class HasJobsFilter(admin.SimpleListFilter):
         return queryset.filter(among([pk for (pk,) in rows]))
 
 
-MOST = 20
+#: So many running jobs are shown on the page of an execution.
+MOST_RUNNING = 20
 
 
 def running_table(execution_id: int) -> dict[str, Any]:
     try:
-        found = running_jobs(execution_id, MOST)
+        found = running_jobs(execution_id, MOST_RUNNING)
     except QueueUnavailable as exc:
         return {"error": f"Redis is away, so this is unknown. {exc}"}
     rows = [
@@ -83,7 +84,7 @@ def running_table(execution_id: int) -> dict[str, Any]:
         ]
         for one in found
     ]
-    title = "Jobs that run now" if len(found) < MOST else f"Jobs that run now, the first {MOST}"
+    title = "Jobs that run now" if len(found) < MOST_RUNNING else f"Jobs that run now, the first {MOST_RUNNING}"
     return {"table": {"headers": ["Task", "Job", "Progress", "Last heard of"], "rows": rows}, "title": title}
 
 

@@ -140,21 +140,11 @@ class Migration(migrations.Migration):
                 ("last_pass_at", models.DateTimeField(null=True)),
                 ("timeline", models.CharField(db_default="", max_length=8)),
                 ("last_drifted", models.BigIntegerField(null=True)),
-                ("holder", models.TextField(null=True)),
-                ("held_until", models.DateTimeField(null=True)),
             ],
             options={
                 "db_table": "execution_watermark",
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("id", 1)), name="watermark_is_one_row"),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("held_until__isnull", True), ("holder__isnull", True)),
-                            models.Q(("held_until__isnull", False), ("holder__isnull", False)),
-                            _connector="OR",
-                        ),
-                        name="watermark_lease_is_whole",
-                    ),
                 ],
             },
         ),

@@ -8,13 +8,12 @@ from time import monotonic
 
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
-from harbor_refresh.executions.lease import Held
+from harbor_refresh.executions.lease import Held, Lease
 from harbor_refresh.executions.quarantines import release_expired
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
-from harbor_refresh.tasks.pipeline.lease import Lease
 from harbor_refresh.tasks.pipeline.marks import backlog, lost, mark
 from harbor_refresh.tasks.queue.members import member
 
@@ -90,8 +89,10 @@ def reconcile(
     elif dry_run:
         _look(outcome, full, progress, None)
     else:
-        lease = Lease()
+        lease = Lease("reconcile")
         outcome.held = lease.take()
+        if lease.expired:
+            signals.lease_taken_over.send(sender=reconcile, holder=lease.expired.holder, until=lease.expired.until)
         if not outcome.held:
             try:
                 _look(outcome, full, progress, lease)
@@ -128,7 +129,9 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
     if lease:
         after = timedelta(seconds=refresh_settings().quarantine)
         outcome.paroled = len(release_expired(after, lease.extend))
-        lease.write("notice_releases")
+        with lease.fenced():
+            run("make_watermark")
+            run("notice_releases")
     since, outcome.doubt, last_pass_at, timeline = run("read_watermark")[0]
     if outcome.doubt:
         signals.watermark_doubted.send(sender=reconcile, doubt=outcome.doubt)
@@ -143,13 +146,14 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
         progress(outcome.looked_at)
     if lease:
         settled = settled or since
-        lease.write(
-            "move_watermark",
-            settled_before=min(settled, outcome.oldest or settled),
-            last_pass_at=last_pass_at,
-            timeline=timeline,
-            drifted=outcome.marked,
-        )
+        with lease.fenced():
+            run(
+                "move_watermark",
+                settled_before=min(settled, outcome.oldest or settled),
+                last_pass_at=last_pass_at,
+                timeline=timeline,
+                drifted=outcome.marked,
+            )
 
 
 def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) -> None:

@@ -196,7 +196,7 @@ class Shop:
     def follow(self) -> list[str]:
         """Write what the page says; return the commands that it says to run."""
         redis = servers.redis.url_for(0).removesuffix("/0")
-        found = (one.replace(REDIS, redis) for one in blocks(READY, "python", self.place))
+        found = (one.replace(REDIS, redis) for one in blocks(READY, "python"))
         apps, new, on_rabbitmq, celery, package, more, register, inline = found
         self.add("settings.py", "\n" + apps)
         if self.project.has_celery:  # it takes one line of that file
@@ -208,7 +208,7 @@ class Shop:
             self.add("__init__.py", package)
         if self.project.has_models:
             self.add("images/admin.py", inline)
-        self.add("tasks.py", blocks(FIVE_MINUTES, "python", self.place)[0])
+        self.add("tasks.py", blocks(FIVE_MINUTES, "python")[0])
         if self.project.site == "desk":
             self.add("desk.py", "import harbor_refresh\n" + register)
         return self.commands
@@ -217,7 +217,7 @@ class Shop:
     def program(self) -> str:
         """What the page does with its job, and what is looked at afterwards."""
         text = PROGRAM + (OF_A_DEVICE if self.project.has_models and self.project.site == "admin" else "")
-        text = text.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python", self.place)[1:]))
+        text = text.replace("BLOCKS", "".join(blocks(FIVE_MINUTES, "python")[1:]))
         users = "images/person" if self.project.has_models else "auth/user"
         return text.replace("SITE", self.project.site).replace("USERS", users)
 

@@ -4,26 +4,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests import pages, servers
-from tests.distribution.environments import CHECKOUT, Environment
+from tests.distribution.environments import Environment
 
 FIVE_MINUTES, READY = "Five minutes from an existing Celery project", "In a project of your own"
 #: The address of Redis on the page, and one where nothing listens.
 REDIS = "redis://localhost:6379"
 NO_REDIS = "redis://nothing.listens.here:1"
-#: The page names the apps as the wheel does, and says how a checkout has them.
-OF_A_CHECKOUT = {"harbor_refresh.executions": "executions", "harbor_refresh.tasks": "tasks"}
 
 
-def blocks(title: str, language: str, place: Environment) -> list[str]:
-    """The code of a section of the page, for that place."""
-    read = as_in_a_checkout if place is CHECKOUT else str
-    return [read(one) for one in pages.codes(pages.section(pages.read("docs/jobs.md"), title), language)]
-
-
-def as_in_a_checkout(code: str) -> str:
-    for in_the_wheel, here in OF_A_CHECKOUT.items():
-        code = code.replace(f'"{in_the_wheel}', f'"{here}')
-    return code
+def blocks(title: str, language: str) -> list[str]:
+    """The code of a section of the page."""
+    return pages.codes(pages.section(pages.read("docs/jobs.md"), title), language)
 
 
 def lines(title: str) -> list[str]:
@@ -40,7 +31,7 @@ def begin_project(folder: Path, place: Environment) -> None:
     """Make a new project, and write into it what the page says. It reaches no Redis: for tests of its jobs."""
     folder.mkdir()
     place.run("-m", "django", "startproject", "shop", folder, cwd=folder)
-    apps, new, _, celery, package, *_ = blocks(READY, "python", place)
+    apps, new, _, celery, package, *_ = blocks(READY, "python")
     with (folder / "shop/settings.py").open("a", encoding="utf-8") as settings:
         settings.write("\n" + apps + new.replace(REDIS, NO_REDIS))
     (folder / "shop/celery.py").write_text(celery, encoding="utf-8")

@@ -1,26 +1,16 @@
-"""docs/testing.md, followed word for word in a project that knows nothing of ours, without Redis: with the
-checkout on its path, and with the wheel in an environment that was empty."""
+"""docs/testing.md, followed word for word in a project that knows nothing of ours, without Redis."""
 
 from pathlib import Path
 
 import pytest
 
 from tests import pages
-from tests.distribution.environments import CHECKOUT, Environment
+from tests.distribution.fixtures import Make
 from tests.distribution.jobs_page import begin_project, postgres_of_the_test
 from tests.distribution.metadata import pinned
 
 #: What a project has that follows the page.
 TOOLS = tuple(str(one) for one in pinned("requirements-dev.txt") if one.name in ("pytest", "pytest-django"))
-
-
-@pytest.fixture
-def installed(form: str, request: pytest.FixtureRequest) -> Environment:
-    """The wheel is built only for the variant that needs it."""
-    if form == "checkout":
-        return CHECKOUT
-    made: Environment = request.getfixturevalue("environment")("", also=TOOLS)
-    return made
 
 
 def followed(folder: Path) -> list[str]:
@@ -32,11 +22,8 @@ def followed(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["checkout", "wheel"])
-def test_the_page_is_followed_word_for_word(
-    form: str, installed: Environment, template: str, tmp_path: Path
-) -> None:
-    folder = tmp_path / "project"
+def test_the_page_is_followed_word_for_word(environment: Make, template: str, tmp_path: Path) -> None:
+    folder, installed = tmp_path / "project", environment("", also=TOOLS)
     begin_project(folder, installed)
     commands = followed(folder)
     server = postgres_of_the_test()

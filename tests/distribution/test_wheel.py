@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 
 #: The packages that each extra brings and our modules import, and the modules that cannot be imported without it.
 EXTRAS = {
-    "admin": ({"unfold"}, ("harbor_refresh.executions.admin", "harbor_refresh.tasks.admin")),
-    "beat": ({"django_celery_beat"}, ("harbor_refresh.tasks.beat",)),
+    "admin": ({"unfold"}, ("executions.admin", "tasks.admin")),
+    "beat": ({"django_celery_beat"}, ("tasks.beat",)),
     "flower": ({"flower", "prometheus_client"}, ("flower",)),
     "http": (
         {"ninja", "pydantic", "httpx2", "httpcore2", "standardwebhooks"},
@@ -27,16 +27,16 @@ EXTRAS = {
             "api",
             "api_description",
             "client",
-            "harbor_refresh.executions.api",
-            "harbor_refresh.executions.deliveries.messages",
-            "harbor_refresh.executions.deliveries.network",
-            "harbor_refresh.executions.deliveries.requests",
-            "harbor_refresh.executions.deliveries.sender",
-            "harbor_refresh.executions.hook",
-            "harbor_refresh.executions.signatures",
+            "executions.api",
+            "executions.deliveries.messages",
+            "executions.deliveries.network",
+            "executions.deliveries.requests",
+            "executions.deliveries.sender",
+            "executions.hook",
+            "executions.signatures",
             "monitoring",
-            "harbor_refresh.tasks.api",
-            "harbor_refresh.tasks.jobs.delivery.hook",
+            "tasks.api",
+            "tasks.jobs.delivery.hook",
         ),
     ),
     "prometheus": ({"prometheus_client"}, ("monitoring",)),
@@ -167,9 +167,9 @@ def test_without_extras_the_apps_can_be_imported(environment: Make, tmp_path: Pa
 
     assert not_promised(found, set()) == {}
     assert {
-        "harbor_refresh.executions.api.access",
+        "executions.api.access",
         "flower.pages",
-        "harbor_refresh.tasks.beat",
+        "tasks.beat",
         "client",
     } <= found.keys()
 

@@ -199,7 +199,10 @@ def test_the_rollup_is_read_by_harbors_index_and_called_as_no_function() -> None
     )
     asked("ANALYZE execution, task")
     plan = "\n".join(
-        line for (line,) in explained("tasks", "find_drift", ids=list(range(100, 200)), dangling="168 hours")
+        line
+        for (line,) in explained(
+            "harbor_refresh.tasks", "find_drift", ids=list(range(100, 200)), dangling="168 hours"
+        )
     )
     assert "task_execution_id_idx" in plan, plan
     assert "execution_rollup" not in plan, plan

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.tasks import claim_batch, signals
+from harbor_refresh.tasks import celery_tasks, signals
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.models import Pause
 from harbor_refresh.tasks.models.state import MAX_REASON
@@ -92,12 +92,12 @@ def test_what_is_claimed_already_is_refreshed(redis: Redis) -> None:
 def test_the_older_designs_get_no_cycle_meanwhile(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_STRATEGY = "upstream"
     cycles: list[int] = []
-    monkeypatch.setattr(claim_batch, "broadcast", lambda: cycles.append(1))
+    monkeypatch.setattr(celery_tasks, "broadcast", lambda: cycles.append(1))
     pause(WORK, ALICE)
-    claim_batch.claim_batch()
+    celery_tasks.claim_batch()
     assert cycles == []
     resume(WORK, ALICE)
-    claim_batch.claim_batch()
+    celery_tasks.claim_batch()
     assert cycles == [1]
 
 

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
-from harbor_refresh.executions.lease import Held
+from harbor_refresh.executions import lease as leases
+from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lease import LEASE, Held, Lease
+from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.models import Quarantine, Release
 from harbor_refresh.executions.quarantines import release
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.pipeline import lease as leases
-from harbor_refresh.tasks.pipeline.lease import LEASE, Lease
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, in_background
@@ -29,10 +29,10 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 def held_for(seconds: float, holder: str = "other") -> datetime:
     """Another pass has the lease for so long, by the database's clock; or had it."""
-    Lease().take()
+    Lease("reconcile").take()
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE execution_watermark SET holder = %s, held_until = clock_timestamp() + %s RETURNING held_until",
+            "UPDATE execution_lease SET holder = %s, held_until = clock_timestamp() + %s RETURNING held_until",
             [holder, timedelta(seconds=seconds)],
         )
         until: datetime = cursor.fetchone()[0]
@@ -77,41 +77,41 @@ def test_a_lease_that_has_expired_is_taken_over_with_a_warning(
 def test_a_lease_that_ends_later_than_possible_counts_as_expired() -> None:
     """The clock that gave it was put back. One that is no longer than two leases may be of this clock."""
     held_for(2 * LEASE.total_seconds() + 60)
-    assert Lease().take() is None
+    assert Lease("reconcile").take() is None
     held_for(2 * LEASE.total_seconds() - 5)
-    assert Lease().take() is not None
+    assert Lease("reconcile").take() is not None
 
 
 def test_if_many_passes_take_the_lease_at_once_only_one_gets_it() -> None:
     for _ in range(5):
-        Watermark.objects.all().delete()
-        mine = [Lease() for _ in range(6)]
+        LeaseRow.objects.all().delete()
+        mine = [Lease("reconcile") for _ in range(6)]
         taken = at_once(*(one.take for one in mine))
         assert taken.count(None) == 1
         winner = mine[taken.index(None)]
-        assert Watermark.objects.get().holder == winner.holder
+        assert LeaseRow.objects.get().holder == winner.holder
         assert {one.holder for one in taken if one} <= {winner.holder, "another"}
 
 
 def test_a_pass_does_not_wait_for_a_locked_row(database: str) -> None:
     held_for(-1)
     with psycopg.connect(servers.postgres.url_for(database)) as other:
-        other.execute("SELECT FROM execution_watermark FOR UPDATE")
-        held = Lease().take()
+        other.execute("SELECT FROM execution_lease FOR UPDATE")
+        held = Lease("reconcile").take()
     assert held is not None
     assert held.holder == "other"
 
 
 def test_a_lease_is_released_at_the_end() -> None:
     reconcile()
-    assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
+    assert (LeaseRow.objects.get().holder, LeaseRow.objects.get().held_until) == (None, None)
 
 
 def test_a_lease_is_released_after_an_error(redis_away: None) -> None:
     drifted()
     with pytest.raises(QueueUnavailable):
         reconcile()
-    assert (Watermark.objects.get().holder, Watermark.objects.get().held_until) == (None, None)
+    assert (LeaseRow.objects.get().holder, LeaseRow.objects.get().held_until) == (None, None)
 
 
 def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_a_pass_keeps_its_lease_as_long_as_it_goes_on(monkeypatch: pytest.Monkey
         drifted()
 
     def expire(_: int) -> None:
-        Watermark.objects.update(held_until=AGES_AGO)
+        LeaseRow.objects.update(held_until=AGES_AGO)
 
     outcome = reconcile(progress=expire)
     assert (outcome.looked_at, outcome.marked, outcome.overtaken) == (3, 3, False)
@@ -133,7 +133,7 @@ def test_a_pass_may_use_several_connections(redis: Redis, monkeypatch: pytest.Mo
     for _ in range(2):
         drifted()
     assert reconcile(progress=lambda _: connection.close()).marked == 2
-    assert Watermark.objects.get().holder is None
+    assert LeaseRow.objects.get().holder is None
 
 
 def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_goes_on(
@@ -150,7 +150,7 @@ def test_a_pass_that_stands_still_loses_its_lease_and_changes_nothing_when_it_go
 
     with in_background(lambda: reconcile(progress=sleep)) as ended:
         assert asleep.wait(DEADLINE_SECONDS)
-        Watermark.objects.update(held_until=AGES_AGO)
+        LeaseRow.objects.update(held_until=AGES_AGO)
         assert reconcile().looked_at == 2
         redis.flushall()
         before = rows(Watermark)
@@ -191,7 +191,7 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
         nonlocal count
         count += "holder" in values and name not in ("take_lease", "release_lease")
         if count == write and not after:
-            at_once(lambda: Watermark.objects.update(holder="other"))
+            at_once(lambda: LeaseRow.objects.update(holder="other"))
             after.update(at_once(state)[0])
         return run(name, **values)
 
@@ -199,20 +199,6 @@ def test_a_pass_that_lost_its_lease_changes_nothing_whichever_write_is_next(
     outcome = reconcile()
     assert (outcome.overtaken, count) == (True, write)
     assert state() == after
-
-
-def test_a_pass_without_its_lease_writes_nothing() -> None:
-    lease = Lease()
-    assert lease.take() is None
-    Watermark.objects.update(holder="other")
-    Release.objects.create(changed_at=AGES_AGO)
-    before = (rows(Watermark), rows(Release))
-    values = {"settled_before": AGES_AGO, "last_pass_at": AGES_AGO, "timeline": "", "drifted": 0}
-    for name, bound in (("extend_lease", {"lease": LEASE}), ("notice_releases", {}), ("move_watermark", values)):
-        with pytest.raises(Overtaken):
-            lease.write(name, **bound)
-    lease.release()
-    assert (rows(Watermark), rows(Release)) == before
 
 
 def test_a_dry_run_needs_no_lease(redis: Redis) -> None:

@@ -13,14 +13,15 @@ from redis import Redis
 
 from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.errors import Overtaken
+from harbor_refresh.executions.lease import Lease
 from harbor_refresh.executions.management.output import Misused, printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
+from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
-from harbor_refresh.tasks.pipeline.lease import Lease
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests import servers
@@ -352,10 +353,10 @@ def test_reconcile_dry_run_marks_nothing(redis: Redis) -> None:
 
 
 def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
-    other = Lease()
+    other = Lease("reconcile")
     other.take()
     printed, failure = failing("harbor", "repair", "drift")
-    until = Watermark.objects.get().held_until
+    until = LeaseRow.objects.get(name="reconcile").held_until
 
     assert printed == ""
     assert until is not None
@@ -366,7 +367,7 @@ def test_reconcile_says_when_another_pass_is_running(database: str) -> None:
 
 
 def test_reconcile_says_when_another_pass_took_its_lease(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lease, "write", Mock(side_effect=Overtaken))
+    monkeypatch.setattr(Lease, "extend", Mock(side_effect=Overtaken))
 
     assert failing("harbor", "repair", "drift") == (
         "",

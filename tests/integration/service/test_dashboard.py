@@ -249,11 +249,12 @@ def _again(admin: Client) -> int:
 
 
 def test_the_page_opens_while_redis_is_away(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harbor_refresh.tasks.conf import refresh_settings
     from harbor_refresh.tasks.overview import of_redis
     from tests.integration.redis_state import absent_redis
 
     client = absent_redis()
-    away = ExecutionQueue(of_redis.refresh_settings(), client, client)
+    away = ExecutionQueue(refresh_settings(), client, client)
     monkeypatch.setattr(of_redis, "brief_queue", lambda: away)
     page = admin.get(PAGE)
     assert page.status_code == 200

@@ -23,9 +23,9 @@ def test_the_index_alone_answers_the_rollup_and_no_function_is_called() -> None:
         cursor.execute(ROWS)
         cursor.execute("VACUUM ANALYZE execution, task")
         for package, name in (
-            ("executions", "refresh_executions"),
-            ("executions", "compare_with_tasks"),
-            ("tasks", "find_drift"),
+            ("harbor_refresh.executions", "refresh_executions"),
+            ("harbor_refresh.executions", "compare_with_tasks"),
+            ("harbor_refresh.tasks", "find_drift"),
             ("harbor_refresh", "check_rollup"),
         ):
             cursor.execute(f"EXPLAIN {text(package, name)}", {**given, "dangling": None})
