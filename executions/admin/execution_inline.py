@@ -35,6 +35,13 @@ from harbor_refresh.executions.status import MAX_VENDOR, is_final
 from harbor_refresh.executions.text import is_text
 from harbor_refresh.executions.vendor_keys import Given, key_of, lookups
 
+if TYPE_CHECKING:
+    Inline = InlineModelAdmin[Any, Any]
+else:
+    Inline = InlineModelAdmin
+
+ROWS = 10
+
 
 class ExecutionInlineChecks(BaseModelAdminChecks):
     """Those of an inline ask for a foreign key to the model of the page, and for the forms of a formset."""
@@ -51,14 +58,6 @@ class ExecutionInlineChecks(BaseModelAdminChecks):
                 )
             )
         return found
-
-
-if TYPE_CHECKING:
-    Inline = InlineModelAdmin[Any, Any]
-else:
-    Inline = InlineModelAdmin
-
-ROWS = 10
 
 
 class NoForms(forms.BaseFormSet):  # type: ignore[type-arg]

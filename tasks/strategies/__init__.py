@@ -23,8 +23,10 @@ STRATEGIES = {
 
 
 def strategy() -> Strategy:
-    """Return the design that the settings name."""
-    return _made(refresh_settings().strategy)
+    """Return the design that the settings name. A check tells a project of a name that does not exist; until it is
+    mended, `claim` is used."""
+    name = refresh_settings().strategy
+    return _made(name if name in STRATEGIES else "claim")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The wheel in another project, which has modules of its own named `tasks` and `executions`."""
+"""The wheel in another project, which has its own modules named `tasks` and `executions`."""
 
 from collections.abc import Iterator
 from pathlib import Path
