@@ -7,12 +7,19 @@ messages. A message that stays sound is for a task that may run, and for no late
 import base64
 import json
 import random
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from amqp import Message
+from amqp.serialization import dumps
+
 from harbor_refresh.tasks.celery_queues import ROUTES
 
+REFUSED = re.compile(r"Dropped (?:a message for the task|the message of job|an entry of the queue) ")
+#: A message that is taken. The ids of our own are UUIDs; none of these has one.
+RECEIVED = re.compile(r"celery\.worker\.strategy: Task .*\[(?![0-9a-f]{8}-[0-9a-f]{4}-[^]]*\]).*\] received")
 #: The ids of these messages begin so.
 ID = "rubbish-"
 #: A sweep that was told a place waits for the end of every other sweep, so hundreds of them take an hour.
@@ -51,6 +58,44 @@ def messages(seed: int, count: int) -> Iterator[bytes]:
     chance = random.Random(seed)
     for number in range(count):
         yield _message(chance, number)
+
+
+def over_amqp(entry: bytes) -> Message:
+    """The same message for RabbitMQ, without the headers and properties that AMQP has no type for."""
+    try:
+        envelope = json.loads(entry)
+    except (ValueError, RecursionError):
+        envelope = None
+    if not isinstance(envelope, dict):
+        return Message(entry)
+    headers, properties = envelope.get("headers"), envelope.get("properties")
+    said = properties if isinstance(properties, dict) else {}
+    given = {name: said.get(name) for name in ("priority", "reply_to", "correlation_id", "type")}
+    given |= {"content_type": envelope.get("content-type"), "content_encoding": envelope.get("content-encoding")}
+    fields = {name: value for name, value in given.items() if _is_property(name, value)}
+    told = headers if isinstance(headers, dict) else {}
+    table = {name: value for name, value in told.items() if _is_of_amqp("F", {name: value})}
+    return Message(_body(envelope.get("body")), application_headers=table, **fields)
+
+
+def _is_property(name: str, value: Any) -> bool:
+    if name == "priority":
+        return isinstance(value, int) and 0 <= value < 256
+    return isinstance(value, str) and len(value) < 80 and _is_of_amqp("s", value)
+
+
+def _is_of_amqp(kind: str, value: Any) -> bool:
+    try:
+        return len(dumps(kind, (value,))) < 100_000
+    except Exception:  # py-amqp raises of many kinds for a value that it cannot write
+        return False
+
+
+def _body(body: Any) -> bytes:
+    try:
+        return base64.b64decode(body)
+    except (ValueError, TypeError):
+        return json.dumps(body).encode()
 
 
 def _message(chance: random.Random, number: int) -> bytes:

@@ -5,7 +5,6 @@ A failed run names its seed: `SEED=5 .venv/bin/pytest tests/faults/test_messages
 
 import os
 import random
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,9 +21,6 @@ from tests.variants import variants
 from tests.waiting import wait_for
 
 SEED = int(os.environ.get("SEED", "1"))
-REFUSED = re.compile(r"Dropped (?:a message for the task|the message of job|an entry of the queue) ")
-#: A message that is taken. The ids of our own are UUIDs; none of these has one.
-RECEIVED = re.compile(r"celery\.worker\.strategy: Task .*\[(?![0-9a-f]{8}-[0-9a-f]{4}-[^]]*\]).*\] received")
 #: A line of a refusal has at most these characters: those of a status message, and who and when.
 LONGEST_LINE = 2_300
 
@@ -64,8 +60,8 @@ def pushed_and_read(
     text = member.text()
     assert "consumer: Connection to broker lost" not in text, f"seed {SEED}"
     lines = text.splitlines()
-    refused = [line for line in lines if REFUSED.search(line)]
-    received = [line for line in lines if RECEIVED.search(line)]
+    refused = [line for line in lines if rubbish.REFUSED.search(line)]
+    received = [line for line in lines if rubbish.RECEIVED.search(line)]
     assert refused
     assert received
     assert len(refused) + len(received) == count, f"seed {SEED}"

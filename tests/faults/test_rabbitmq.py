@@ -1,11 +1,13 @@
 """RabbitMQ is the broker. It is killed, emptied or stands still while work goes on; so are its workers."""
 
 import os
+import random
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from amqp.exceptions import AMQPError
 from redis import Redis
 
 from harbor_refresh.executions.audit import Origin, Person
@@ -21,6 +23,7 @@ from harbor_refresh.tasks.tick import MAX_WAITING
 from tests import servers
 from tests.elsewhere import uses
 from tests.faults import jobs as team
+from tests.faults import rubbish
 from tests.faults.cluster import Cluster, Member
 from tests.faults.conftest import many, statuses, succeed
 from tests.rabbitmq import RabbitMQ
@@ -262,3 +265,45 @@ def test_jobs_that_take_or_wait_longer_than_the_consumer_timeout_run_once_and_en
         assert stage.lines() == ["copy 0", "copy 1", "copy 2", "copy long", "copy waits"]
         assert [status for status, _ in runs()] == ["Success"] * 5
         assert [member.log.name for member in members if member.died()] == []
+
+
+def published(broker: RabbitMQ, entries: Iterator[tuple[str, bytes]]) -> int:
+    """Publish them, and count those that the server took: it refuses what it cannot read, with the connection."""
+    count = 0
+    while True:
+        connection = broker.connect()
+        try:
+            channel = connection.channel()
+            for queue, entry in entries:
+                channel.basic_publish_confirm(rubbish.over_amqp(entry), routing_key=queue)
+                count += 1
+            return count
+        except (AMQPError, OSError):
+            continue
+        finally:
+            connection.collect()
+
+
+def test_any_of_ten_thousand_messages_is_refused_alone(stage: Stage, broker: RabbitMQ) -> None:
+    """As tests/faults/test_messages_from_any_writer.py has it for Redis."""
+    seed = int(os.environ.get("SEED", "1"))
+    member = stage.worker()
+    wait_for(lambda: all(broker.length(queue) >= 0 for queue in QUEUES), "the queues")
+    chance = random.Random(seed)
+    jobs = start("SCAN", jobs=[team.copy.s(f"good {number}") for number in range(100)])
+    count = published(broker, ((chance.choice(QUEUES), one) for one in rubbish.messages(seed, 10_000)))
+    assert count > 9_500
+
+    def logged() -> int:
+        lines = member.text().splitlines()
+        return sum(bool(rubbish.REFUSED.search(line) or rubbish.RECEIVED.search(line)) for line in lines)
+
+    def are_over() -> bool:
+        is_read = not any(broker.length(queue) for queue in QUEUES)
+        ran = not jobs.tasks.exclude(status="Success").exists()
+        return member.died() or (is_read and ran and logged() >= count)
+
+    wait_for(are_over, f"the messages of seed {seed} to be read", seconds=600, log=member.log)
+    assert not member.died(), f"seed {seed}: the worker has ended"
+    assert logged() == count, f"seed {seed}"
+    assert "consumer: Connection to broker lost" not in member.text(), f"seed {seed}"
