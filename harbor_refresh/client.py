@@ -161,6 +161,10 @@ class Spool:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         self._file = os.open(self._path, flags, 0o600)
+        if fsync:
+            directory = os.open(self._path.parent, os.O_RDONLY)
+            os.fsync(directory)
+            os.close(directory)
         end = time.monotonic() + timeout
         while True:
             with suppress(BlockingIOError):
@@ -455,8 +459,9 @@ class Client:
     def report_many(self, reports: Iterable[Report]) -> None:
         """Queue all of these reports; or none, and raise SpoolFull."""
         lines = [one.as_line() for one in reports]
-        self._check_open()
+        self._check_open()  # a child that was forked must not wait for a lock of its parent
         with self._changed:
+            self._check_open()
             if self._spool:
                 self._spool.append(b"".join(lines))
             elif len(self._lines) + len(lines) > self._max:
