@@ -135,7 +135,7 @@ class StillRunning(RefreshError, TimeoutError):
 
 
 class NotCommitted(RefreshError):
-    """The jobs begin after the commit of this transaction: call wait() after the commit."""
+    """Jobs begin after the commit of this transaction: call wait() after the commit."""
 
 
 class NoInstance(RefreshError):

@@ -146,7 +146,7 @@ def on_swept(outcome: "Swept", **_: Any) -> None:
             outcome.tasks,
             sum(outcome.forgotten.values()),
         )
-    if outcome.passed and outcome.executions_are_done:
+    if outcome.passed:
         log.warning(
             "Sweep passed %d executions that the database does not let it delete, such as execution %s",
             outcome.passed,

@@ -63,15 +63,12 @@ class Retention:
 
 @dataclass(frozen=True)
 class Position:
-    """The last execution that was read, and how many of its vendor type and vendor id were read so far. `passed`:
-    how many executions of all pages before could not be deleted, with an example."""
+    """The last execution that was read, and how many of its vendor type and vendor id were read so far."""
 
     vendor_type: str = ""
     vendor_id: int = 0
     execution_id: int = 0
     seen: int = 0
-    passed: int = 0
-    example: str = ""
 
 
 @dataclass(frozen=True)

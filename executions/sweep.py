@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field
 from datetime import timedelta
 from math import inf
 from typing import Any, TypeVar
@@ -67,10 +67,6 @@ class Swept:
     @property
     def deleted(self) -> int:
         return self.executions + sum(self.forgotten.values())
-
-    @property
-    def executions_are_done(self) -> bool:
-        return self.stopped_at is None or self.stopped_at.step != EXECUTIONS
 
     def pass_over(self, reasons: Mapping[int, str]) -> None:
         self.passed += len(reasons)
@@ -191,7 +187,6 @@ class _Sweep:
     def _executions(self, *position: Any) -> tuple[Any, ...] | None:
         self.lease.extend()
         begin = Position(*position)
-        self.outcome.passed, self.outcome.example = begin.passed, begin.example
         page = self._and_rest(lambda: retention.find(self.rules, begin))
         self.outcome.looked_at += page.looked_at
         refused: dict[int, str] = {}
@@ -209,9 +204,7 @@ class _Sweep:
                 return astuple(begin)
         named = {pk: f"a row names it in {column}" for pk, column in page.passed.items()}
         self.outcome.pass_over(named | refused)
-        if page.next:
-            return astuple(replace(page.next, passed=self.outcome.passed, example=self.outcome.example))
-        return None
+        return astuple(page.next) if page.next else None
 
     def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
         deleted = self._and_rest(lambda: delete_final(ids, self.lease.extend))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ObjectDoesNotExist
+from django.db import connection
 
 from harbor_refresh.executions import gates
 from harbor_refresh.executions import progress as of_tasks
@@ -17,7 +18,6 @@ from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs.asynchronous import asynchronous
 from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends, retries
 from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs
-from harbor_refresh.tasks.jobs.lifecycle.uncommitted import is_uncommitted, note
 from harbor_refresh.tasks.jobs.signatures import chains_of
 from harbor_refresh.tasks.without_redis import agenda, mode
 
@@ -70,10 +70,9 @@ class TrackedExecution(Execution):
     def wait(self, timeout: float | None = None) -> str:
         """Wait until it has ended, and return its status. Raises StillRunning (a TimeoutError) after the timeout.
 
-        It reads its row, at first often, then every other second, so it depends on no message. Raises NotCommitted
-        at once in the transaction that has started or added its jobs, tries them again or has closed it, or has
-        done so to a descendant or stopped one. In eager mode nothing else can end it, so StillRunning is raised at
-        once.
+        It reads its row, at first often, then every other second, so it depends on no message. If it has not ended
+        and a transaction is open, NotCommitted is raised at once, because jobs begin and end executions after the
+        commit. In eager mode nothing else can end it, so StillRunning is raised at once.
         """
         pauses = self._pauses(timeout)
         while not self._has_ended():
@@ -91,9 +90,9 @@ class TrackedExecution(Execution):
     def _has_ended(self) -> bool:
         if mode.is_eager():
             agenda.work_off()
-        elif is_uncommitted(self.pk):
-            raise NotCommitted
         self.refresh_from_db()
+        if not is_final(self.status) and connection.in_atomic_block and not mode.is_eager():
+            raise NotCommitted
         return is_final(self.status)
 
     def _pauses(self, timeout: float | None) -> Iterator[float]:
@@ -145,6 +144,4 @@ class TrackedExecution(Execution):
 
 @agenda.at_once
 def _close(execution_id: int) -> bool:
-    is_closed = gates.close(execution_id)
-    note(execution_id)
-    return is_closed
+    return gates.close(execution_id)

@@ -28,7 +28,6 @@ from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_tex
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.celery_json import PLAIN, as_json
 from harbor_refresh.tasks.jobs.lifecycle import publication
-from harbor_refresh.tasks.jobs.lifecycle.uncommitted import note
 from harbor_refresh.tasks.jobs.lifecycle.unique_keys import key_of, lock_and_release, retry_on_conflict
 from harbor_refresh.tasks.jobs.revisions import first_revision
 from harbor_refresh.tasks.models.job import Job
@@ -145,7 +144,6 @@ def _known_child(parent: int | None, key: str) -> Execution | None:
     if parent is None:
         return None
     if hold_open(parent, once=key, adds=Added.CHILD):
-        note(parent)
         return None
     child = links.child_of_key(parent, key)
     if child is None:
@@ -158,7 +156,6 @@ def _add(execution_id: int, sized: Sized, once: str) -> int:
     execution = hold_open(execution_id, once=once)
     if not execution:
         return 0
-    note(execution_id)
     fresh, _ = _without_held(chains)
     if not fresh:
         return 0

@@ -12,7 +12,6 @@ from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import FINAL_CODE, Status
 from harbor_refresh.executions.stops import Stopped, stop, stop_many, stop_task
 from harbor_refresh.tasks import signals
-from harbor_refresh.tasks.jobs.lifecycle.uncommitted import note
 from harbor_refresh.tasks.jobs.records.records import job_records
 from harbor_refresh.tasks.without_redis import mode
 from harbor_refresh.tasks.without_redis.agenda import at_once
@@ -34,9 +33,7 @@ def stop_jobs(execution_id: int, also: Callable[[], object] = lambda: None) -> i
     asked: list[int] = []
     with transaction.atomic():
         jobs = _unfinished_jobs(links.family([execution_id]))
-        if stop(execution_id):
-            for ancestor in links.ancestors([execution_id]):
-                note(ancestor)
+        stop(execution_id)
         also()
         transaction.on_commit(lambda: asked.append(ask_to_stop(list(jobs))))
     return asked[0] if asked and not mode.is_on() else sum(status == Status.RUNNING for status in jobs.values())

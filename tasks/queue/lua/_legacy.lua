@@ -13,49 +13,14 @@ local function enqueue(queue, waiting, members)
     end
 end
 
--- The characters of UTF-8 by their first byte, without those that are written longer than they need be, surrogates, and
--- what lies beyond Unicode.
-local CHARACTERS = {
-    '^[%z\1-\127]',
-    '^[\194-\223][\128-\191]',
-    '^\224[\160-\191][\128-\191]',
-    '^[\225-\236\238\239][\128-\191][\128-\191]',
-    '^\237[\128-\159][\128-\191]',
-    '^\240[\144-\191][\128-\191][\128-\191]',
-    '^[\241-\243][\128-\191][\128-\191][\128-\191]',
-    '^\244[\128-\143][\128-\191][\128-\191]',
-}
-
--- Return the number of characters of a text; nil if it is not UTF-8.
-local function length_of(content)
-    if not string.find(content, '[\128-\255]') then
-        return #content
-    end
-    local length, last = 0, 0
-    while last < #content do
-        local finish
-        for _, character in ipairs(CHARACTERS) do
-            finish = select(2, string.find(content, character, last + 1))
-            if finish then
-                break
-            end
-        end
-        if not finish then
-            return nil
-        end
-        length, last = length + 1, finish
-    end
-    return length
-end
-
--- Whether tasks/queue/members.py reads this member. A claim drops what cannot be read, so such a mark must stay where it
--- is. `id` is nil if no pattern has found a member; else it is of digits, and the vendor has no colon and no NUL.
+-- Whether this is a mark that a claim reads (tasks/queue/members.py). A claim drops a member that cannot be read, so
+-- such a mark must stay where it is. Harbor's vendors are ASCII; a mark with any other vendor stays, too. `id` is nil if
+-- no pattern has found a member; else it is of digits, and the vendor has no colon.
 local function is_readable(id, vendor)
     if not id or #id > 19 or tonumber(id) == 0 or (#id == 19 and id > HIGHEST_ID) then
         return false
     end
-    local length = #vendor <= 4 * LONGEST_VENDOR and length_of(vendor)
-    return length and length <= LONGEST_VENDOR
+    return #vendor <= LONGEST_VENDOR and not string.find(vendor, '[^\32-\126]')
 end
 
 -- Look at a page of the server's keys from `cursor` on. For each key of Harbor, put its member on the queue and delete

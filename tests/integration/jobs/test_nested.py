@@ -342,53 +342,12 @@ def test_a_child_that_runs_again_costs_an_ancestor_that_runs_no_refresh(outbox: 
     assert statuses(root, *leaves) == ["Running"] * 4
 
 
-def waits_in_vain(*executions: TrackedExecution) -> list[bool]:
-    def is_refused(execution: TrackedExecution) -> bool:
-        try:
-            execution.wait(timeout=0)
-        except NotCommitted:
-            return True
-        except StillRunning:
-            return False
-        return False
-
-    return [is_refused(one) for one in executions]
-
-
-@pytest.mark.parametrize("is_open", [True, False])
-def test_what_a_transaction_does_to_a_child_no_ancestor_is_waited_for_in_it(is_open: bool, outbox: Outbox) -> None:
-    """An ancestor does not end before the commit, so the wait would be for ever. Other executions may."""
-    root = start("SCAN", jobs=[scan.s("a")], open=is_open)
-    mid = start("SCAN", jobs=[scan.s("b")], open=is_open, parent=root)
-    leaf, failed = start("SCAN", jobs=[scan.s("c")], open=True, parent=mid), child_of(mid, "d")
-    ends(failed, "Error")
-    changes: dict[str, Callable[[], object]] = {
-        "start": lambda: child_of(mid, "e"),
-        "start, without jobs": lambda: child_of(mid),
-        "add": lambda: leaf.add([scan.s("e")]),
-        "add, nothing": lambda: leaf.add([]),
-        "close": leaf.close,
-        "retry": failed.retry_failed,
-        "retry of the parent": mid.retry_failed,
-        "stop": leaf.stop,
-    }
-    refused = {}
-    for name, change in changes.items():
-        with transaction.atomic():
-            change()
-            refused[name] = waits_in_vain(root, mid)
-            transaction.set_rollback(True)
-    assert refused == {name: [True, True] for name in changes}
-
-    child_of(mid, "e", once="k")
+def test_an_ancestor_is_not_waited_for_in_the_transaction_that_starts_a_child(outbox: Outbox) -> None:
+    root = child_of(None, "a")
     with transaction.atomic():
-        child_of(mid, "e", once="k")
-        child_of(None, "f")
-        assert waits_in_vain(root, mid) == [False, False]
-    with transaction.atomic():
-        failed.stop()
-        mid.add([scan.s("f")])
-        assert waits_in_vain(root, mid, leaf) == [True, True, False]
+        child_of(root, "b")
+        with pytest.raises(NotCommitted):
+            root.wait(timeout=0)
 
 
 def test_a_stop_of_the_task_of_a_child_stops_its_jobs(outbox: Outbox) -> None:

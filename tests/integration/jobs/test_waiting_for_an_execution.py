@@ -1,4 +1,4 @@
-"""execution.wait(): a transaction that holds the messages of its jobs back cannot wait for them."""
+"""execution.wait(): a transaction holds the messages of its jobs back, so it cannot wait for their end."""
 
 import pytest
 from django.db import transaction
@@ -41,23 +41,14 @@ def test_jobs_that_this_transaction_tries_again_are_not_waited_for(outbox: Outbo
             execution.wait(timeout=0)
 
 
-def test_jobs_that_were_committed_before_are_waited_for_in_any_transaction(outbox: Outbox) -> None:
+def test_jobs_that_were_committed_before_are_waited_for_outside_a_transaction_alone(outbox: Outbox) -> None:
+    """The transaction may have added jobs to a descendant, or its locks may hold the jobs up."""
     execution = tracked("a")
+    with transaction.atomic(), pytest.raises(NotCommitted):
+        execution.wait(timeout=0)
+    execution.stop()
     with transaction.atomic():
-        tracked("b")
-        with pytest.raises(StillRunning):
-            execution.wait(timeout=0)
-
-
-def test_what_a_savepoint_took_back_holds_nothing_back(outbox: Outbox) -> None:
-    execution = tracked("a")
-    fails(execution)
-    with transaction.atomic():
-        with transaction.atomic():
-            execution.retry_failed()
-            transaction.set_rollback(True)
-        with pytest.raises(StillRunning):
-            execution.wait(timeout=0)
+        assert execution.wait(timeout=0) == "Stopped"
 
 
 def test_an_execution_without_jobs_has_ended_before_the_commit(outbox: Outbox) -> None:

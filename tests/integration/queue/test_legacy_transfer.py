@@ -48,17 +48,18 @@ UNRELATED = (b"execution:id:1:vendor:X:status_outdated", b"task:id:1:vendor:X:st
 
 
 def test_a_look_takes_marks_of_every_kind_and_leaves_what_it_cannot_read(redis: Redis) -> None:
-    for key in (FORM % (7, "SCAN ALL*?[x]"), SEED_FORM % (8, "ü-日本"), FORM % (9, "B"), *UNREADABLE, *UNRELATED):
+    for key in (FORM % (7, "SCAN ALL*?[x]"), SEED_FORM % (8, "B-C"), FORM % (9, "B"), *UNREADABLE, *UNRELATED):
         redis.set(key, "")
     redis.sadd(HARBORS_SET, "9:B", "10:C", "nothing", "1:a:b")
     assert transfer_with(redis).look() == Look(5, next_in=pacing.ROUND_US / SECOND)
     state = whole_redis(redis, observed=True)
     assert state.keys() == {"queue:v2", "waiting", "legacy"}
-    assert state["queue:v2"] == set(state["waiting"]) == {"7:SCAN ALL*?[x]", "8:ü-日本", "9:B", "10:C"}
+    assert state["queue:v2"] == set(state["waiting"]) == {"7:SCAN ALL*?[x]", "8:B-C", "9:B", "10:C"}
     assert others(redis) == {*UNREADABLE, *UNRELATED, HARBORS_SET.encode()}
     assert redis.smembers(HARBORS_SET) == {b"nothing", b"1:a:b"}
 
 
+#: Some are text beyond ASCII, and some no text at all.
 VENDORS = (
     *(b"A" * 64, b"A" * 65, "日".encode() * 64, "日".encode() * 65, "é".encode() * 64, "\U0010ffff".encode() * 64),
     *(
@@ -72,14 +73,18 @@ VENDORS = (
         b"\xc2\x80",
         b"\xf4\x8f\xbf\xbf",
     ),
-    # no UTF-8: cut off, longer than it need be, surrogates, beyond Unicode, no first byte
-    *(b"\xff", b"\xe6\x97", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf", b"\xed\xa0\x80"),
-    *(b"\xed\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\x80", b"A\xe2\x28\xa1", b"\xc3"),
+    *(b"~", b"\xff", b"\xe6\x97", b"\xed\xa0\x80", b"\x80", b"A\xe2\x28\xa1", b"\xc3"),
 )
 NUMBERS = (
     *(b"1", b"007", b"0", b"000", b"-1", b"1.0", b"9223372036854775807", b"9223372036854775808", b"0" * 18 + b"7"),
     *(b"0" * 19 + b"7", b"9" * 19, b"999999999999999999", b"\xd9\xa1", b"", b"x"),
 )
+
+
+def taken_as(mark: bytes) -> str | None:
+    """Return the member as which a mark is taken; None if it stays."""
+    text = names.readable(mark)
+    return text if text and text.isascii() and text.isprintable() else None
 
 
 def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: Redis) -> None:
@@ -88,7 +93,7 @@ def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: R
     made = {b"".join(chance.choices(pieces, k=chance.randrange(1, 6))) for _ in range(300)}
     marks = [(b"7", vendor) for vendor in {*VENDORS, *made}] + [(number, b"A") for number in NUMBERS]
     members = {b"%b:%b" % mark for mark in marks}
-    readable = {text for one in members if (text := names.readable(one))}
+    readable = {text for one in members if (text := taken_as(one))}
     redis.mset({KEY % mark: b"" for mark in marks})
     redis.sadd(HARBORS_SET, *members)
     transfer = transfer_with(redis)
@@ -108,8 +113,8 @@ def test_what_a_claim_could_not_read_is_left_and_a_dry_run_counts_it_so(redis: R
     assert taken == readable, seed
     assert told(transfer.import_set()) == foreseen, seed
     assert whole_redis(redis, observed=True)["queue:v2"] == readable
-    assert redis.smembers(HARBORS_SET) == {one for one in members if names.readable(one) is None}
-    left = {KEY % mark for mark in marks if names.readable(b"%b:%b" % mark) is None}
+    assert redis.smembers(HARBORS_SET) == {one for one in members if taken_as(one) is None}
+    left = {KEY % mark for mark in marks if taken_as(b"%b:%b" % mark) is None}
     assert others(redis) == {*left, HARBORS_SET.encode()}
 
 

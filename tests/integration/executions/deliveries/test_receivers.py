@@ -237,7 +237,7 @@ class Names:
         self.results = list(results)
         self.asked = 0
 
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
+    def __call__(self, host: str, port: int) -> Sequence[str]:
         assert host == "receiver.example"
         self.asked += 1
         return self.results.pop(0) if len(self.results) > 1 else self.results[0]

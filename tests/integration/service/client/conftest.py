@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoDbBlocker
 
+from harbor_refresh import client as module
 from harbor_refresh.client import Client, NotSent, Report
 from tests.conftest import fresh_database
 from tests.integration.service.client.recorder import Recorder, recorder
@@ -36,7 +37,7 @@ def web(web_of_module: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
-    return tmp_path / "spool"
+    return tmp_path / "spool.jsonl"
 
 
 @pytest.fixture
@@ -45,10 +46,10 @@ def server() -> Iterator[Recorder]:
         yield recorded
 
 
-class Refusals(list[tuple[Report | None, str]]):
+class Refusals(list[tuple[Report, str]]):
     """What `on_refused` was called with."""
 
-    def __call__(self, report: Report | None, reason: str) -> None:
+    def __call__(self, report: Report, reason: str) -> None:
         self.append((report, reason))
 
 
@@ -61,13 +62,16 @@ Make = Callable[..., Client]
 
 
 @pytest.fixture
-def make(server: Recorder, refusals: Refusals) -> Iterator[Make]:
+def make(server: Recorder, refusals: Refusals, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Make a client of the recorder that does not wait long. It is closed after the test."""
+    monkeypatch.setattr(module, "LINGER", 0.0)
+    monkeypatch.setattr(module, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(module, "LONGEST_PAUSE", 0.02)
     clients: list[Client] = []
 
     def make(spool: Path | None = None, **more: Any) -> Client:
-        quick = {"first_pause": 0.01, "longest_pause": 0.02, "linger": 0.0, "on_refused": refusals}
-        client = Client(**{"url": server.url, "token": "hr_a-token", "spool": spool, **quick, **more})
+        usual = {"url": server.url, "token": "hr_a-token", "spool": spool, "on_refused": refusals}
+        client = Client(**{**usual, **more})
         clients.append(client)
         return client
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from harbor_refresh import client as module
 from harbor_refresh.client import Client, Report
 
 
@@ -19,7 +20,8 @@ def numbered(tasks: Sequence[int], number: int) -> Report:
 
 
 def run(url: str, spool: str, tasks: Sequence[int], count: int) -> None:
-    with Client(url, os.environ["HARBOR_REFRESH_TOKEN"], spool, longest_pause=0.2, close_timeout=60.0) as client:
+    module.LONGEST_PAUSE = 0.2
+    with Client(url, os.environ["HARBOR_REFRESH_TOKEN"], spool, close_timeout=60.0) as client:
         for number in range(count):
             client.report_many([numbered(tasks, number)])
             sys.stdout.write(f"{number}\n")
