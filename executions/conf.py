@@ -37,14 +37,6 @@ class Intake:
         at_least=0,
         at_most=10_000_000,
     )
-    streams: int = declared(
-        "REFRESH_API_STREAMS",
-        "integer",
-        2,
-        "event streams that one web process serves at a time; each takes a thread",
-        at_least=0,
-        at_most=1_000,
-    )
     metrics_networks: tuple[str, ...] = declared(
         "REFRESH_METRICS_NETWORKS",
         "networks",
@@ -68,21 +60,6 @@ class Intake:
         "the networks that webhooks may reach, and no others; unset: every public address",
         takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
         shown="every public address",
-    )
-    deliver_timeout: float = declared(
-        "REFRESH_DELIVER_TIMEOUT_SECONDS",
-        "seconds",
-        10,
-        "how long a request to a webhook may take in all",
-        at_least=0.1,
-        at_most=60,
-    )
-    deliver_max_age: float = declared(
-        "REFRESH_DELIVER_MAX_AGE_SECONDS",
-        "seconds",
-        259_200,
-        "after how long a delivery that was never accepted becomes a dead letter",
-        at_least=1,
     )
     harbor_secret: str = declared(
         "REFRESH_HARBOR_SECRET",
@@ -134,14 +111,6 @@ class Intake:
         at_least=0,
         at_most=36_500,
         shown="a project: `0`; the service: `30`",
-    )
-    dangling_hours: float = declared(
-        "MAX_DANGLING_HOURS",
-        "seconds",
-        168,
-        "an execution without an end of which no task has moved for so many hours is refreshed by the sweep, and "
-        "named in the log if that does not end it",
-        at_least=0.01,
     )
 
     @property

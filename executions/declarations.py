@@ -71,6 +71,11 @@ def value(name: str, default: Any) -> Any:
     return of_project().get(key_of(name), default)
 
 
+def is_set(one: Declared) -> bool:
+    """Whether the environment of the service names it, or the settings of a project."""
+    return one.name in settings.SET_IN_ENVIRONMENT if is_service() else one.key in of_project()
+
+
 def values(declared_settings: dict[str, Declared]) -> dict[str, Any]:
     """The settings by the names of their fields; those that are not set have their defaults."""
     if is_service():

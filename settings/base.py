@@ -120,8 +120,7 @@ declared = {
     one.name: env.declared(one, DEFAULTS_OF_SERVICE) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())
 }
 globals().update(declared)
-# The intervals the environment names; the others are the administrator's, in the admin.
-SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))
+SET_IN_ENVIRONMENT = frozenset(filter(env.text, declared))
 
 # The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
 # the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
@@ -166,8 +165,9 @@ DATABASES["default"]["OPTIONS"] = {
 # Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
 # Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
+REFRESH_VISIBILITY_TIMEOUT_SECONDS = env.seconds("REFRESH_VISIBILITY_TIMEOUT_SECONDS", 300, at_least=1)
 _broker = broker_of_celery(
-    env.broker_url("CELERY_BROKER_URL", default=REDIS_URL), declared["REFRESH_VISIBILITY_TIMEOUT_SECONDS"]
+    env.broker_url("CELERY_BROKER_URL", default=REDIS_URL), REFRESH_VISIBILITY_TIMEOUT_SECONDS
 )
 CELERY_BROKER_URL = _broker.url
 # Celery reads the variable CELERY_BROKER_URL by itself, before that setting, and knows only its own form.

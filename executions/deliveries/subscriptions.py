@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
 
-from harbor_refresh.executions import callbacks
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import callbacks, pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
 from harbor_refresh.executions.deliveries import addresses, handler_subscriptions, http
 from harbor_refresh.executions.deliveries.answers import Answer
@@ -119,7 +118,7 @@ async def _sent(message: "Message") -> Answer:
     resolver = Resolver()
     pool = requests.connections(CheckedNetwork(resolver, addresses.networks()))
     try:
-        timeout = min(TEST_SECONDS, intake_settings().deliver_timeout)
+        timeout = min(TEST_SECONDS, pacing.DELIVER_TIMEOUT_SECONDS)
         return await requests.send(pool, message, timeout)
     finally:
         await pool.aclose()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.invariants import violations
@@ -78,9 +77,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 @pytest.mark.usefixtures("attached")
 def test_recovery_sends_a_tick_for_marks_that_woke_none(
-    redis: Redis, settings: Settings, sent: list[None]
+    redis: Redis, sent: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 0
+    monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 0)
     recover()
     assert sent == []
     redis.sadd(HARBORS_SET, "1:A")
@@ -121,13 +120,13 @@ def cluster(attached: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
 
 
 #: The tick of the schedule and reconcile are an hour away, so all that is found is found by the look of recovery.
-LATE = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600", "REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
+LATE = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600"}
 
 
 def test_a_key_of_harbor_is_found_by_the_look_of_recovery(cluster: Cluster, redis: Redis) -> None:
     of = execution()
     task(of, "Success")
-    cluster.beat(**LATE)
+    cluster.beat({"Reconcile": 3600}, **LATE)
     worker = cluster.worker(**LATE)
     wait_for(lambda: redis.exists(f"{OURS}legacy"), "the first look", seconds=60, log=worker.log)
     redis.set(FORM % (of, "REPLICATION"), "")
@@ -146,7 +145,7 @@ def test_workers_and_a_core_share_the_marks_and_every_status_is_right(
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     tasks = {of: [task(of, "Running") for _ in range(3)] for of in (execution() for _ in range(EXECUTIONS))}
-    cluster.beat(**LATE)
+    cluster.beat({"Reconcile": 3600}, **LATE)
     cluster.worker(**LATE)
     core = psycopg.connect(servers.postgres.url_for(attached), autocommit=True)
 

@@ -5,6 +5,7 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.legacy_marks import export_marks
 from harbor_refresh.tasks.queue import execution_queue, legacy_keys, legacy_transfer
 from harbor_refresh.tasks.queue.connection import connect
@@ -42,11 +43,11 @@ def test_scan_reads_and_removes_the_keys_of_harbor_and_those_without_its_prefix(
 
 @pytest.mark.parametrize(("count", "least", "most"), [(None, 1, 1), (10, 15, 300)], ids=["default", "before 2023"])
 def test_a_cycle_reads_so_many_keys_a_step_as_the_setting_says(
-    count: int | None, least: int, most: int, settings: Settings
+    count: int | None, least: int, most: int, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.REFRESH_STRATEGY = "scan"
     if count:
-        settings.REFRESH_SCAN_COUNT = count
+        monkeypatch.setattr(pacing, "SCAN_COUNT", count)
     marked(300)
     client = connect(servers.redis.url, 2, tries=1)
     client.config_resetstat()
