@@ -23,7 +23,7 @@ class Refresh:
     redis_url: str
     interval: float = declared(
         "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS",
-        "seconds",
+        "number",
         30,
         "beat's tick, which covers lost wake-ups. 0 or less: no queue, the reporting process refreshes at once",
         at_least=-1,
@@ -38,7 +38,7 @@ class Refresh:
     )
     instance_id: int | None = declared(
         "CORE_INSTANCE_ID",
-        "optional_integer",
+        "integer",
         None,
         "only with `hash`: the number of this worker's instance; required if its host name does not end like `-3`",
         at_least=0,
@@ -48,7 +48,7 @@ class Refresh:
     )
     instance_total: int | None = declared(
         "CORE_INSTANCE_TOTAL",
-        "optional_integer",
+        "integer",
         None,
         "only with `hash`: how many instances there are; required for workers",
         at_least=1,
@@ -83,7 +83,7 @@ class Refresh:
     )
     job_hours: float = declared(
         "REFRESH_JOB_HOURS",
-        "seconds",
+        "number",
         24,
         "after so many hours of silence a job in progress fails",
         at_least=0.01,

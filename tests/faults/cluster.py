@@ -14,13 +14,13 @@ from typing import Any
 import psycopg
 
 from harbor_refresh.local.process import spawn
+from harbor_refresh.tasks.schedule import as_interval
 from tests import servers
 from tests.waiting import wait_for
 
 INTERVAL = """
 WITH given AS (
-    INSERT INTO django_celery_beat_intervalschedule (every, period)
-    VALUES (%(microseconds)s, 'microseconds') RETURNING id
+    INSERT INTO django_celery_beat_intervalschedule (every, period) VALUES (%(every)s, %(period)s) RETURNING id
 )
 UPDATE django_celery_beat_periodictask SET interval_id = given.id FROM given WHERE name = %(name)s
 """
@@ -48,7 +48,7 @@ def set_intervals(url: str, every: Mapping[str, float]) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("SET search_path = harbor_refresh, public")
         for name, seconds in every.items():
-            connection.execute(INTERVAL, {"name": name, "microseconds": round(seconds * 1_000_000)})
+            connection.execute(INTERVAL, {"name": name, **as_interval(seconds)})
 
 
 class Member:

@@ -66,12 +66,15 @@ def variables() -> dict[str, dict[str, Any]]:
                 for one in call.keywords
                 if one.arg and isinstance(one.value, ast.Constant | ast.UnaryOp)
             }
-            if call.func.attr != "redis_url" and len(words) > 1:
-                literals["default"] = words[1]
+            reader, defaults = call.func.attr, words[1:]
+            if reader == "value":
+                reader, *defaults = defaults
+            if reader != "redis_url" and defaults:
+                literals["default"] = defaults[0]
             for number, name in enumerate(names):
                 if name.isupper():
                     first = literals if number == 0 else {}
-                    found.setdefault(name, {"reader": call.func.attr, **first})
+                    found.setdefault(name, {"reader": reader, **first})
     return found | {name: {"reader": one.kind} for name, one in DECLARED.items()}
 
 

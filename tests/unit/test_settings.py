@@ -36,7 +36,7 @@ def setting(expression: str, **variables: str) -> str:
 
 
 BAD = {
-    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number of seconds from -1"),
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number from -1"),
     "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 10,000"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
     "REFRESH_ATTACH": ("harbour", "one of harbor"),

@@ -10,11 +10,11 @@ from redis import Redis
 
 from harbor_refresh.invariants import violations
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
 from harbor_refresh.tasks.queue.legacy_keys import FORM
+from harbor_refresh.tasks.schedule import ROWS
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.databases import ATTACHED
@@ -97,7 +97,8 @@ def test_recovery_sends_a_tick_that_looks_for_keys_although_the_set_is_empty(sen
 
 
 def test_each_recovery_finds_that_a_look_for_keys_is_due() -> None:
-    assert refresh_settings().recover_interval > pacing.ROUND_US / 1_000_000
+    (seconds,) = (row.seconds for row in ROWS if row.task == "tasks.recover_stale")
+    assert seconds > pacing.ROUND_US / 1_000_000
 
 
 @pytest.mark.usefixtures("attached")
