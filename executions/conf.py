@@ -28,6 +28,7 @@ class Intake:
         "processes, from the first migration on",
         choices=("harbor",),
         takes="`harbor`",
+        of_service=True,
     )
     requests_per_minute: int = declared(
         "REFRESH_API_REQUESTS_PER_MINUTE",
@@ -36,6 +37,7 @@ class Intake:
         "requests that one API token may make in a minute. 0: any number",
         at_least=0,
         at_most=10_000_000,
+        of_service=True,
     )
     metrics_networks: tuple[str, ...] = declared(
         "REFRESH_METRICS_NETWORKS",
@@ -45,6 +47,7 @@ class Intake:
         "connection, and not through a proxy; unset: none",
         takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
         shown="none",
+        of_service=True,
     )
     public_url: str = declared(
         "REFRESH_PUBLIC_URL",
@@ -69,6 +72,7 @@ class Intake:
         "`Authorization: Harbor-Secret …`; unset: no secret is right. In production at least 16 characters, and "
         "none that everyone knows",
         takes="a secret",
+        of_service=True,
     )
     signing_secrets: str = declared(
         "REFRESH_SIGNING_SECRETS",
@@ -77,6 +81,7 @@ class Intake:
         "the secrets with which reports may be [signed](hook.md#signed-reports); unset: signatures count for "
         "nothing",
         takes="one secret, or two with a comma between them, each `whsec_` and base64 of 24 to 64 bytes",
+        of_service=True,
     )
     retention_counts: Mapping[str, int] = declared(
         "VENDOR_EXECUTION_RETENTION_COUNT",

@@ -34,7 +34,8 @@ MOST_SIGNING_SECRETS = 2
 @dataclass(frozen=True)
 class Declared:
     """One setting. `kind` is a name in KINDS. `takes` and `shown` are the texts of the documentation for the range
-    and the default, where the values alone do not say enough."""
+    and the default, where the values alone do not say enough. `of_service`: a project has no such setting, because
+    it has no API, no hook and no Harbor."""
 
     name: str
     kind: str
@@ -45,6 +46,7 @@ class Declared:
     choices: tuple[str, ...] = ()
     takes: str = ""
     shown: str = ""
+    of_service: bool = False
 
     @property
     def key(self) -> str:
@@ -245,7 +247,7 @@ def values(declared_settings: dict[str, Declared]) -> dict[str, Any]:
         return {name: getattr(settings, one.name, one.default) for name, one in declared_settings.items()}
     given = of_project()
     return {
-        name: _of_project(one, given[one.key]) if one.key in given else one.default
+        name: _of_project(one, given[one.key]) if one.key in given and not one.of_service else one.default
         for name, one in declared_settings.items()
     }
 

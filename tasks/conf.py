@@ -119,6 +119,7 @@ class Refresh:
         "the address of Flower for people, for the links of the admin; unset: no links. Flower must have the host "
         "name of the admin to know its login",
         takes="an http or https address",
+        of_service=True,
     )
 
     @property

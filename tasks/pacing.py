@@ -117,7 +117,7 @@ MOST_DEAD = 100
 
 # Harbor's own marks
 
-#: Keys of the server that all ticks together look at in a second: some 2 % of the time of a Redis. 0: none.
+#: Keys of the server that all ticks together look at in a second: 1 % of the time of a Redis. 0: none.
 LEGACY_KEYS_PER_SECOND = 10_000
 #: Keys of the server that one SCAN looks at, with the strategies `scan` and `lock`, as in Harbor since June 2023.
 SCAN_COUNT = 1_000

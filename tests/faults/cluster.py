@@ -46,7 +46,7 @@ def set_intervals(url: str, every: Mapping[str, float]) -> None:
     if not every:
         return
     with psycopg.connect(url) as connection:
-        connection.execute("SET search_path = harbor_refresh, public")
+        connection.execute("SET LOCAL search_path = harbor_refresh, public")
         for name, seconds in every.items():
             connection.execute(INTERVAL, {"name": name, **as_interval(seconds)})
 
@@ -95,12 +95,11 @@ class Cluster:
         self.root = root
         self.members: list[Member] = []
         self.every = dict(EVERY)
-        self._url = servers.postgres.url_for(database)
         self.env = {
             **os.environ,
             **SHORT,
             "DJANGO_SETTINGS_MODULE": "settings.test",
-            "DATABASE_URL": self._url,
+            "DATABASE_URL": servers.postgres.url_for(database),
             "REDIS_URL": servers.redis.url,
         }
 
@@ -143,7 +142,7 @@ class Cluster:
 
     def beat(self, every: Mapping[str, float] | None = None, **env: str) -> Member:
         """Start beat with these intervals in its rows, as an administrator would have set them."""
-        set_intervals(self._url, self.every | dict(every or {}))
+        set_intervals(env.get("DATABASE_URL", self.env["DATABASE_URL"]), self.every | dict(every or {}))
         schedule = ["beat", "--pidfile="]
         return self._spawn(schedule, "harbor_refresh", env)
 

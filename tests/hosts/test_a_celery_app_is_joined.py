@@ -197,6 +197,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "a number out of range": ({"settings": "HARBOR_REFRESH = {'FANOUT': 0}"}, "E003", "from 1 to 10,000"),
     "text for a number": ({"settings": "HARBOR_REFRESH = {'FANOUT': '7'}"}, "E003", "a whole number"),
     "a name that is none any more": ({"settings": "HARBOR_REFRESH = {'CHUNK': 7}"}, "E002", "no setting 'CHUNK'"),
+    "a setting of the service": ({"settings": "HARBOR_REFRESH = {'ATTACH': 'harbor'}"}, "E002", "'ATTACH'"),
     "an unknown choice": ({"settings": "HARBOR_REFRESH = {'STRATEGY': 'fast'}"}, "E003", "claim, scan"),
     "another broker": ({"broker": "sqs://here"}, "E005", "sqs"),
     "an address that is none": ({"settings": "HARBOR_REFRESH = {'REDIS_URL': 'unix:///r'}"}, "E006", "unix"),
