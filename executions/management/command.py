@@ -1,5 +1,8 @@
 """The bases of the commands: a command that prints an answer, and a command with verbs."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -22,8 +25,18 @@ class AnswerCommand(BaseCommand):
         print_answer(answer, self.stdout, as_json=options["json"])
 
 
+@dataclass(frozen=True)
+class Subcommand:
+    """A verb beside others in one module."""
+
+    HELP: str
+    answer: Callable[[dict[str, Any]], Answer]
+    arguments: Callable[[CommandParser], None] = lambda parser: None
+
+
 class VerbCommand(AnswerCommand):
-    """A command with verbs. Each verb is a module with HELP, arguments() and answer(), or with HELP and VERBS.
+    """A command with verbs. Each verb is a Subcommand, or a module with HELP, arguments() and answer(), or with
+    HELP and VERBS.
 
     A verb with an option --watch has watch() too, which shows its answer again and again.
     """
@@ -50,7 +63,9 @@ class VerbCommand(AnswerCommand):
 def _add_verbs(parser: CommandParser, verbs: dict[str, Any], dest: str) -> None:
     parsers = parser.add_subparsers(dest=dest, required=True, metavar=dest.upper())
     for name, verb in verbs.items():
-        sub = parsers.add_parser(name, help=verb.HELP, description=verb.__doc__)
+        sub = parsers.add_parser(
+            name, help=verb.HELP, description=verb.__doc__ if isinstance(verb, ModuleType) else verb.HELP
+        )
         if hasattr(verb, "VERBS"):
             _add_verbs(sub, verb.VERBS, "part")
         else:

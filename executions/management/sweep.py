@@ -3,7 +3,6 @@
 One sweep runs at a time.
 """
 
-from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,22 +16,15 @@ from rich.progress import Progress as Bar
 
 from harbor_refresh.executions import dangling, pacing
 from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
-from harbor_refresh.executions.management.ages import age
+from harbor_refresh.executions.management.argument_types import age, vendor_type
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.ownership import Deed, refuse_if_attached
 from harbor_refresh.executions.retention import Doomed, Retention, count
-from harbor_refresh.executions.status import MAX_VENDOR
 from harbor_refresh.executions.sweep import Swept, sweep
-from harbor_refresh.executions.text import is_text, plural
+from harbor_refresh.executions.text import plural
 
 #: Shows what was done; `total` is None as long as it is not known.
 Show = Callable[[str, int, int | None], None]
-
-
-def vendor_type(text: str) -> str:
-    if not is_text(text, MAX_VENDOR, at_least=1):
-        raise ArgumentTypeError(f"got {text[:40]!r}, takes a vendor type")
-    return text
 
 
 HELP = "delete the executions that retention does not keep, and other old rows; refresh executions that dangle"

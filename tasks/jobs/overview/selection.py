@@ -1,48 +1,12 @@
-"""Selections: the executions that a caller named, by whether their jobs can be stopped or tried again."""
+"""The condition that an execution has jobs, for its page and the buttons of the admin."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.lookups import IsNull
 
-from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution, Link
-from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.models.job import Job
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The named executions, in four lists. Each list is in order."""
-
-    going: Sequence[int]
-    ended: Sequence[int]
-    without_jobs: Sequence[int]
-    unknown: Sequence[int]
-
-
-def select(execution_ids: Sequence[int]) -> Selection:
-    ids = sorted(set(execution_ids))
-    statuses = dict(Execution.objects.filter(pk__in=ids).values_list("pk", "status"))
-    with_jobs = set(executions_with_jobs(ids))
-    return Selection(
-        [pk for pk in ids if pk in with_jobs and not is_final(statuses[pk])],
-        [pk for pk in ids if pk in with_jobs and is_final(statuses[pk])],
-        [pk for pk in ids if pk in statuses and pk not in with_jobs],
-        [pk for pk in ids if pk not in statuses],
-    )
-
-
-def for_each(execution_ids: Iterable[int], act: Callable[[int], int]) -> Iterator[tuple[int, int]]:
-    """Act on these executions, one after the other, and yield what that returned. An execution that was deleted
-    since it was selected is left out."""
-    for pk in execution_ids:
-        try:
-            result = act(pk)
-        except NoSuchExecution:
-            continue
-        yield pk, result
 
 
 def has_jobs() -> Q:

@@ -7,16 +7,18 @@ from harbor_refresh.executions.management import sweep, token
 from harbor_refresh.executions.management.command import VerbCommand
 from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.tasks.management.verbs import (
+    actions,
+    bulk,
     check,
+    listing,
     marks,
-    pause,
+    pauses,
     quarantine,
     repair,
+    show,
     status,
-    unpause,
     why,
 )
-from harbor_refresh.tasks.management.verbs.executions import actions, delete, listing, resume, retry, show, stop
 from harbor_refresh.tasks.queue.connection import absence_remembered
 
 VERBS = {
@@ -24,13 +26,13 @@ VERBS = {
     "why": why,
     "list": listing,
     "show": show,
-    "stop": stop,
-    "retry": retry,
-    "resume": resume,
-    "delete": delete,
+    "stop": bulk.STOP,
+    "retry": bulk.RETRY,
+    "resume": bulk.RESUME,
+    "delete": bulk.DELETE,
     "actions": actions,
-    "pause": pause,
-    "unpause": unpause,
+    "pause": pauses.PAUSE,
+    "unpause": pauses.UNPAUSE,
     "quarantine": quarantine,
     "repair": repair,
     "marks": marks,

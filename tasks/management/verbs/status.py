@@ -4,12 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from harbor_refresh.executions.management.argument_types import positive_integer, seconds
 from harbor_refresh.executions.management.output import Answer, printable, table
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.conf import refresh_settings
-from harbor_refresh.tasks.management.verbs import claims
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer, seconds
-from harbor_refresh.tasks.management.verbs.jobs import job_stats
+from harbor_refresh.tasks.management.verbs import claims, job_stats
 from harbor_refresh.tasks.management.verbs.queue_watch import watch
 from harbor_refresh.tasks.pauses.pauses import Paused, paused
 from harbor_refresh.tasks.pauses.queue_names import name_of

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
 from harbor_refresh.tasks.pipeline.diagnosis import diagnose
 
 HELP = "say where an execution is, why it is not refreshed, and what to do"

@@ -9,7 +9,7 @@ from django.db import connection
 from harbor_refresh.executions import dangling
 from harbor_refresh.executions.errors import Overtaken
 from harbor_refresh.executions.lease import Lease
-from harbor_refresh.executions.management.ages import age
+from harbor_refresh.executions.management.argument_types import age
 from harbor_refresh.executions.models import Execution
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.executions.old_executions import ended

@@ -1,12 +1,17 @@
 """`manage.py harbor`, of jobs: what it tells of the jobs, and what it does with those of an execution."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.deletion import delete
-from harbor_refresh.executions.errors import Contended
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.models.operations import Verb
+from harbor_refresh.tasks.actions import bulk_slice
+from harbor_refresh.tasks.actions.bulk_verbs import VERBS
 from harbor_refresh.tasks.jobs.lifecycle import job_stops
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.jobs.overview import inspection, pass_counts
@@ -14,7 +19,6 @@ from harbor_refresh.tasks.jobs.overview.pass_counts import MEANINGS
 from harbor_refresh.tasks.jobs.records.counts import Counts
 from harbor_refresh.tasks.jobs.records.records import JobRecords, job_records
 from harbor_refresh.tasks.jobs.repair import reaper
-from harbor_refresh.tasks.management.verbs.jobs import retry, stop
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.command_output import data, failing, misuse, said
@@ -110,91 +114,59 @@ def test_stop_ends_what_waits_and_asks_what_runs(redis: Redis) -> None:
     execution, other = started("waits", "runs"), started("other")
     written(redis, "runs", "Running", "live")
 
-    assert data("harbor", "stop", execution.pk) == {
-        "stopped": [execution.pk],
-        "asked": 1,
-        "ended": [],
-        "without_jobs": [],
-        "unknown": [],
-    }
+    assert counted_by("stop", execution) == {"changed": 1, "skipped": 0, "failed": 0}
     assert statuses(execution) == ("Stopped", {"waits": "Stopped", "runs": "Stopped"})
     assert statuses(other) == ("Running", {"other": "Pending"})
     assert {job: one.asked for job, one in job_records().of(["waits", "runs"]).items()} == {"runs": True}
-    assert said("harbor", "stop", execution.pk, other.pk).splitlines() == [
-        "Stopped 1 execution; 0 jobs run and were asked to stop.",
-        f"Had ended before: {execution.pk}.",
-    ]
+    assert counted_by("stop", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
 
 
-def test_retry_runs_once_more_what_failed_and_waits_for_no_worker(redis: Redis) -> None:
+def test_retry_runs_once_more_what_failed_and_waits_for_no_worker() -> None:
     execution, other = started("a", "b", "c"), started("fine")
     failed(execution, "a", "b")
 
-    assert data("harbor", "retry", execution.pk, other.pk) == {
-        "jobs": 2,
-        "executions": [execution.pk],
-        "without_jobs": [],
-        "unknown": [],
-    }
+    assert counted_by("retry", execution, other) == {"changed": 1, "skipped": 1, "failed": 0}
     assert statuses(execution)[1] == {"a": "Pending", "b": "Pending", "c": "Pending"}
     assert set(execution.tasks.values_list("job_id", "status_revision")) == {("a", 1), ("b", 1), ("c", 0)}
-    assert said("harbor", "retry", execution.pk) == "No job of these has failed."
-    failed(execution, "c")
-    assert said("harbor", "retry", execution.pk) == "1 job of 1 execution will be tried again."
+    assert counted_by("retry", execution) == {"changed": 0, "skipped": 1, "failed": 0}
 
 
-@pytest.mark.parametrize(
-    ("verb", "done"),
-    [
-        ("stop", "Stopped 1 execution; 0 jobs run and were asked to stop."),
-        ("retry", "1 job of 1 execution will be tried again."),
-    ],
-)
-def test_executions_that_cannot_be_meant_are_named_and_the_others_are_seen_to(verb: str, done: str) -> None:
+def counted_by(verb: str, *executions: Execution) -> dict[str, int]:
+    told = data("harbor", verb, *(one.pk for one in executions))
+    return {what: told[what] for what in ("changed", "skipped", "failed")}
+
+
+@pytest.mark.parametrize("verb", ["stop", "retry", "resume", "delete"])
+def test_executions_that_there_are_not_are_named_and_nothing_is_changed(verb: str) -> None:
     known = started("a", "b")
     failed(known, "a")
-    reported = create(NewExecution("SCAN", tasks=[NewTask(job_id="of somebody else")]))
 
-    printed, failure = failing("harbor", verb, 99_998, known.pk, reported.pk, 99_999)
+    assert failing("harbor", verb, 99_998, known.pk, 99_999) == (
+        "",
+        "there is no execution 99998, 99999; nothing was changed",
+    )
+    assert statuses(known) == ("Running", {"a": "Error", "b": "Pending"})
 
-    assert printed == f"{done}\n"
-    assert failure == f"there is no execution 99998, 99999; no jobs belong to execution {reported.pk}"
-    assert statuses(reported) == ("Running", {"of somebody else": "Pending"})
+
+def test_an_execution_of_reports_is_stopped_as_well_and_has_nothing_to_retry() -> None:
+    reported = create(NewExecution("SCAN", tasks=[NewTask(job_id="of a runner")]))
+    assert counted_by("retry", reported) == {"changed": 0, "skipped": 1, "failed": 0}
+    assert counted_by("stop", reported) == {"changed": 1, "skipped": 0, "failed": 0}
+    assert statuses(reported) == ("Stopped", {"of a runner": "Stopped"})
 
 
-@pytest.mark.parametrize(
-    ("verb", "act", "done"),
-    [
-        (stop, "stop_jobs", "Stopped 1 execution; 0 jobs run and were asked to stop."),
-        (retry, "retry_failed", "1 job of 1 execution will be tried again."),
-    ],
-)
-def test_an_execution_that_is_deleted_before_its_turn_is_unknown_and_the_others_are_seen_to(
-    verb: Any, act: str, done: str, monkeypatch: pytest.MonkeyPatch
+def test_an_execution_that_is_deleted_before_its_turn_is_left_out_and_the_others_are_seen_to(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gone, left = started("a"), started("b", "c")
-    failed(left, "b")
-    as_it_is = getattr(verb, act)
+    gone, left = started("a"), started("b")
 
-    def after_a_delete(pk: int, *more: Any) -> int:
+    def after_a_delete(ids: Sequence[int]) -> Any:
         delete([gone.pk])
-        return int(as_it_is(pk, *more))
+        return VERBS[Verb.STOP].act(ids)
 
-    monkeypatch.setattr(verb, act, after_a_delete)
-    name = verb.__name__.rpartition(".")[2]
-    assert failing("harbor", name, gone.pk, left.pk) == (f"{done}\n", f"there is no execution {gone.pk}")
-
-
-def test_an_error_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    execution = started("a")
-    failed(execution, "a")
-
-    def contended(pk: int) -> int:
-        raise Contended
-
-    monkeypatch.setattr(retry, "retry_failed", contended)
-    printed, failure = failing("harbor", "retry", execution.pk)
-    assert (printed, failure) == ("", f"{Contended.__doc__}")
+    monkeypatch.setattr(bulk_slice, "VERBS", {Verb.STOP: replace(VERBS[Verb.STOP], act=after_a_delete)})
+    assert counted_by("stop", gone, left)["changed"] == 1
+    assert statuses(left)[0] == "Stopped"
 
 
 @pytest.fixture
@@ -228,8 +200,6 @@ def test_redis_being_away_is_one_clear_line_and_stops_nothing(words: tuple[str, 
     ("words", "line"),
     [
         (["harbor", "stop"], "choose executions by an ID or an option, or all of them by --all"),
-        (["harbor", "stop", "1", "--vendor", "SCAN"], "choose them by options, and not by both"),
-        (["harbor", "retry", "1", "--dry-run"], "choose them by options, and not by both"),
         (["harbor", "retry", "x"], "argument ID: 'x' is not a whole number from 1"),
         (["harbor", "repair"], "the following arguments are required: PART"),
         (["harbor", "repair", "all"], "argument PART: invalid choice: 'all'"),

@@ -6,6 +6,7 @@ from datetime import timedelta
 from threading import Thread
 
 import pytest
+from django.db.models import DurationField, ExpressionWrapper, F, Value
 from django.db.models.functions import Now
 from pytest_django import Settings
 
@@ -122,9 +123,9 @@ def test_retries_that_are_due_send_a_message_a_second_at_most(monkeypatch: pytes
         ended(30)
         write_deliveries()
         monkeypatch.setattr("harbor_refresh.tasks.notifications.delivery_wakeup.tick.send", send)
-        for number, pk in enumerate(Delivery.objects.order_by("pk").values_list("pk", flat=True)):
-            at = Now() + timedelta(seconds=0.5 + number / 20)
-            Delivery.objects.filter(pk=pk).update(attempts=1, next_at=at)
+        first = Delivery.objects.order_by("pk").values_list("pk", flat=True)[0]
+        apart = ExpressionWrapper((F("pk") - (first - 5)) * Value(timedelta(seconds=0.1)), DurationField())
+        Delivery.objects.update(attempts=1, next_at=Now() + apart)
         began = time.monotonic()
         one.wake()
         wait_for(lambda: states() == {"delivered": 30}, "all retries")

@@ -36,7 +36,7 @@ def refused(redis: Redis) -> list[tuple[str, str]]:
 
 
 def moved(cluster: Cluster, *words: str) -> None:
-    done = manage("harbor", "marks", *words, **cluster.env)
+    done = manage("harbor", *words, **cluster.env)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
 
 
@@ -66,13 +66,13 @@ def test_the_commands_move_all_marks_and_back(cluster: Cluster, redis: Redis) ->
     keys = {(FORM % (pk, "TEST")).encode() for pk in pks}
     redis.mset({FORM % (pks[0], "TEST"): "", SEED_FORM % (pks[1], "TEST"): ""})
     redis.sadd(HARBORS_SET, f"{pks[2]}:TEST")
-    moved(cluster, "import", "--dry-run")
-    moved(cluster, "import")
+    moved(cluster, "marks", "import", "--dry-run")
+    moved(cluster, "marks", "import")
     assert redis.smembers("cache:execution:refresh:queue:v2") == members
-    moved(cluster, "export")
+    moved(cluster, "marks", "export")
     assert set(redis.keys(PATTERN)) == keys
-    moved(cluster, "import")
-    moved(cluster, "export", "--set")
+    moved(cluster, "marks", "import")
+    moved(cluster, "marks", "export", "--set")
     assert (redis.smembers(HARBORS_SET), redis.keys(PATTERN)) == (members, [])
-    moved(cluster, "stats")
+    moved(cluster, "status")
     assert refused(redis) == []

@@ -1,9 +1,11 @@
 """Claims read a long queue by a cursor: no member is claimed twice, and every member is claimed eventually."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.members import Token
@@ -164,9 +166,10 @@ def test_the_last_members_of_a_formerly_long_queue_are_claimed(redis: Redis, roo
 
 
 def test_a_page_is_cut_to_the_requested_number_and_no_member_is_lost(redis: Redis, roomy: Roomy) -> None:
-    """A short set is a list, which SSCAN answers whole."""
+    """Since Redis 7.2 a short set is a list, which SSCAN answers whole."""
     queue, _ = roomy
-    redis.config_set("set-max-listpack-entries", 128)
+    with suppress(ResponseError):  # Redis 7.0 has no such lists
+        redis.config_set("set-max-listpack-entries", 128)
     everything = members(100)
     queue.mark(everything)
     assert redis.object("ENCODING", PREFIX + "queue:v2") in (b"listpack", b"hashtable")

@@ -338,12 +338,12 @@ def test_an_interrupt_ends_with_the_page_and_resume_goes_on(
 
 def test_the_stopped_executions_run_again_and_a_refresh_brings_each_to_what_its_tasks_say() -> None:
     stopped = with_jobs(3)
-    said("harbor", "stop", "--id", stopped[0].pk, "--id", stopped[1].pk, "--yes")
+    said("harbor", "stop", stopped[0].pk, stopped[1].pk)
     assert statuses() == {"Stopped": 2, "Running": 1}
     assert data("harbor", "resume", "--all", "--yes")["changed"] == 2
     assert statuses() == {"Running": 3}
     report([Report(pk, "Success", 1) for pk in stopped[2].tasks.values_list("pk", flat=True)])
-    assert data("harbor", "repair", "refresh", "--id", stopped[2].pk, "--yes")["changed"] == 1
+    assert data("harbor", "repair", "refresh", stopped[2].pk)["changed"] == 1
     assert statuses() == {"Running": 2, "Success": 1}
 
 

@@ -126,7 +126,7 @@ def test_the_api_writes_who_changes_subscriptions_and_nothing_secret(program: Pr
 def test_the_terminal_writes_every_act() -> None:
     execution = stopped_one()
     pk = str(execution.pk)
-    said("harbor", "resume", "--id", pk, "--yes")
+    said("harbor", "resume", pk)
     said("harbor", "stop", pk)
     said("harbor", "marks", "add", pk)
     said("harbor", "repair", "claims")
@@ -142,7 +142,7 @@ def test_the_terminal_writes_every_act() -> None:
     made = api_tokens.ApiToken.objects.get().pk
     assert [row for row in log() if row[2] != "all"] == [
         ("resume", "execution", f"ids {pk}", "done"),
-        ("stop", "execution", pk, "done"),
+        ("stop", "execution", f"ids {pk}", "done"),
         ("mark", "execution", pk, "done"),
         ("recover", "queue", "", "done"),
         ("release", "quarantine", pk, "done"),

@@ -97,7 +97,7 @@ def filled(command: str) -> list[str]:
         words.append("--json")  # without it, it needs a terminal
     if words == ["shell"]:
         words += ["--command", "pass"]  # the same
-    is_act = words[0] == "harbor" and "FILTER" in command and words[1] != "list"
+    is_act = words[:2] == ["harbor", "delete"] or ("FILTER" in command and words[1] != "list")
     return [*words, "--yes"] if is_act else words
 
 

@@ -52,7 +52,7 @@ def test_each_command_of_the_page_does_what_the_page_says(redis: Redis) -> None:
     expect("harbor marks import", "Took 2 marks onto the queue.")
     expect("harbor marks import --dry-run --json", '{ "taken": 0, "unreadable": 0 }')
     assert queue.stats().backlog == places["queue"]
-    expect("reconcile --full --dry-run")
+    expect("harbor repair drift --full --dry-run")
     assert Execution.objects.get(pk=execution.pk).status == "Running", "a dry run changes nothing"
     expect("harbor pause")
     expect("harbor marks export", "Turned 2 executions into marks of Harbor.")

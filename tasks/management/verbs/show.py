@@ -6,24 +6,24 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Execution, Quarantine
 from harbor_refresh.executions.progress import progress
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
-from harbor_refresh.tasks.management.verbs.executions.execution_data import as_data, shown
-from harbor_refresh.tasks.management.verbs.jobs import running
+from harbor_refresh.tasks.management.verbs import running_jobs
+from harbor_refresh.tasks.management.verbs.execution_data import as_data, shown
 
 HELP = "show one execution, its tasks by status, and the share that has ended"
 
 
 def arguments(parser: CommandParser) -> None:
     parser.add_argument("id", type=positive_integer, metavar="ID", help="the execution")
-    parser.add_argument("--running", action="store_true", help=running.HELP)
+    parser.add_argument("--running", action="store_true", help=running_jobs.HELP)
 
 
 def answer(options: dict[str, Any]) -> Answer:
     if options["running"]:
-        return running.answer(options)
+        return running_jobs.answer(options)
     execution = Execution.objects.filter(pk=options["id"]).first()
     if execution is None:
         raise NoSuchExecution(options["id"])

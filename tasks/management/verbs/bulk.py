@@ -1,6 +1,12 @@
-"""What stop, retry, resume, refresh and delete share: the options, the count, the question, and the work here."""
+"""The verbs that act on many executions: stop, retry, resume, refresh and delete.
+
+They count what the options choose, ask, and do the work in this process. Executions that are named by their IDs
+are not asked about, unless they would be deleted.
+"""
 
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -8,36 +14,33 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.action_pages import Counted, count
 from harbor_refresh.executions.audit import at_terminal
 from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.id_list import id_list
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
-from harbor_refresh.tasks.management.verbs.executions import filter_options
-from harbor_refresh.tasks.management.verbs.executions.action_data import answer_of
-from harbor_refresh.tasks.management.verbs.executions.action_run import run_to_end
+from harbor_refresh.tasks.management.verbs import filter_options
+from harbor_refresh.tasks.management.verbs.action_data import answer_of
+from harbor_refresh.tasks.management.verbs.action_run import run_to_end
 
 COUNT_SECONDS = 60
 SHOWN = 20
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="these executions")
     filter_options.arguments(parser)
     parser.add_argument("--all", action="store_true", help="every execution, if no other option chooses")
     parser.add_argument("--dry-run", action="store_true", help="count and print, change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def answer(options: dict[str, Any], verb: Verb) -> Answer:
-    """Count, ask, and act on what was counted: executions that are created meanwhile are not touched."""
-    chosen = filter_options.chosen(options | {"id": [*options["ids"], *options["id"]]})
+def _answer(verb: Verb, options: dict[str, Any]) -> Answer:
+    """Act on what was counted: executions that are created after the count are not touched."""
+    chosen = filter_options.chosen(options)
     if chosen.is_empty and not options["all"]:
         raise Misused("choose executions by an ID or an option, or all of them by --all")
-    known = Execution.objects.filter(pk__in=options["ids"]).values_list("pk", flat=True)
-    if unknown := sorted({*options["ids"]} - {*known}):
-        raise Failed(f"there is no execution {id_list(unknown, at_most=SHOWN)}; nothing was changed")
+    _refuse_unknown(chosen.ids)
     counted = count(chosen, seconds=COUNT_SECONDS)
     if options["dry_run"]:
         data = {
@@ -49,7 +52,7 @@ def answer(options: dict[str, Any], verb: Verb) -> Answer:
         return Answer(data, [f"Dry run: {_how_many(counted)} to {verb}; nothing was changed."])
     if counted.is_complete and not counted.count:
         return Answer({"action": None, "count": 0}, ["No execution is chosen; nothing was changed."])
-    if not options["yes"]:
+    if not options["yes"] and (not chosen.ids or verb == Verb.DELETE):
         _ask_person(f"{verb.capitalize()} {_how_many(counted)}? [y/N] ")
     person = at_terminal()
     action = ask(
@@ -65,10 +68,21 @@ def answer(options: dict[str, Any], verb: Verb) -> Answer:
     return answer_of(run_to_end(action))
 
 
-def refuse_filter(options: dict[str, Any]) -> None:
-    """Refuse the options of an action on many beside executions that are named."""
-    if not filter_options.chosen(options).is_empty or options["all"] or options["dry_run"]:
-        raise Misused("name executions by their ids, or choose them by options, and not by both")
+def _bulk(verb: Verb, help: str) -> Subcommand:
+    return Subcommand(help, partial(_answer, verb), arguments)
+
+
+STOP = _bulk(Verb.STOP, "stop executions: waiting jobs do not begin, running jobs are asked to stop")
+RETRY = _bulk(Verb.RETRY, "try the failed jobs of executions once more, and the jobs of their chains")
+RESUME = _bulk(Verb.RESUME, "run the stopped jobs of executions once more")
+REFRESH = _bulk(Verb.REFRESH, "bring the status of executions to what their tasks say, without the queue")
+DELETE = _bulk(Verb.DELETE, "delete executions that have ended, with their tasks and their history")
+
+
+def _refuse_unknown(ids: Sequence[int]) -> None:
+    known = Execution.objects.filter(pk__in=ids).values_list("pk", flat=True)
+    if unknown := sorted({*ids} - {*known}):
+        raise Failed(f"there is no execution {id_list(unknown, at_most=SHOWN)}; nothing was changed")
 
 
 def _how_many(counted: Counted) -> str:

@@ -6,12 +6,12 @@ from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
 from harbor_refresh.executions.bulk import find, resume, stop_action
+from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import Origin
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
-from harbor_refresh.tasks.management.verbs.executions.action_data import answer_of, as_data
-from harbor_refresh.tasks.management.verbs.executions.action_run import run_to_end
+from harbor_refresh.tasks.management.verbs.action_data import answer_of, as_data
+from harbor_refresh.tasks.management.verbs.action_run import run_to_end
 
 HELP = "list the actions on many executions and how far they are; stop one, or go on with one"
 

@@ -5,13 +5,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from harbor_refresh.executions import vendor_keys
+from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
-from harbor_refresh.tasks.management.verbs.executions import filter_options
-from harbor_refresh.tasks.management.verbs.executions.execution_data import as_data
-from harbor_refresh.tasks.management.verbs.executions.execution_data import shown as moment_shown
+from harbor_refresh.tasks.management.verbs import filter_options
+from harbor_refresh.tasks.management.verbs.execution_data import as_data
+from harbor_refresh.tasks.management.verbs.execution_data import shown as moment_shown
 
 HELP = "list the executions that the options choose, the newest first"
 

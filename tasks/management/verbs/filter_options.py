@@ -1,26 +1,20 @@
 """The options that choose executions, and the filter that they make."""
 
-import re
 from argparse import ArgumentTypeError
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.management.argument_types import age, positive_integer
 from harbor_refresh.executions.management.output import Misused
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks.management.verbs.argument_types import positive_integer
-
-UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-MAX_DIGITS = 6
 
 
 def arguments(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--id", action="append", type=positive_integer, metavar="ID", default=[], help="this one; may be repeated"
-    )
+    parser.add_argument("ids", nargs="*", type=positive_integer, metavar="ID", help="of these executions")
     parser.add_argument("--quarantined", action="store_true", default=None, help="those in quarantine")
     parser.add_argument("--has-jobs", action="store_true", default=None, help="those with a job")
     parser.add_argument("--vendor", metavar="X", default="", help="executions of this vendor type")
@@ -57,19 +51,12 @@ def chosen(options: dict[str, Any]) -> Filter:
             started_after=options["newer_than"] and now - options["newer_than"],
             started_before=options["older_than"] and now - options["older_than"],
             attributes=dict(options["attribute"]),
-            ids=tuple(options["id"]),
+            ids=tuple(options["ids"]),
             quarantined=options["quarantined"],
             has_jobs=options["has_jobs"],
         )
     except Refused as exc:
         raise Misused(str(exc)) from exc
-
-
-def age(text: str) -> timedelta:
-    found = re.fullmatch(rf"(\d{{1,{MAX_DIGITS}}})([{''.join(UNITS)}])", text, re.ASCII)
-    if not found or (length := timedelta(**{UNITS[found[2]]: int(found[1])})) > timedelta(days=365_000):
-        raise ArgumentTypeError(f"{text[:40]!r} is no age; takes a number with m, h, d or w, such as 7d")
-    return length
 
 
 def attribute(text: str) -> tuple[str, str]:

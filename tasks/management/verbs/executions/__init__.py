@@ -1,1 +1,0 @@
-"""The verbs of `manage.py harbor` about executions, one a module."""

@@ -1,1 +1,0 @@
-"""What the verbs of `manage.py harbor` do about jobs."""
