@@ -23,7 +23,7 @@ SAMPLE = 20_000
 POLL_SECONDS = 0.02
 TICK_SECONDS = 0.2
 #: A node counts as dead after two seconds without a heartbeat instead of ten.
-QUICK = {"HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS": "0.4", "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "2"}
+QUICK = {"HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "2"}
 #: Seconds without progress after which the remaining work counts as stranded; more than twice the time after which
 #: a node counts as dead. In this time a node of a bare loop has run tens of cycles, however slow the machine is.
 QUIET_SECONDS = 8.0

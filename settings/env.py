@@ -1,8 +1,7 @@
 """Read the environment variables of the service; executions/declarations.py says which values they take.
 
-A bad value ends the program at once with one line that
-names the variable, what it got and what it takes, because a service that starts with a wrong setting is worse than
-a service that does not start.
+A bad value ends the program at once with one line that names the variable, what it got and what it takes, because
+a service that starts with a wrong setting is worse than a service that does not start.
 """
 
 import os

@@ -119,8 +119,6 @@ MOST_DEAD = 100
 
 #: Keys of the server that all ticks together look at in a second: 1 % of the time of a Redis. 0: none.
 LEGACY_KEYS_PER_SECOND = 10_000
-#: Keys of the server that one SCAN looks at, with the strategies `scan` and `lock`, as in Harbor since June 2023.
-SCAN_COUNT = 1_000
 #: Keys of the server that one look for Harbor's marks reads, more or less; also marks in a page of an export.
 #: If each key is a mark, a look blocks Redis for one to two milliseconds.
 LOOK = 500

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from harbor_refresh.executions.rollup import Refreshed
-from harbor_refresh.tasks import pacing, signals
+from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue import legacy_keys
 from harbor_refresh.tasks.strategies import outdated_keys, worker_mutex
 from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
@@ -34,7 +34,7 @@ class Scan(Cycles):
         Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
         five instances do the same work up to five times.
         """
-        keys = list(dict.fromkeys(outdated_keys.scan(pacing.SCAN_COUNT)))
+        keys = list(dict.fromkeys(outdated_keys.scan()))
         read = [legacy_keys.readable(key) for key in keys]
         unreadable = [key for key, member in zip(keys, read, strict=True) if member is None]
         if unreadable:
@@ -48,5 +48,5 @@ class Scan(Cycles):
 
     def backlog(self) -> int:
         """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
-        found = {legacy_keys.readable(key) for key in outdated_keys.scan(pacing.SCAN_COUNT)}
+        found = {legacy_keys.readable(key) for key in outdated_keys.scan()}
         return len(found - {None})

@@ -5,7 +5,6 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.legacy_marks import export_marks
 from harbor_refresh.tasks.queue import execution_queue, legacy_keys, legacy_transfer
 from harbor_refresh.tasks.queue.connection import connect
@@ -41,20 +40,15 @@ def test_scan_reads_and_removes_the_keys_of_harbor_and_those_without_its_prefix(
     assert (statuses([pk]), redis.keys("*")) == ({"Success"}, [])
 
 
-@pytest.mark.parametrize(("count", "least", "most"), [(None, 1, 1), (10, 15, 300)], ids=["default", "before 2023"])
-def test_a_cycle_reads_so_many_keys_a_step_as_the_setting_says(
-    count: int | None, least: int, most: int, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cycle_reads_a_thousand_keys_a_step(settings: Settings) -> None:
     settings.REFRESH_STRATEGY = "scan"
-    if count:
-        monkeypatch.setattr(pacing, "SCAN_COUNT", count)
     marked(300)
     client = connect(servers.redis.url, 2, tries=1)
     client.config_resetstat()
     assert len(Scan().find_marked()) == 300
     steps = client.info("commandstats")["cmdstat_scan"]["calls"]
     client.close()
-    assert least <= steps <= most
+    assert steps == 1
 
 
 def test_keys_that_only_look_like_marks_are_told_and_touched_by_nobody(
