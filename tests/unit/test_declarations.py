@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
+from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.declarations import Declared, checked, parsed, takes
 
 ONE = {
@@ -64,6 +67,7 @@ def test_a_text_and_a_value_mean_the_same(kind: str, text: str, given: Any, valu
         ("http_url", "h:1/a", "ftp://h"),
         ("http_url", "http://h?q", "http://h#f"),
         ("networks", "10.1.0.0/33", "10.1.0.0/16"),
+        ("networks", "1", ""),
         ("counts", "A", ["A"]),
         ("counts", "A:0", {"A": 0}),
         ("counts", ":3", {"": 3}),
@@ -82,3 +86,17 @@ def test_a_message_says_what_fits_in_the_form_that_was_used() -> None:
     assert takes(ONE["number"], as_text=False) == "a number from 0.5 to 31,536,000"
     assert takes(ONE["one_of"], as_text=True) == "one of claim, scan"
     assert takes(ONE["flag"], as_text=False) == "True or False"
+
+
+def test_a_project_has_its_own_settings_and_none_of_the_service(settings: Settings) -> None:
+    settings.HARBOR_REFRESH_SERVICE = False
+    settings.HARBOR_REFRESH = {"ATTACH": "harbor", "METRICS_NETWORKS": ["10.1.0.0/16"], "PUBLIC_URL": "https://a"}
+    found = intake_settings()
+    assert (found.public_url, found.attach, found.metrics_networks) == ("https://a/", "", ())
+    assert not is_attached()
+
+
+def test_a_bad_value_of_a_project_stays_because_a_default_could_allow_more(settings: Settings) -> None:
+    settings.HARBOR_REFRESH_SERVICE = False
+    settings.HARBOR_REFRESH = {"DELIVER_NETWORKS": ["10.1.0.0/33"]}
+    assert intake_settings().deliver_networks == ["10.1.0.0/33"]
