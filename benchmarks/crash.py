@@ -23,8 +23,7 @@ SAMPLE = 20_000
 POLL_SECONDS = 0.02
 TICK_SECONDS = 0.2
 #: A node counts as dead after two seconds without a heartbeat instead of ten.
-QUICK = {"REFRESH_HEARTBEAT_SECONDS": "0.4", "REFRESH_NODE_TTL_SECONDS": "2"}
-QUICK_CLUSTER = QUICK | {"REFRESH_RECOVER_INTERVAL_SECONDS": "1"}
+QUICK = {"HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "2"}
 #: Seconds without progress after which the remaining work counts as stranded; more than twice the time after which
 #: a node counts as dead. In this time a node of a bare loop has run tens of cycles, however slow the machine is.
 QUIET_SECONDS = 8.0
@@ -54,7 +53,7 @@ def chunk(sample: int, limit: int = 2_000) -> str:
 
 def crash_nodes(servers: Servers, strategy: Strategy, sample: int, options: Namespace, show: Show) -> CrashResult:
     """Kill the node that has done the most when half of the sample is done. A single node is started again."""
-    environ = QUICK | {"REFRESH_STRATEGY": strategy.name, "REFRESH_CHUNK": chunk(sample)}
+    environ = QUICK | {"REFRESH_STRATEGY": strategy.name, "HARBOR_REFRESH_TEST_CHUNK": chunk(sample)}
     quiet = QUIET_SECONDS_OF_CLAIMS if strategy.name == "claim" else QUIET_SECONDS
     progress = SampleProgress(sample, options.budget, show, quiet)
     with Nodes(servers, [["cycle"]] * options.nodes, **environ) as nodes:
@@ -90,9 +89,9 @@ def crash_cluster(
     """Kill a worker and its pool when half of the sample is done. A single worker is started again."""
     progress = SampleProgress(sample, options.budget, show, QUIET_SECONDS_OF_CLAIMS)
     killed = False
-    environ = QUICK_CLUSTER | {"REFRESH_CHUNK": chunk(sample, 500)}
+    environ = QUICK | {"HARBOR_REFRESH_TEST_CHUNK": chunk(sample, 500)}
     with (
-        running_schedule(reconcile=False),
+        running_schedule(reconcile=False, recover_every=1),
         Cluster(servers, options.workers, options.concurrency, **environ) as cluster,
     ):
         progress.begin_when(lambda: progress.done() > 0, cluster.failure)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harbor_refresh.executions.rollup import Refreshed
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue.claim import Claim as Claimed
@@ -45,5 +45,5 @@ def _claim_and_work(outcome: Refreshed) -> bool:
             outcome += done
             progress = progress or len(done.locked) < len(one)
 
-    dispatch(publish, waiting=0, together=refresh_settings().depth)
+    dispatch(publish, waiting=0, together=pacing.DEPTH)
     return progress

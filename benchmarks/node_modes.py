@@ -18,8 +18,7 @@ from redis import Redis
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.rollup import Refreshed, refresh
-from harbor_refresh.tasks import heartbeat
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import heartbeat, pacing
 from harbor_refresh.tasks.pipeline import recovery
 from harbor_refresh.tasks.queue.connection import patient, single
 
@@ -60,7 +59,7 @@ def _counts(outcome: Refreshed) -> dict[str, int]:
 
 def _bare_loop(first: int, last: int) -> Refreshed:
     total = Refreshed()
-    chunk = refresh_settings().chunk
+    chunk = pacing.CHUNK
     for start in range(first, last + 1, chunk):
         total += refresh(range(start, min(start + chunk, last + 1)))
     return total

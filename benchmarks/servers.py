@@ -21,6 +21,7 @@ from redis import Redis
 
 from benchmarks.existing_servers import own_redis, own_schema
 from benchmarks.machine import describe
+from harbor_refresh.executions.pacing import PRIVATE
 from harbor_refresh.local.servers import EmbeddedPostgres, EmbeddedRedis
 from settings import env
 
@@ -32,7 +33,16 @@ PARAMETERS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_time
 IN_MEMORY = ("--appendonly", "no")
 #: Prefixes of variables that would change what is measured; they are removed from the caller's environment, and so
 #: is LOG_LEVEL, because log lines are counted.
-MEASURED = ("REFRESH_", "CELERY_", "EXECUTION_", "CORE_INSTANCE_", "DATABASE_URL", "REDIS_URL", "_REDIS_URL")
+MEASURED = (
+    "REFRESH_",
+    PRIVATE,
+    "CELERY_",
+    "EXECUTION_",
+    "CORE_INSTANCE_",
+    "DATABASE_URL",
+    "REDIS_URL",
+    "_REDIS_URL",
+)
 
 
 class Servers:

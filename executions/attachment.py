@@ -8,7 +8,9 @@ Everything asks `is_attached()` at the moment of the work. Only the models ask a
 key has its constraint or has it not.
 """
 
-from harbor_refresh.executions.declarations import value
+from django.conf import settings
+
+from harbor_refresh.executions.declarations import is_service
 
 HARBOR = "harbor"
 #: Our own tables, and those of Django.
@@ -20,4 +22,4 @@ HARBORS_MODELS = frozenset({"execution", "task"})
 
 
 def is_attached() -> bool:
-    return bool(value("REFRESH_ATTACH", "") == HARBOR)
+    return is_service() and getattr(settings, "REFRESH_ATTACH", "") == HARBOR

@@ -28,6 +28,7 @@ class Intake:
         "processes, from the first migration on",
         choices=("harbor",),
         takes="`harbor`",
+        of_service=True,
     )
     requests_per_minute: int = declared(
         "REFRESH_API_REQUESTS_PER_MINUTE",
@@ -36,14 +37,7 @@ class Intake:
         "requests that one API token may make in a minute. 0: any number",
         at_least=0,
         at_most=10_000_000,
-    )
-    streams: int = declared(
-        "REFRESH_API_STREAMS",
-        "integer",
-        2,
-        "event streams that one web process serves at a time; each takes a thread",
-        at_least=0,
-        at_most=1_000,
+        of_service=True,
     )
     metrics_networks: tuple[str, ...] = declared(
         "REFRESH_METRICS_NETWORKS",
@@ -53,6 +47,7 @@ class Intake:
         "connection, and not through a proxy; unset: none",
         takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
         shown="none",
+        of_service=True,
     )
     public_url: str = declared(
         "REFRESH_PUBLIC_URL",
@@ -69,21 +64,6 @@ class Intake:
         takes="networks with commas between them, such as `10.1.0.0/16,192.0.2.7`",
         shown="every public address",
     )
-    deliver_timeout: float = declared(
-        "REFRESH_DELIVER_TIMEOUT_SECONDS",
-        "seconds",
-        10,
-        "how long a request to a webhook may take in all",
-        at_least=0.1,
-        at_most=60,
-    )
-    deliver_max_age: float = declared(
-        "REFRESH_DELIVER_MAX_AGE_SECONDS",
-        "seconds",
-        259_200,
-        "after how long a delivery that was never accepted becomes a dead letter",
-        at_least=1,
-    )
     harbor_secret: str = declared(
         "REFRESH_HARBOR_SECRET",
         "secret",
@@ -92,6 +72,7 @@ class Intake:
         "`Authorization: Harbor-Secret …`; unset: no secret is right. In production at least 16 characters, and "
         "none that everyone knows",
         takes="a secret",
+        of_service=True,
     )
     signing_secrets: str = declared(
         "REFRESH_SIGNING_SECRETS",
@@ -100,6 +81,7 @@ class Intake:
         "the secrets with which reports may be [signed](hook.md#signed-reports); unset: signatures count for "
         "nothing",
         takes="one secret, or two with a comma between them, each `whsec_` and base64 of 24 to 64 bytes",
+        of_service=True,
     )
     retention_counts: Mapping[str, int] = declared(
         "VENDOR_EXECUTION_RETENTION_COUNT",
@@ -134,14 +116,6 @@ class Intake:
         at_least=0,
         at_most=36_500,
         shown="a project: `0`; the service: `30`",
-    )
-    dangling_hours: float = declared(
-        "MAX_DANGLING_HOURS",
-        "seconds",
-        168,
-        "an execution without an end of which no task has moved for so many hours is refreshed by the sweep, and "
-        "named in the log if that does not end it",
-        at_least=0.01,
     )
 
     @property

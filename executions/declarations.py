@@ -1,30 +1,41 @@
-"""The form in which an app declares its settings: the name, default, range and meaning of each, once.
+"""The form in which an app declares its settings, and the one validator of their values.
 
-`executions/conf.py` and `tasks/conf.py` declare them. Values are read when they are needed, from one of
-two places:
+`executions/conf.py` and `tasks/conf.py` declare the name, default, range and meaning of each setting, once. Values
+are read when they are needed, from one of two places:
 
 1. A project that has installed the apps has them in the dictionary `HARBOR_REFRESH` of its settings. A key is the
-   name without `REFRESH_`.
+   name without `REFRESH_`. A bad value is a check (executions/given_settings.py), and the project goes on.
 2. Our own service (`HARBOR_REFRESH_SERVICE`) has a Django setting of each name, which settings/base.py reads
-   from the environment.
+   from the environment. A bad value ends the program at its start (settings/env.py).
 
 Nothing else of a project is read: it may have a `REDIS_URL` of its own, in its environment or its settings, that
 means another server. The tables in docs/operations.md are compared with the declarations. This module imports no
 module of the project, because the settings import it.
 """
 
+import base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_network
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
 PREFIX = "REFRESH_"
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+#: The largest number of a setting without another limit: a year of seconds.
+LARGEST = 86_400 * 365
+#: One signing secret, or two while one replaces the other.
+MOST_SIGNING_SECRETS = 2
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One setting. `kind` is the reader of settings/env.py. `takes` and `shown` are the texts of the
-    documentation for the range and the default, where the values alone do not say enough."""
+    """One setting. `kind` is a name in KINDS. `takes` and `shown` are the texts of the documentation for the range
+    and the default, where the values alone do not say enough. `of_service`: a project has no such setting, because
+    it has no API, no hook and no Harbor."""
 
     name: str
     kind: str
@@ -35,10 +46,16 @@ class Declared:
     choices: tuple[str, ...] = ()
     takes: str = ""
     shown: str = ""
+    of_service: bool = False
 
     @property
     def key(self) -> str:
         return key_of(self.name)
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether no message may show its value."""
+        return self.kind in ("secret", "signing_secrets")
 
 
 def declared(name: str, kind: str, default: Any, meaning: str, **more: Any) -> Any:
@@ -49,6 +66,154 @@ def declarations(settings_class: type[Any]) -> dict[str, Declared]:
     """The declared settings of a class, by the names of its fields."""
     found = {one.name: one.metadata.get("declared") for one in fields(settings_class)}
     return {name: one for name, one in found.items() if one}
+
+
+# The validator
+
+
+def parsed(one: Declared, text: str) -> Any:
+    """Return the value that the text of a variable means. Raises ValueError."""
+    return checked(one, KINDS[one.kind].parse(text))
+
+
+def checked(one: Declared, value: Any) -> Any:
+    """Return this value in the form that the program uses. Raises ValueError or TypeError if it does not fit."""
+    return value if value == one.default else KINDS[one.kind].check(one, value)
+
+
+def takes(one: Declared, *, as_text: bool) -> str:
+    """Say what fits: as the text of a variable, or as a value of Python."""
+    kind = KINDS[one.kind]
+    words = kind.takes if as_text else kind.takes_value or kind.takes
+    low = "" if one.at_least is None else f" from {_shown(one.at_least)}"
+    high = LARGEST if one.at_most is None else one.at_most
+    return words + ", ".join(one.choices) + (low and f"{low} to {_shown(high)}")
+
+
+def _shown(number: float) -> str:
+    return f"{int(number):,}" if number == int(number) else f"{number:g}"
+
+
+def _number(one: Declared, value: Any) -> Any:
+    low, high = -LARGEST if one.at_least is None else one.at_least, one.at_most or LARGEST
+    if isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(value)
+    return value
+
+
+def _integer(one: Declared, value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(value)
+    return int(_number(one, value))
+
+
+def _flag(one: Declared, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
+def _text(one: Declared, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _choice(one: Declared, value: Any) -> str:
+    """Spell the value as the choice is, whatever its case."""
+    return {choice.casefold(): choice for choice in one.choices}[_text(one, value).casefold()]
+
+
+def _signing_secrets(one: Declared, value: Any) -> str:
+    """Secrets of Standard Webhooks."""
+    found = _words(_text(one, value))
+    contents = [base64.b64decode(word.removeprefix("whsec_").encode(), validate=True) for word in found]
+    are_right = all(word.startswith("whsec_") for word in found) and all(24 <= len(one) <= 64 for one in contents)
+    if not are_right or len(found) > MOST_SIGNING_SECRETS:
+        raise ValueError(one.name)
+    return ",".join(found)
+
+
+def _http_url(one: Declared, value: Any) -> str:
+    """The base address of a path, with a slash at its end."""
+    url = _text(one, value)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(value)
+    return url.rstrip("/") + "/"
+
+
+def _networks(one: Declared, value: Any) -> tuple[str, ...]:
+    """Networks, or single addresses, of IPv4 and IPv6."""
+    if isinstance(value, str):
+        raise TypeError(value)
+    return tuple(str(ip_network(str(word), strict=False)) for word in value)
+
+
+def _counts(one: Declared, value: Any) -> dict[str, int]:
+    """Whole numbers by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) and name for name in value):
+        raise TypeError(value)
+    return {name: _integer(one, number) for name, number in value.items()}
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _pairs(text: str) -> dict[str, int]:
+    pairs = [word.rpartition(":") for word in _words(text)]
+    return {name.strip(): int(number) for name, _, number in pairs}
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in TRUE | FALSE:
+        raise ValueError(text)
+    return text.lower() in TRUE
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`parse` makes a value of a variable's text; `check` returns a value in its form, or raises. `takes` says
+    what fits, and `takes_value` how Python writes that, if it is something else."""
+
+    parse: Callable[[str], Any]
+    check: Callable[[Declared, Any], Any]
+    takes: str
+    takes_value: str = ""
+
+
+KINDS = {
+    "flag": Kind(_truth, _flag, "one of " + ", ".join(sorted(TRUE | FALSE)), "True or False"),
+    "integer": Kind(int, _integer, "a whole number"),
+    "auto_or_integer": Kind(
+        lambda text: None if text.lower() == "auto" else int(text),
+        lambda one, value: None if value == "auto" else _integer(one, value),
+        "'auto' or a whole number",
+    ),
+    "number": Kind(float, _number, "a number"),
+    "one_of": Kind(str, _choice, "one of "),
+    "text": Kind(str, _text, "text"),
+    "secret": Kind(str, _text, "a secret"),
+    "signing_secrets": Kind(
+        str,
+        _signing_secrets,
+        "one secret or two with a comma between them, each whsec_ and base64 of 24 to 64 bytes",
+    ),
+    "http_url": Kind(str, _http_url, "http://host[:port]/path or https://host[:port]/path"),
+    "networks": Kind(
+        _words,
+        _networks,
+        "networks with commas between them, such as 10.1.0.0/16,192.0.2.7",
+        "a list of networks, such as ['10.1.0.0/16', '192.0.2.7']",
+    ),
+    "counts": Kind(
+        _pairs, _counts, "NAME:N with commas between them, N", "a dictionary of whole numbers by vendor type, each"
+    ),
+}
+
+
+# Where the values are
 
 
 def is_service() -> bool:
@@ -71,23 +236,25 @@ def value(name: str, default: Any) -> Any:
     return of_project().get(key_of(name), default)
 
 
+def is_set(one: Declared) -> bool:
+    """Whether the environment of the service names it, or the settings of a project."""
+    return one.name in settings.SET_IN_ENVIRONMENT if is_service() else one.key in of_project()
+
+
 def values(declared_settings: dict[str, Declared]) -> dict[str, Any]:
     """The settings by the names of their fields; those that are not set have their defaults."""
     if is_service():
         return {name: getattr(settings, one.name, one.default) for name, one in declared_settings.items()}
     given = of_project()
     return {
-        name: _read(one, given[one.key]) if one.key in given else one.default
+        name: _of_project(one, given[one.key]) if one.key in given and not one.of_service else one.default
         for name, one in declared_settings.items()
     }
 
 
-def _read(one: Declared, given: Any) -> Any:
-    """The forms that settings/env.py gives the values of the environment."""
-    if one.kind == "http_url" and given:
-        return str(given).rstrip("/") + "/"
-    if one.kind == "auto_or_integer" and given == "auto":
-        return None
-    if one.kind == "networks":
-        return tuple(map(str, given))
-    return given
+def _of_project(one: Declared, given: Any) -> Any:
+    """A bad value stays as it is: the default of a limit, such as of networks, could allow more than was meant."""
+    try:
+        return checked(one, given)
+    except (ValueError, TypeError, LookupError):
+        return given

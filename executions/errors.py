@@ -20,7 +20,7 @@ class TooManyStreams(RefreshError):
     """This web process serves as many event streams as it may."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(f"this process serves {count} event streams, its most (REFRESH_API_STREAMS)")
+        super().__init__(f"this process serves {count} event streams, and no more")
 
 
 class NoSuchExecution(Refused, ObjectDoesNotExist):

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.errors import RefreshError, TooManyStreams
 from harbor_refresh.executions.status import is_final
 
@@ -32,7 +32,7 @@ class _Streams:
 
     def enter(self) -> None:
         with self._lock:
-            if self._count >= intake_settings().streams:
+            if self._count >= pacing.STREAMS:
                 raise TooManyStreams(self._count)
             self._count += 1
 

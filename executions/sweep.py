@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from harbor_refresh.executions import crash_points, dangling, history, orphans, retention, signals
+from harbor_refresh.executions import crash_points, dangling, history, orphans, pacing, retention, signals
 from harbor_refresh.executions.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated, first_line
@@ -112,7 +112,7 @@ def sweep(
     process stands still until another sweep has taken the lease over: its next transaction deletes nothing, and it
     ends.
     """
-    outcome = Swept(dangling_hours=intake_settings().dangling_hours)
+    outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
     lease = Lease("sweep")
     outcome.held = lease.take()
     if not outcome.held:

@@ -117,11 +117,11 @@ DEFAULTS_OF_SERVICE = {
     "REFRESH_HISTORY_DAYS": 30,
 }
 declared = {
-    one.name: env.declared(one, DEFAULTS_OF_SERVICE) for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())
+    one.name: env.read(one, DEFAULTS_OF_SERVICE.get(one.name))
+    for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())
 }
 globals().update(declared)
-# The intervals the environment names; the others are the administrator's, in the admin.
-SET_IN_ENVIRONMENT = frozenset(name for name in declared if "INTERVAL" in name and env.text(name))
+SET_IN_ENVIRONMENT = frozenset(filter(env.text, declared))
 
 # The database. READ COMMITTED is required: the refresh takes its row locks in one statement and reads the tasks in
 # the next, and only under READ COMMITTED does the second statement see the changes that the first waited for.
@@ -132,7 +132,7 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # A PgBouncer in transaction mode refuses the options of a connection and gives each transaction another
 # session. Then ALTER ROLE sets what the options would set, and `manage.py doctor` says how; cursors live no
 # longer than a transaction.
-DATABASE_POOLED = env.flag("DATABASE_POOLED")
+DATABASE_POOLED = env.value("DATABASE_POOLED", "flag", False)
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = DATABASE_POOLED
 # A transaction waits at most 5 s for a row; one that is idle for 20 s (a stopped process) loses its locks. A
 # statement ends with its process: PostgreSQL looks for the client every 10 s.
@@ -166,8 +166,9 @@ DATABASES["default"]["OPTIONS"] = {
 # Redis, and the broker, which is the same server unless CELERY_BROKER_URL names another, or a RabbitMQ.
 # Of Harbor's two, the first is where its marks are; it is empty unless its cache has a database of its own.
 REDIS_URL = env.redis_url("REDIS_URL", "_REDIS_URL_HARBOR", "_REDIS_URL_CORE", default="redis://localhost:6379/0")
+REFRESH_VISIBILITY_TIMEOUT_SECONDS = env.value("REFRESH_VISIBILITY_TIMEOUT_SECONDS", "number", 300, at_least=1)
 _broker = broker_of_celery(
-    env.broker_url("CELERY_BROKER_URL", default=REDIS_URL), declared["REFRESH_VISIBILITY_TIMEOUT_SECONDS"]
+    env.broker_url("CELERY_BROKER_URL", default=REDIS_URL), REFRESH_VISIBILITY_TIMEOUT_SECONDS
 )
 CELERY_BROKER_URL = _broker.url
 # Celery reads the variable CELERY_BROKER_URL by itself, before that setting, and knows only its own form.
@@ -175,7 +176,7 @@ CELERY_BROKER_READ_URL = CELERY_BROKER_WRITE_URL = _broker.url
 CELERY_BROKER_USE_SSL = _broker.tls
 
 # Traces: an extra. Without it nothing of OpenTelemetry is imported.
-REFRESH_TRACES = env.flag("REFRESH_TRACES")
+REFRESH_TRACES = env.value("REFRESH_TRACES", "flag", False)
 if REFRESH_TRACES:
     _NEEDED = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
     env.refuse_missing_packages("REFRESH_TRACES", _NEEDED, "requirements-traces.txt")
@@ -218,7 +219,7 @@ CELERY_BEAT_SYNC_EVERY = 1
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5
 
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-LOG_FORMAT = env.one_of("LOG_FORMAT", "auto", "auto", "text", "json")
+LOG_FORMAT = env.value("LOG_FORMAT", "one_of", "auto", choices=("auto", "text", "json"))
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -235,7 +236,7 @@ LOGGING: dict[str, Any] = {
         "django.security.DisallowedHost": {"filters": ["as_warning"]},
         "waitress.queue": {"level": "ERROR"},  # it warns of each request that waits for a thread
     },
-    "root": {"handlers": ["stderr"], "level": env.one_of("LOG_LEVEL", "INFO", *LOG_LEVELS)},
+    "root": {"handlers": ["stderr"], "level": env.value("LOG_LEVEL", "one_of", "INFO", choices=LOG_LEVELS)},
 }
 
 

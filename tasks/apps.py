@@ -74,7 +74,7 @@ class TasksConfig(AppConfig):
                 deliverer_thread.of_this_process.stop, dispatch_uid="tasks.notifications.deliverer_thread"
             )
         worker_ready.connect(delivery_wakeup.on_worker_ready, dispatch_uid="tasks.notifications.delivery_wakeup")
-        beat_init.connect(schedule.follow_environment, dispatch_uid="tasks.schedule")
+        beat_init.connect(schedule.follow_setting, dispatch_uid="tasks.schedule")
         celery_events.connect()
         heartbeat.connect()
         given_back.connect()

@@ -5,9 +5,9 @@
 | claim_batch | beat; the first mark on an empty queue; a worker that completes a claim while more wait | EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS |
 | refresh_executions | claim_batch | for each claim |
 | run_cycle | claim_batch | with an older design, to every live worker |
-| recover_stale | beat; a worker that starts, or that notices a silent node | REFRESH_RECOVER_INTERVAL_SECONDS |
-| reconcile, reap, sweep, sample | beat; a worker REFRESH_REAP_DELAY_SECONDS after its start sends reap | their intervals |
-| deliver | beat; a refresh after its commit if notifications wait; each worker at its start | REFRESH_DELIVER_INTERVAL_SECONDS |
+| recover_stale | beat; a worker that starts, or that notices a silent node | every 5 s |
+| reconcile, reap, sweep, sample | beat; a worker REAP_DELAY_SECONDS after its start sends reap | their intervals |
+| deliver | beat; a refresh after its commit if notifications wait; each worker at its start | every 30 s |
 | run_handlers | the deliverer | for each handler that is due |
 | act | a person who asks for an action on many executions; recover_stale | while actions wait |
 | harbor_refresh.task | `TrackedBackend` (harbor_refresh/tasks_backend.py) | for each task of Django's framework |

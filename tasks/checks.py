@@ -1,14 +1,17 @@
 """Check the settings at start. Each message has an id and a hint."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from celery import current_app
 from django.apps import AppConfig
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.declarations import PREFIX, is_service
 from harbor_refresh.executions.installation import other_than_postgresql
 from harbor_refresh.tasks.broker.amqp_address import is_amqp
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
@@ -21,24 +24,6 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
     messages: list[CheckMessage] = []
     if found := other_than_postgresql(connections[DEFAULT_DB_ALIAS]):
         messages.append(Error(found[0], hint=found[1], id="harbor_tasks.E001"))
-    if conf.node_ttl < 3 * conf.heartbeat:
-        messages.append(
-            Error(
-                f"REFRESH_NODE_TTL_SECONDS is {conf.node_ttl:g} and REFRESH_HEARTBEAT_SECONDS is "
-                f"{conf.heartbeat:g}: one late heartbeat would declare a live node dead.",
-                hint="Make the first at least three times the second.",
-                id="harbor_tasks.E002",
-            )
-        )
-    if conf.stale <= conf.node_ttl:
-        messages.append(
-            Error(
-                f"REFRESH_STALE_SECONDS is {conf.stale:g}, not above REFRESH_NODE_TTL_SECONDS "
-                f"({conf.node_ttl:g}): claims of live nodes would be taken from them.",
-                hint="Leave it at its default of 300.",
-                id="harbor_tasks.E003",
-            )
-        )
     if is_attached() and (conf.strategy != "claim" or conf.in_process):
         messages.append(
             Error(
@@ -58,7 +43,23 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Ch
                 id="harbor_tasks.W001",
             )
         )
-    return messages + _check_addresses(conf)
+    return messages + _check_addresses(conf) + _check_names()
+
+
+def _check_names() -> list[CheckMessage]:
+    """Name the variables of the service that no setting reads: times that are constants now, and typing errors."""
+    if not is_service():
+        return []
+    ours = [name for name in sorted(os.environ) if name.startswith(PREFIX) or name == "MAX_DANGLING_HOURS"]
+    return [
+        Warning(
+            f"{name} is no setting, or none any more, so it changes nothing.",
+            hint="Remove it. docs/operations.md lists the settings; intervals are rows of the schedule.",
+            id="harbor_tasks.W002",
+        )
+        for name in ours
+        if not hasattr(settings, name.removesuffix("_FILE"))
+    ]
 
 
 def _check_addresses(conf: Refresh) -> list[CheckMessage]:

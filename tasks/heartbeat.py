@@ -1,6 +1,6 @@
 """Send heartbeats: one thread in every worker process that works claims.
 
-A process that is silent for REFRESH_NODE_TTL_SECONDS counts as dead, and its claims and jobs are recovered. The
+A process that is silent for NODE_TTL_SECONDS counts as dead, and its claims and jobs are recovered. The
 first process that notices asks for the recovery at once. If that process dies before it asks, the schedule
 asks. Each heartbeat also renews the leases of the jobs that run here, and records them again in a Redis that
 has forgotten them or came back older. A heartbeat is no sign of progress: a claim that is too old is recovered
@@ -16,8 +16,7 @@ from typing import Any
 from celery import signals
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import tick
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing, tick
 from harbor_refresh.tasks.jobs.records.run import Run
 from harbor_refresh.tasks.jobs.runtime import current_runs
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
@@ -33,7 +32,7 @@ _running_in = 0  # the id of the process that has a heartbeat; a forked child ha
 def send_until_stopped() -> None:
     silent = False
     recording: threading.Thread | None = None
-    interval = refresh_settings().heartbeat
+    interval = pacing.HEARTBEAT_SECONDS
     while True:
         try:
             forgotten = current_runs.renew()  # first, so that a lease never outlives the node
@@ -97,7 +96,7 @@ def request_first_passes(sender: Any, **_: Any) -> None:
     """When a worker starts, ask for a recovery at once and for a pass of the reaper later. The delay is spent
     in this process, because the broker would deliver a message that waits for it again."""
     tick.send("tasks.recover_stale")
-    later = threading.Timer(refresh_settings().reap_delay, tick.send, ["tasks.reap"])
+    later = threading.Timer(pacing.REAP_DELAY_SECONDS, tick.send, ["tasks.reap"])
     later.daemon = True
     later.start()
 

@@ -25,9 +25,6 @@ from harbor_refresh.tasks.schedule import ROWS, has_rows
 
 log = logging.getLogger("harbor_refresh")
 
-#: What a row without an interval of its own has, as in tasks/schedule.py.
-DEFAULT_SECONDS = 30.0
-
 
 def connect(app: Any) -> Any:
     """Add our Celery tasks, their routes and their schedule to this app, and return it."""
@@ -72,8 +69,7 @@ def with_ours(routes: Any) -> list[Any]:
 
 def schedule() -> dict[str, dict[str, Any]]:
     """Beat's schedule, as Celery's own beat takes it."""
-    every = {row: row.seconds if row.seconds > 0 else DEFAULT_SECONDS for row in ROWS}
-    return {row.name: {"task": row.task, "schedule": seconds} for row, seconds in every.items()}
+    return {row.name: {"task": row.task, "schedule": row.seconds} for row in ROWS}
 
 
 def tell_problems(**_: Any) -> None:

@@ -42,7 +42,7 @@ OF_ROWS = ("PatientScheduler", "DatabaseScheduler")
 def check_host(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     if is_service():
         return []
-    known = {one.key: one for one in (*OF_EXECUTIONS.values(), *DECLARED.values())}
+    known = {one.key: one for one in (*OF_EXECUTIONS.values(), *DECLARED.values()) if not one.of_service}
     found = problems(known, ADDRESS)
     for check in OF_EAGER_MODE if mode.is_eager() else CHECKS:
         found += check()

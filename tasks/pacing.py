@@ -4,9 +4,17 @@ The scripts in queue/lua take these constants by name, see queue/scripts.py. How
 docs/decisions: 0010 (ticks and the wake-up), 0012 (pages), 0014 (rests).
 """
 
+from harbor_refresh.executions.pacing import paced
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 
 # How much
+
+#: Executions in a subtask at most, and in a claim. Larger ones are no faster; chunks of 1,000 cost 2 % more in all
+#: (docs/scaling.md).
+CHUNK = paced("CHUNK", 6_000)
+#: Subtasks that a node may hold: one runs, one is fetched while it ends, and one waits with the broker. More only
+#: move the backlog from the set into the broker.
+DEPTH = paced("DEPTH", 3)
 
 #: Up to this backlog every execution is treated by itself: it gets its own subtask, and rests if it is hot.
 SMALL = 16
@@ -22,6 +30,34 @@ LEAST_CHUNK = 1_000
 CHUNKS_TOGETHER = 6
 #: Divisor of the chunk size for each failure of a member, until the member is alone in its chunk and fails alone.
 SHRINK = 20
+
+# Nodes and claims
+
+#: After so long a silent node counts as dead: longer than a machine under load stands still.
+NODE_TTL_SECONDS = paced("NODE_TTL_SECONDS", 10.0)
+#: A node sends a heartbeat so often: four may be late before a live node counts as dead.
+HEARTBEAT_SECONDS = paced("HEARTBEAT_SECONDS", NODE_TTL_SECONDS / 5)
+#: After so long a claim in progress is recovered even if its node is alive. A refresh takes seconds. The broker
+#: delivers a message again after this time, too.
+STALE_SECONDS = paced("STALE_SECONDS", 300.0)
+#: So long no node claims after the database was found away. Claims cost failures then, and trying faster does not
+#: bring it back.
+DATABASE_PAUSE_SECONDS = paced("DATABASE_PAUSE_SECONDS", 2.0)
+#: So long a quarantined execution rests before it is tried again.
+QUARANTINE_SECONDS = paced("QUARANTINE_SECONDS", 3_600.0)
+#: So long the queue has for a change before reconcile looks at it: as long as the net beneath the wake-ups needs.
+RECONCILE_GRACE_SECONDS = paced("RECONCILE_GRACE_SECONDS", 30.0)
+#: So long after the start of a worker its first pass of the reaper runs. A worker that starts again and again must
+#: not compare all jobs each time.
+REAP_DELAY_SECONDS = paced("REAP_DELAY_SECONDS", 300.0)
+
+# Answers
+
+#: So long one answer of Redis may take. Each of ours takes milliseconds; a process that waits longer holds up its
+#: requests.
+REDIS_TIMEOUT_SECONDS = 2.0
+#: So long one answer to a report over HTTP may take.
+REPORT_TIMEOUT_SECONDS = 5.0
 
 # The wake-up
 
@@ -52,8 +88,10 @@ DELIVERER_WAIT_SECONDS = 3_600.0
 # The rests of hot executions
 
 #: The first rest of a member that was claimed from a short queue. Each next one is twice as long while many marks
-#: arrive, and half as long when few do; REFRESH_REST_SECONDS is the longest.
+#: arrive, and half as long when few do.
 FIRST_REST_US = 50_000
+#: The longest rest, while 16 or fewer wait. 0: no rests.
+LONGEST_REST_SECONDS = paced("LONGEST_REST_SECONDS", 2.0)
 #: So many marks while a member waits make it hot.
 MANY_MARKS = 5
 #: The counters of marks and of rests are deleted above this number of members, so that they cannot grow for ever.
@@ -79,6 +117,8 @@ MOST_DEAD = 100
 
 # Harbor's own marks
 
+#: Keys of the server that all ticks together look at in a second: 1 % of the time of a Redis. 0: none.
+LEGACY_KEYS_PER_SECOND = 10_000
 #: Keys of the server that one look for Harbor's marks reads, more or less; also marks in a page of an export.
 #: If each key is a mark, a look blocks Redis for one to two milliseconds.
 LOOK = 500

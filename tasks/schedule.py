@@ -1,8 +1,8 @@
 """Beat's rows. Each `migrate` and each start of beat creates those that are missing. An administrator may edit
 them, and disables a row that is not wanted: a deleted row comes back.
 
-Whenever beat starts, it writes each interval that is set (in the environment of the service, or in the settings of
-a project) to its row. An interval that is not set stays as the administrator wrote it.
+Only one interval is a setting, because it is Harbor's: EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS. If it is set,
+beat writes it to its row at each start. The other rows stay as the administrator wrote them.
 
 A project without django-celery-beat has no rows: tasks/host.py puts the same schedule into its Celery app.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from harbor_refresh.executions.declarations import is_service, key_of, of_project
+from harbor_refresh.executions.declarations import is_set
 from harbor_refresh.tasks.conf import DECLARED, refresh_settings
 
 #: The app whose rows they are.
@@ -29,66 +29,57 @@ def has_rows() -> bool:
 class Scheduled:
     name: str
     task: str
-    field: str
+    every: float
     description: str
 
     @property
-    def setting(self) -> str:
-        return DECLARED[self.field].name
-
-    @property
-    def is_set(self) -> bool:
-        """Whether the environment of the service names it, or the settings of a project."""
-        if is_service():
-            return self.setting in getattr(settings, "SET_IN_ENVIRONMENT", ())
-        return key_of(self.setting) in of_project()
-
-    @property
     def seconds(self) -> float:
-        return float(getattr(refresh_settings(), self.field))
+        interval = refresh_settings().interval
+        return interval if self is CLAIM and interval > 0 else self.every
 
 
+CLAIM = Scheduled(
+    "Claim batches",
+    "tasks.claim_batch",
+    30.0,
+    "The net beneath the wake-ups: claims executions that wait and fans them out over the workers.",
+)
 ROWS = (
-    Scheduled(
-        "Claim batches",
-        "tasks.claim_batch",
-        "interval",
-        "The net beneath the wake-ups: claims executions that wait and fans them out over the workers.",
-    ),
+    CLAIM,
     Scheduled(
         "Recover stale claims",
         "tasks.recover_stale",
-        "recover_interval",
+        5.0,
         "Gives back what dead nodes had claimed.",
     ),
     Scheduled(
         "Reconcile",
         "tasks.reconcile",
-        "reconcile_interval",
+        60.0,
         "Finds executions whose status differs from their tasks, and marks them.",
     ),
     Scheduled(
         "Reap jobs",
         "tasks.reap",
-        "reap_interval",
+        3_600.0,
         "Compares the jobs in progress with their tasks, and settles what differs.",
     ),
     Scheduled(
         "Deliver",
         "tasks.deliver",
-        "deliver_interval",
+        30.0,
         "The net beneath the wake-ups: tells webhooks and handlers of status changes.",
     ),
     Scheduled(
         "Sweep",
         "tasks.sweep",
-        "sweep_interval",
+        86_400.0,
         "Deletes old executions and other old rows, and refreshes executions that dangle.",
     ),
     Scheduled(
         "Sample",
         "tasks.sample",
-        "sample_interval",
+        10.0,
         "Writes down the state of the service, for the charts of the dashboard.",
     ),
 )
@@ -115,7 +106,7 @@ def create_rows(interval_model: Any, task_model: Any) -> bool:
         task_model(
             name=row.name,
             task=row.task,
-            interval=_interval(interval_model, row.seconds if row.seconds > 0 else 30),
+            interval=_interval(interval_model, row.seconds),
             description=row.description,
         )
         for row in ROWS
@@ -142,17 +133,25 @@ def restore_rows(**_: Any) -> None:
         PeriodicTasks.update_changed()  # type: ignore[no-untyped-call]  # a beat that runs reads its rows again
 
 
-def follow_environment(**_: Any) -> None:
-    if not has_rows():
+def follow_setting(**_: Any) -> None:
+    """Write the interval that is set to its row."""
+    conf = refresh_settings()
+    if not has_rows() or conf.in_process or not is_set(DECLARED["interval"]):
         return
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-    for row in ROWS:
-        seconds = row.seconds
-        if not row.is_set or seconds <= 0:
-            continue
-        interval = _interval(IntervalSchedule, seconds)
-        rows: Any = PeriodicTask.objects.filter(name=row.name).exclude(interval=interval)
-        for task in rows:
-            task.interval, task.crontab, task.solar, task.clocked = interval, None, None, None
-            task.save(update_fields=["interval", "crontab", "solar", "clocked"])
+    interval = _interval(IntervalSchedule, conf.interval)
+    rows: Any = PeriodicTask.objects.filter(name=CLAIM.name).exclude(interval=interval)
+    for task in rows:
+        task.interval, task.crontab, task.solar, task.clocked = interval, None, None, None
+        task.save(update_fields=["interval", "crontab", "solar", "clocked"])
+
+
+def interval_of(name: str) -> float:
+    """Return the seconds between two of this Celery task: those of its row, or else our own."""
+    if has_rows():
+        from django_celery_beat.models import PeriodicTask
+
+        if found := PeriodicTask.objects.filter(task=name, interval__isnull=False).first():
+            return float(found.interval.schedule.run_every.total_seconds())
+    return next(row.seconds for row in ROWS if row.task == name)

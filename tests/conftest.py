@@ -18,6 +18,7 @@ from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
 from harbor_refresh.executions.counters import kept
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -151,6 +152,14 @@ def nothing_is_compiled() -> Iterator[None]:
             server.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
             asked = "SELECT query FROM pg_stat_statements WHERE jit_functions > 0 ORDER BY query"
             assert server.execute(asked).fetchall() == []
+
+
+@pytest.fixture(autouse=True)
+def constants_come_back() -> Iterator[None]:
+    """Constants that a test has set (tests/integration/redis_state.py) are those of the next test no more."""
+    before = {name: value for name, value in vars(pacing).items() if name.isupper()}
+    yield
+    vars(pacing).update(before)
 
 
 @pytest.fixture(autouse=True)

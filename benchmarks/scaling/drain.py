@@ -2,8 +2,8 @@
 
 It follows the rules of tasks/pipeline/dispatcher.py and tasks/pacing.py:
 
-1. A tick claims up to six chunks at a time while messages may be sent (SLOTS, or REFRESH_DEPTH a node) and the
-   nodes have room (REFRESH_DEPTH chunks each). Then it ends. The first completion that leaves half of the room
+1. A tick claims up to six chunks at a time while messages may be sent (SLOTS, or DEPTH a node) and the
+   nodes have room (DEPTH chunks each). Then it ends. The first completion that leaves half of the room
    free sends the next one.
 2. A process takes one message at a time: it takes the claim over, refreshes it in one transaction, and
    completes it.

@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from harbor_refresh.executions import counters, crash_points, signals
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import counters, crash_points, pacing, signals
 from harbor_refresh.executions.database import absence_translated, run
 
 #: So many failures in a row open the circuit of a webhook.
@@ -149,7 +148,7 @@ def record(results: Sequence[Result]) -> list[Ended]:
             errors=[one.error for one in results],
             answered=[one.answered for one in results],
             max_attempts=MAX_ATTEMPTS,
-            max_age=intake_settings().deliver_max_age,
+            max_age=pacing.DELIVER_MAX_AGE_SECONDS,
             opens=CIRCUIT_OPENS,
             most_pause=MAX_CIRCUIT_PAUSE,
         )
@@ -161,7 +160,7 @@ def record(results: Sequence[Result]) -> list[Ended]:
 
 def expire() -> list[Ended]:
     """Turn deliveries that were due for too long into dead letters."""
-    max_age = intake_settings().deliver_max_age
+    max_age = pacing.DELIVER_MAX_AGE_SECONDS
     with absence_translated(), transaction.atomic():
         rows = run("expire_deliveries", max_age=max_age, most=EXPIRED_AT_ONCE)
         ended = [Ended(*row) for row in rows]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from harbor_refresh.executions import signals
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import pacing, signals
 from harbor_refresh.executions.deliveries import claims, http
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
@@ -230,7 +229,7 @@ class Deliverer:
 
         if rooms.total >= MOST_IN_FLIGHT or self._is_held():
             return []
-        timeout = intake_settings().deliver_timeout
+        timeout = pacing.DELIVER_TIMEOUT_SECONDS
         until = time.monotonic() + (LEASE_TIMEOUTS - 1) * timeout
         taken = claims.claim_for_webhooks(FIRST_ROOM, rooms.left(), LEASE_TIMEOUTS * timeout)
         if taken:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import addresses, answers, requests
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.deliveries.messages import Message
@@ -56,7 +56,7 @@ class Sender:
     """
 
     def __init__(self, resolve: Resolve | None = None) -> None:
-        self._timeout = intake_settings().deliver_timeout
+        self._timeout = pacing.DELIVER_TIMEOUT_SECONDS
         self._resolver = Resolver() if resolve is None else None
         self._network = CheckedNetwork(resolve or self._resolver, addresses.networks())  # type: ignore[arg-type]
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from harbor_refresh.executions import callbacks
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import callbacks, pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
 from harbor_refresh.executions.deliveries import addresses, handler_subscriptions, http
 from harbor_refresh.executions.deliveries.answers import Answer
@@ -110,7 +109,7 @@ def test(subscription_id: int) -> Answer:
     resolver = Resolver()
     try:
         with requests.connections(CheckedNetwork(resolver, addresses.networks())) as pool:
-            return requests.send(pool, trial(row), min(TEST_SECONDS, intake_settings().deliver_timeout))
+            return requests.send(pool, trial(row), min(TEST_SECONDS, pacing.DELIVER_TIMEOUT_SECONDS))
     finally:
         resolver.close()
 

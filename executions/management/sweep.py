@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from harbor_refresh.executions import dangling
+from harbor_refresh.executions import dangling, pacing
 from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
-from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.management.argument_types import age, vendor_type
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.ownership import Deed, refuse_if_attached
@@ -87,7 +86,7 @@ def _named(options: dict[str, Any]) -> str:
 
 
 def _count_dangling(show: Show) -> Swept:
-    counted = Swept(dangling_hours=intake_settings().dangling_hours)
+    counted = Swept(dangling_hours=pacing.DANGLING_HOURS)
     after: int | None = 0
     while after is not None:
         page = dangling.find(timedelta(hours=counted.dangling_hours), after)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import Statements
 
 run = Statements(__package__)
@@ -46,7 +46,7 @@ class Findings:
 def pages(findings: Findings, size: int = PAGE) -> Iterator[list[Wrong]]:
     """Yield the wrong executions of each page, and count what was looked at. A statement reads one page and holds
     no lock. What is written meanwhile behind the page is not seen; it has marks of its own."""
-    after, dangling = 0, timedelta(hours=intake_settings().dangling_hours)
+    after, dangling = 0, timedelta(hours=pacing.DANGLING_HOURS)
     while True:
         (last, _, looked_at, unfinished, *_), *rows = run("find_wrong", after=after, page=size, dangling=dangling)
         if last is None:

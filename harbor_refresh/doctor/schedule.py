@@ -36,8 +36,7 @@ def rows_right(facts: Facts) -> Iterator[Problem]:
                 yield warning(
                     f"The row {row.name} runs every {found.seconds:,.0f} s, and every {row.seconds:,.0f} s is "
                     "usual.",
-                    f"Set its interval in the admin: Periodic tasks, {row.name}; or set {row.setting}, and "
-                    "restart beat",
+                    f"Set its interval in the admin: Periodic tasks, {row.name}",
                 )
 
 

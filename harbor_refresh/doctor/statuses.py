@@ -7,10 +7,12 @@ from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
 from harbor_refresh.doctor.overview import overview
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import look_for_drift
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import Token
+from harbor_refresh.tasks.schedule import interval_of
 
 #: How long to look for drift. A longer search is `reconcile --dry-run`.
 LOOK_SECONDS = 3.0
@@ -31,7 +33,7 @@ def drift(facts: Facts) -> Iterator[Problem]:
     which = ", ".join(str(one.execution_id) for one in found.examples[:3])
     differ = plural(lost, "status differs", "statuses differ")
     what = f"{differ} from what the tasks say, for executions that are not on the queue, such as {which}."
-    passes = timedelta(seconds=facts.conf.reconcile_grace + 3 * facts.conf.reconcile_interval)
+    passes = timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS + 3 * interval_of("tasks.reconcile"))
     if age > passes:
         yield Problem(f"{what} Reconcile should have found them.", "manage.py harbor repair drift")
     else:
@@ -57,7 +59,7 @@ def watermark(facts: Facts) -> Iterator[Problem]:
 
 def old_claims(facts: Facts) -> Iterator[Problem]:
     """Claims that recovery should have released. A large `processing` is read in part only."""
-    stats, limit = facts.stats, round(2 * facts.conf.stale * 1_000_000)
+    stats, limit = facts.stats, round(2 * pacing.STALE_SECONDS * 1_000_000)
     old = 0
     unreadable = 0
     for number, page in enumerate(execution_queue().pages_of_tokens()):
@@ -68,8 +70,8 @@ def old_claims(facts: Facts) -> Iterator[Problem]:
             break
     if old:
         yield Problem(
-            f"Recovery has not released {plural(old, 'claim')}, although more than {2 * facts.conf.stale:,.0f} s "
-            "have passed.",
+            f"Recovery has not released {plural(old, 'claim')}, although more than "
+            f"{2 * pacing.STALE_SECONDS:,.0f} s have passed.",
             "manage.py harbor repair claims; and look at beat, which should send tasks.recover_stale every few "
             "seconds",
         )

@@ -17,7 +17,7 @@ from harbor_refresh.executions.admin.unfold_api import display
 from harbor_refresh.executions.audit import Kind, Word
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing
 
 
 @page(Quarantine)
@@ -80,4 +80,4 @@ class QuarantineAdmin(ReadOnlyAdmin):
 
     @display(description="Tried again after")
     def until(self, row: Quarantine) -> str | SafeString:
-        return moment(row.at + timedelta(seconds=refresh_settings().quarantine))
+        return moment(row.at + timedelta(seconds=pacing.QUARANTINE_SECONDS))

@@ -11,6 +11,7 @@ from enum import StrEnum
 from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.durations import age, ago
 from harbor_refresh.executions.text import plural
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_queues import WORK
 from harbor_refresh.tasks.conf import Refresh, refresh_settings
 from harbor_refresh.tasks.overview.state import State
@@ -177,7 +178,8 @@ def _database_pause(state: State, conf: Refresh) -> Iterator[Finding]:
     if state.pause:
         yield Finding(
             "database_was_away",
-            f"A worker found PostgreSQL away a moment ago, so no worker claims for {conf.pause:g} s.",
+            "A worker found PostgreSQL away a moment ago, so no worker claims for "
+            f"{pacing.DATABASE_PAUSE_SECONDS:g} s.",
             "Executions wait in Redis. The outage does not count as a failed attempt of any of them.",
             "Do nothing if this passes. If it stays, look at the database, and at its max_connections.",
         )
@@ -210,7 +212,7 @@ def _quarantined(state: State, conf: Refresh) -> Iterator[Finding]:
             f"{plural(state.quarantined, 'execution')} could not be refreshed and "
             f"{'is' if state.quarantined == 1 else 'are'} in quarantine.",
             "Their status may be out of date. Each is tried again by itself "
-            f"{age(conf.quarantine)} after it was quarantined.",
+            f"{age(pacing.QUARANTINE_SECONDS)} after it was quarantined.",
             "Read the reason of each under Quarantine in the admin. Repair the cause, then release them.",
         )
 
@@ -230,7 +232,8 @@ def _reconcile(state: State, conf: Refresh) -> Iterator[Finding]:
     if state.schedule is None:
         return
     since = state.last_reconcile
-    late = 3 * conf.reconcile_interval + SLACK_SECONDS
+    every = next((row.interval for row in state.schedule if row.task == "tasks.reconcile"), None)
+    late = 3 * (every or 60) + SLACK_SECONDS
     if since is not None and since > late and (state.backlog or 0) <= POSTPONING_BACKLOG:
         yield Finding(
             "reconcile_late",

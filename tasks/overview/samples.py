@@ -15,9 +15,9 @@ from typing import Any
 
 from harbor_refresh.executions import counters
 from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.overview.state import State
+from harbor_refresh.tasks.schedule import interval_of
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def read(name: str) -> list[Point]:
     has an empty point."""
     span = SPANS[name]
     # with a longer interval between samples, every second point would be a gap
-    widest = timedelta(seconds=1.5 * refresh_settings().sample_interval)
+    widest = timedelta(seconds=1.5 * interval_of("tasks.sample"))
     span = replace(span, slot=max(span.slot, widest))
     rows = [_read_row(row) for row in run("read_samples", span=span.span, slot=span.slot)]
     return list(_points(rows, span))

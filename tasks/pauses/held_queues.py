@@ -4,7 +4,7 @@ Celery's own `cancel_consumer` ends with the worker that got it. So each worker 
 
 1. Before it takes its first message (`celeryd_after_setup`). If the database is away then, it holds every queue
    that may be paused, until it can read.
-2. Every REFRESH_HEARTBEAT_SECONDS, in a thread of the worker's main process. It holds and frees queues in the
+2. Every HEARTBEAT_SECONDS, in a thread of the worker's main process. It holds and frees queues in the
    thread of the consumer, which alone may do so. If the database is away, nothing changes.
 
 The queues of the refreshes and of the ticks are never held: refreshing is paused before the claim, and ticks
@@ -26,9 +26,8 @@ from django.db import connection
 
 from harbor_refresh.executions.errors import QueueUnavailable, RefreshError
 from harbor_refresh.executions.text import said_by
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.celery_queues import CYCLES, TICKS, WORK
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pauses.pauses import paused
 from harbor_refresh.tasks.queue import execution_queue
 
@@ -135,7 +134,7 @@ def on_shutdown(**_: Any) -> None:
 
 
 def _follow(held: HeldQueues, consumer: Any) -> None:
-    interval = refresh_settings().heartbeat
+    interval = pacing.HEARTBEAT_SECONDS
     while True:
         try:
             held.follow(consumer)

@@ -2,7 +2,7 @@
 
 A pause is a row in PostgreSQL, because it must outlive a worker's restart and an emptied Redis. A tick reads the
 rows before it claims executions (`harbor_refresh`, the queue of the refreshes), and each worker reads them every
-REFRESH_HEARTBEAT_SECONDS for the other queues (held_queues.py). Marks and messages wait; nothing is lost. Work
+HEARTBEAT_SECONDS for the other queues (held_queues.py). Marks and messages wait; nothing is lost. Work
 that has begun goes on: executions that are claimed are refreshed, and jobs that a worker has fetched run.
 
 Not paused with refreshing: *Refresh now*, a report that stops a task, and a status that is set by hand. Each of

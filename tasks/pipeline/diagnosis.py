@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harbor_refresh.executions.comparison import Comparison, compare
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
 from harbor_refresh.tasks.queue import execution_queue
@@ -71,8 +72,8 @@ _IN_PROCESS = (
 )
 _PAUSED = "It waits on the queue, and refreshing is paused. `harbor unpause` lets the workers go on."
 _LOST = (
-    "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
-    "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "
+    "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if beat "
+    "runs. "
     "`harbor marks add {id}` puts it on the queue now."
 )
 
@@ -97,7 +98,7 @@ def _of_a_claim(token: Token, stats: Stats) -> str:
         return f"It was claimed {seconds:,.0f} s ago and waits for a worker that is free."
     return (
         f"{token.node} has refreshed it for {seconds:,.0f} s. Recovery releases a claim that is older than "
-        f"{refresh_settings().stale:,.0f} s (REFRESH_STALE_SECONDS)."
+        f"{pacing.STALE_SECONDS:,.0f} s."
     )
 
 

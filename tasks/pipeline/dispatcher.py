@@ -8,7 +8,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.executions.steps import step
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import (
     CHUNKS_TOGETHER,
@@ -33,7 +33,7 @@ def dispatch(publish: Publish, waiting: int, together: int = CHUNKS_TOGETHER) ->
 
     `waiting` is how many messages already wait for the workers; in total there will be at most `depth` for each
     live node (or SLOTS). `together` is how many chunks are claimed at a time. Returns how many executions were
-    claimed. While the database is away no process claims anything, for REFRESH_PAUSE_SECONDS at a time. While
+    claimed. While the database is away no process claims anything, for DATABASE_PAUSE_SECONDS at a time. While
     refreshing is paused (tasks/pauses), a tick claims nothing. It leaves the wake key, which expires: so marks
     send one tick every WAKE_TTL_MS, and not one for each mark.
 
@@ -66,7 +66,7 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         queue.tick_ran()
         return 0
     legacy_marks.take_some()
-    room = Room(conf.depth, waiting)
+    room = Room(pacing.DEPTH, waiting)
     if room.slots <= 0:
         room.live_nodes = len(queue.stats().nodes)
     if room.slots <= 0:
@@ -74,11 +74,11 @@ def _dispatch(publish: Publish, waiting: int, together: int) -> int:
         return 0
     total, is_last = 0, False
     while not is_last:
-        batch = queue.claim(this_node.name, conf.size * min(room.slots, together))
+        batch = queue.claim(this_node.name, queue.size * min(room.slots, together))
         room.live_nodes = max(room.live_nodes, batch.live_nodes)
         if batch.unreadable:
             signals.discarded.send(sender=dispatch, members=batch.unreadable)
-        chunks = chunked(batch, conf.fanout, conf.chunk) if batch.claim.members else []
+        chunks = chunked(batch, conf.fanout, pacing.CHUNK) if batch.claim.members else []
         is_last = not batch.more or len(chunks) >= room.slots
         if chunks:
             crash_points.reach("claimed", batch.claim)

@@ -21,7 +21,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.attachment import is_attached
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import EXPORT_LOOK_SECONDS, EXPORT_PASSES, LOOKS_A_TICK, REFUSED_SECONDS
 from harbor_refresh.tasks.pauses.pauses import is_refreshing_paused
@@ -54,7 +54,7 @@ def are_looked_for_by_recovery() -> bool:
     schedule. A core of 2.9 to 2.15 marks with keys, which are not on the queue, so nothing else shows that work
     waits.
     """
-    return is_attached() and refresh_settings().legacy_rate > 0
+    return is_attached() and pacing.LEGACY_KEYS_PER_SECOND > 0
 
 
 def take_some() -> int:
@@ -64,7 +64,7 @@ def take_some() -> int:
     told and not raised. If Redis is away, the claim that follows says so.
     """
     conf = refresh_settings()
-    if not conf.legacy_rate or is_cluster(conf.redis_url) or monotonic() < _Rest.until:
+    if not pacing.LEGACY_KEYS_PER_SECOND or is_cluster(conf.redis_url) or monotonic() < _Rest.until:
         return 0
     total = 0
     try:
@@ -164,9 +164,9 @@ def count_left(*, as_set: bool) -> int:
 def _refuse_beside_workers(queue: ExecutionQueue) -> None:
     """Raise Refused if workers are alive and refreshing is not paused.
 
-    A process that was killed cannot be told from a live one until it has been silent for REFRESH_NODE_TTL_SECONDS.
+    A process that was killed cannot be told from a live one until it has been silent for NODE_TTL_SECONDS.
     So wait until each node is silent or has given another sign of life; a live node gives one every
-    REFRESH_HEARTBEAT_SECONDS. A node that appears meanwhile is alive.
+    HEARTBEAT_SECONDS. A node that appears meanwhile is alive.
     """
     heard = queue.working_nodes()
     while (live := queue.working_nodes()) and not is_refreshing_paused():

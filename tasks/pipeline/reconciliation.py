@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 
-from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
 from harbor_refresh.executions.lease import Held, Lease
+from harbor_refresh.executions.pacing import DANGLING_HOURS
 from harbor_refresh.executions.quarantines import release_expired
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.pipeline.changed_executions import BEGINNING, PAGE, all_executions, changed_between
@@ -127,7 +127,7 @@ def look_for_drift(seconds: float) -> Reconciled:
 def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | None) -> None:
     """Do a pass. Without a lease it is a dry run."""
     if lease:
-        after = timedelta(seconds=refresh_settings().quarantine)
+        after = timedelta(seconds=pacing.QUARANTINE_SECONDS)
         outcome.paroled = len(release_expired(after, lease.extend))
         with lease.fenced():
             run("make_watermark")
@@ -136,7 +136,7 @@ def _look(outcome: Reconciled, full: bool, progress: Progress, lease: Lease | No
     if outcome.doubt:
         signals.watermark_doubted.send(sender=reconcile, doubt=outcome.doubt)
         since = BEGINNING
-    ready, settled = run("settled_moment", grace=timedelta(seconds=refresh_settings().reconcile_grace))[0]
+    ready, settled = run("settled_moment", grace=timedelta(seconds=pacing.RECONCILE_GRACE_SECONDS))[0]
     pages = all_executions() if full or outcome.doubt else changed_between(since, ready)
     for ids, looked_at in pages:
         if lease:
@@ -173,7 +173,7 @@ def _treat(drifts: Sequence[Drift], outcome: Reconciled, lease: Lease | None) ->
 
 
 def _find_drift(ids: Sequence[int]) -> list[Drift]:
-    dangling = timedelta(hours=intake_settings().dangling_hours)
+    dangling = timedelta(hours=DANGLING_HOURS)
     return [Drift(*row) for row in run("find_drift", ids=ids, dangling=dangling)]
 
 

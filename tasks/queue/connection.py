@@ -38,6 +38,7 @@ from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
 from harbor_refresh.executions.errors import QueueRefused, QueueRightMissing, QueueUnavailable
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.keys import Keys
 from harbor_refresh.tasks.queue.primaries import NOT_ADMITTED, ClusterNodes, Follows, Guides, Sentinels
@@ -323,13 +324,13 @@ def _timeouts(seconds: float) -> dict[str, float]:
 @cache
 def patient() -> Redis:
     conf = refresh_settings()
-    return connect(conf.redis_url, conf.redis_timeout, tries=4)
+    return connect(conf.redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=4)
 
 
 @cache
 def single() -> Redis:
     conf = refresh_settings()
-    return connect(conf.redis_url, conf.redis_timeout, tries=1)
+    return connect(conf.redis_url, pacing.REDIS_TIMEOUT_SECONDS, tries=1)
 
 
 @cache
@@ -343,4 +344,4 @@ def brief_to(address: Address | str) -> Redis:
 
 
 def brief_seconds() -> float:
-    return min(BRIEF_SECONDS, refresh_settings().redis_timeout)
+    return min(BRIEF_SECONDS, pacing.REDIS_TIMEOUT_SECONDS)

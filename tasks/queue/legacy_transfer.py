@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import LOOK
 from harbor_refresh.tasks.queue import members as names
@@ -64,7 +65,7 @@ class LegacyTransfer(Verbs):
 
     def look(self) -> Look:
         """Take a page of marks onto the queue, if it is time to look. All processes together keep to the rate."""
-        rate = self.conf.legacy_rate
+        rate = pacing.LEGACY_KEYS_PER_SECOND
         taken, left_us = self._run(
             "take_legacy",
             *READERS,

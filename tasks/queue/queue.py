@@ -46,7 +46,17 @@ class ExecutionQueue(Verbs):
         self, conf: Refresh, patient: Redis, single: Redis, edited: Callable[[str], str] = lambda text: text
     ) -> None:
         super().__init__(conf, patient, single, edited)
-        self._longest_rest_us = round(conf.rest * 1_000_000)
+        self._longest_rest_us = round(pacing.LONGEST_REST_SECONDS * 1_000_000)
+
+    @property
+    def size(self) -> int:
+        """The most executions of a subtask."""
+        return self.conf.fanout or pacing.CHUNK
+
+    @property
+    def share(self) -> int:
+        """The most members that one node may have in flight, including those of waiting subtasks."""
+        return pacing.DEPTH * self.size
 
     def mark(self, members: Iterable[str]) -> Marked:
         """Put members on the queue."""
@@ -61,15 +71,14 @@ class ExecutionQueue(Verbs):
 
         Unreadable members were claimed like other members. They are completed at once, and the batch lists them.
         """
-        conf = self.conf
         first = FirstPage(
             *self._run(
                 "claim",
                 node=node,
                 holder=WAITING + node,
                 most=min(PAGE, most),
-                worth=conf.size,
-                share=conf.share,
+                worth=self.size,
+                share=self.share,
                 ttl=self._ttl_us,
                 longest_rest=self._longest_rest_us,
                 once=True,
@@ -91,13 +100,13 @@ class ExecutionQueue(Verbs):
             attempts={text: times for member, times in failed.items() if (text := names.readable(member))},
             backlog=first.backlog,
             live_nodes=first.live_nodes,
-            more=not first.wait_us and 0 < len(raw) < first.backlog and room >= conf.size,
+            more=not first.wait_us and 0 < len(raw) < first.backlog and room >= self.size,
             wait=first.wait_us / 1_000_000,
             unreadable=tuple(dropped),
         )
 
     def _further_pages(self, claim: Claim, most: int, first: FirstPage) -> Iterator[NextPage]:
-        limit = first.live_nodes * self.conf.share
+        limit = first.live_nodes * self.share
         page: FirstPage | NextPage = first
         taken = len(page.members)
         while taken < min(most, first.backlog) and page.room > 0 and page.members:
@@ -125,7 +134,7 @@ class ExecutionQueue(Verbs):
                 "complete",
                 *page,
                 suffix=claim.suffix,
-                share=self.conf.share,
+                share=self.share,
                 ttl=self._ttl_us,
                 is_last=int(not left),
             )
@@ -187,7 +196,7 @@ class ExecutionQueue(Verbs):
 
     def pause(self) -> None:
         """Stop all claims for a while: the database is away, and trying faster does not bring it back."""
-        milliseconds = round(self.conf.pause * 1000)
+        milliseconds = round(pacing.DATABASE_PAUSE_SECONDS * 1000)
         if milliseconds > 0:
             with redis_errors_translated():
                 self._redis.set(self.keys.pause, 1, px=milliseconds)

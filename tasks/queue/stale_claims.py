@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import Refresh
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token
@@ -66,7 +67,7 @@ class Rule:
         """Whether a claim stays. To release too early is harmless: its completion is fenced, and its message finds
         no tokens. A token of a live node from before a gap may be one that a restarted Redis still has although
         its node has completed it."""
-        limit = self.conf.node_ttl if self.idle and token.is_waiting else self.conf.stale
+        limit = pacing.NODE_TTL_SECONDS if self.idle and token.is_waiting else pacing.STALE_SECONDS
         is_from_before_a_gap = self.stats.is_settled and token.stamp < self.stats.since
         is_lost = is_from_before_a_gap or (token.is_waiting and token.stamp < self.lost_before)
         is_answered_for = token.node in self.stats.nodes or (token.is_waiting and token.node in self.left)
@@ -75,7 +76,7 @@ class Rule:
     def is_failure(self, token: Token) -> bool:
         """Whether a process had begun to work on it, and is dead or too slow. Waiting is no failure."""
         is_dead = self.stats.is_settled and token.node not in self.stats.nodes
-        return not token.is_waiting and (is_dead or self._is_older(token, self.conf.stale))
+        return not token.is_waiting and (is_dead or self._is_older(token, pacing.STALE_SECONDS))
 
     def _is_older(self, token: Token, seconds: float) -> bool:
         return abs(self.stats.now - token.stamp) > seconds * 1_000_000

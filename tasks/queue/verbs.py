@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from redis import Redis
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import Refresh
 from harbor_refresh.tasks.queue.connection import redis_errors_translated
 from harbor_refresh.tasks.queue.keys import Keys
@@ -24,7 +25,7 @@ class Verbs:
         texts = {name: edited(self.scripts.source(name)) for name in self.scripts}
         self._patient = {name: patient.register_script(text) for name, text in texts.items()}
         self._single = {name: single.register_script(text) for name, text in texts.items()}
-        self._ttl_us = round(conf.node_ttl * 1_000_000)
+        self._ttl_us = round(pacing.NODE_TTL_SECONDS * 1_000_000)
 
     def _run(self, name: str, *items: Any, once: bool = False, **named: Any) -> Any:
         """Run a script with its named arguments, and the items that follow them."""

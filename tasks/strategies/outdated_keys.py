@@ -12,6 +12,9 @@ from harbor_refresh.tasks.queue.connection import patient, redis_errors_translat
 from harbor_refresh.tasks.queue.legacy_keys import PATTERN, keys_of
 from harbor_refresh.tasks.queue.sets import pages
 
+#: Keys of the server that one SCAN looks at, as in Harbor since June 2023.
+SCAN_COUNT = 1_000
+
 
 def key(member: str) -> str:
     return keys_of(member)[0]
@@ -41,13 +44,14 @@ def missing(members: Iterable[str]) -> Iterator[str]:
         yield from (member for member, is_there in zip(page, there, strict=True) if not is_there)
 
 
-def scan(count: int) -> Iterator[bytes]:
-    """Return every key of the pattern; Redis looks at `count` keys in one step. A key may come twice. A key
-    that is set or deleted meanwhile may be seen or not."""
+def scan() -> Iterator[bytes]:
+    """Return every key of the pattern. A key may come twice. A key that is set or deleted meanwhile may be seen or
+    not."""
     cursor = 0
     while True:
         with redis_errors_translated():
-            cursor, page = cast("tuple[int, list[bytes]]", patient().scan(cursor, match=PATTERN, count=count))
+            found = patient().scan(cursor, match=PATTERN, count=SCAN_COUNT)
+            cursor, page = cast("tuple[int, list[bytes]]", found)
         yield from page
         if not cursor:
             return

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from harbor_refresh.executions.rollup import Refreshed
 from harbor_refresh.tasks import signals
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import legacy_keys
 from harbor_refresh.tasks.strategies import outdated_keys, worker_mutex
 from harbor_refresh.tasks.strategies.cycles import refresh_each, run_and_signal
@@ -35,7 +34,7 @@ class Scan(Cycles):
         Nothing else keeps them apart. No instance checks whether another has refreshed an execution already, so
         five instances do the same work up to five times.
         """
-        keys = list(dict.fromkeys(outdated_keys.scan(refresh_settings().scan_count)))
+        keys = list(dict.fromkeys(outdated_keys.scan()))
         read = [legacy_keys.readable(key) for key in keys]
         unreadable = [key for key, member in zip(keys, read, strict=True) if member is None]
         if unreadable:
@@ -49,5 +48,5 @@ class Scan(Cycles):
 
     def backlog(self) -> int:
         """SCAN all keys of the server, because there is no other way to count them. A million takes seconds."""
-        found = {legacy_keys.readable(key) for key in outdated_keys.scan(refresh_settings().scan_count)}
+        found = {legacy_keys.readable(key) for key in outdated_keys.scan()}
         return len(found - {None})

@@ -14,5 +14,6 @@ def cluster(database: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(database, tmp_path)
     for name in SHORT:
         del cluster.env[name]
+    cluster.every.clear()
     yield cluster
     cluster.end()

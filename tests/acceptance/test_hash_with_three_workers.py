@@ -10,6 +10,7 @@ from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.mark import MARK
 from harbor_refresh.tasks.celery_tasks import broadcast, claim_batch
 from harbor_refresh.tasks.strategies.hash import announcements
@@ -19,17 +20,17 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
-SHORT = {"REFRESH_HEARTBEAT_SECONDS": "0.2", "REFRESH_NODE_TTL_SECONDS": "1.5"}
+SHORT = {"HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS": "0.2", "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "1.5"}
 CELERY = [sys.executable, "-m", "celery", "-A", "harbor_refresh", "worker", "-c", "1", "--without-gossip"]
 TICK = "harbor_refresh.ticks"
 CHANNEL = "/0.harbor_refresh.cycles/harbor_refresh.cycles"
 
 
 @pytest.fixture
-def hashing(cluster: Cluster, settings: Settings) -> Cluster:
+def hashing(cluster: Cluster, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     settings.REFRESH_STRATEGY = "hash"
     settings.CORE_INSTANCE_TOTAL = 3
-    settings.REFRESH_NODE_TTL_SECONDS = 1.5
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 1.5)
     cluster.env |= {**SHORT, "REFRESH_STRATEGY": "hash", "CORE_INSTANCE_TOTAL": "3"}
     return cluster
 
@@ -76,11 +77,11 @@ def bindings(redis: Redis) -> set[bytes]:
 
 
 def test_three_workers_refresh_a_third_each_and_a_fourth_with_a_duplicate_number_does_not_start(
-    hashing: Cluster, settings: Settings, redis: Redis
+    hashing: Cluster, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None dies, and the number of one that was silent for too long would be free for the fourth."""
-    hashing.env["REFRESH_NODE_TTL_SECONDS"] = "60"
-    settings.REFRESH_NODE_TTL_SECONDS = 60
+    hashing.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     workers = [hashing.worker(f"w{number}", CORE_INSTANCE_ID=str(number)) for number in range(3)]
     wait_for(lambda: sorted(announcements.announced()) == [0, 1, 2], "three announcements")
     ids = many(90)
@@ -117,9 +118,9 @@ def test_a_killed_instance_is_reported_and_its_successor_takes_its_number_and_it
     wait_for(ticked_until_true(ids), "the last third to be true")
 
 
-def test_a_worker_that_ends_releases_its_number_at_once(hashing: Cluster, settings: Settings) -> None:
-    hashing.env["REFRESH_NODE_TTL_SECONDS"] = "60"
-    settings.REFRESH_NODE_TTL_SECONDS = 60
+def test_a_worker_that_ends_releases_its_number_at_once(hashing: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashing.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     worker = hashing.worker("w0", CORE_INSTANCE_ID="0")
     worker.signal(signal.SIGTERM)
     wait_for(worker.died, "the worker to end", log=worker.log)

@@ -73,7 +73,7 @@ def test_every_query_of_the_dashboard_has_data_and_every_rule_loads(
     prometheus: Prometheus, cluster: Cluster
 ) -> None:
     cluster.worker()
-    cluster.beat(REFRESH_RECONCILE_INTERVAL_SECONDS="1", REFRESH_RECOVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Reconcile": 1, "Recover stale claims": 1})
     succeed(many(20, tasks=2))
     wait_for(lambda: statuses() == {"Success": 20}, "the refresh")
     wait_for(lambda: prometheus.query("harbor_refresh_last_reconcile_age_seconds"), "a pass of reconcile")

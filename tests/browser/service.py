@@ -19,8 +19,7 @@ PASSWORD = "a password of these tests"
 #: few would be taken for dead, and its jobs would run again. The broker delivers a message again after a minute,
 #: so that recovery always gives back what a dead worker held.
 QUICK = SHORT | {
-    "REFRESH_SAMPLE_INTERVAL_SECONDS": "5",
-    "REFRESH_NODE_TTL_SECONDS": "20",
+    "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "20",
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "60",
     "REFRESH_DELIVER_NETWORKS": "127.0.0.1/32",
 }
@@ -47,7 +46,7 @@ class Service:
         return self._web.url
 
     def start(self) -> None:
-        self.cluster.beat()
+        self.cluster.beat({"Sample": 5})
         self.start_worker()
         self._web.start()
 

@@ -6,30 +6,49 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from harbor_refresh.local.process import spawn
+from harbor_refresh.tasks.schedule import as_interval
 from tests import servers
 from tests.waiting import wait_for
 
+INTERVAL = """
+WITH given AS (
+    INSERT INTO django_celery_beat_intervalschedule (every, period) VALUES (%(every)s, %(period)s) RETURNING id
+)
+UPDATE django_celery_beat_periodictask SET interval_id = given.id FROM given WHERE name = %(name)s
+"""
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 #: The intervals of production, shortened so that a recovery takes a second and not ten. The stale limit is an
 #: hour, because it must not help a recovery that is promised within seconds.
 SHORT = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1",
-    "REFRESH_HEARTBEAT_SECONDS": "0.2",
-    "REFRESH_NODE_TTL_SECONDS": "1.5",
-    "REFRESH_STALE_SECONDS": "3600",
-    "REFRESH_PAUSE_SECONDS": "0.5",
-    "REFRESH_RECOVER_INTERVAL_SECONDS": "0.5",
-    "REFRESH_RECONCILE_INTERVAL_SECONDS": "1",
-    "REFRESH_RECONCILE_GRACE_SECONDS": "1",
+    "HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS": "0.2",
+    "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "1.5",
+    "HARBOR_REFRESH_TEST_STALE_SECONDS": "3600",
+    "HARBOR_REFRESH_TEST_DATABASE_PAUSE_SECONDS": "0.5",
+    "HARBOR_REFRESH_TEST_RECONCILE_GRACE_SECONDS": "1",
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "3",
 }
+#: The intervals of the schedule that are shortened, by the names of their rows.
+EVERY = {"Recover stale claims": 0.5, "Reconcile": 1.0}
+
+
+def set_intervals(url: str, every: Mapping[str, float]) -> None:
+    """Write the seconds between two runs to the rows of beat's schedule, also beside the tables of a Harbor."""
+    if not every:
+        return
+    with psycopg.connect(url) as connection:
+        connection.execute("SET LOCAL search_path = harbor_refresh, public")
+        for name, seconds in every.items():
+            connection.execute(INTERVAL, {"name": name, **as_interval(seconds)})
 
 
 class Member:
@@ -75,6 +94,7 @@ class Cluster:
         self.directory = directory
         self.root = root
         self.members: list[Member] = []
+        self.every = dict(EVERY)
         self.env = {
             **os.environ,
             **SHORT,
@@ -120,7 +140,9 @@ class Cluster:
         wait_for(lambda: " ready." in member.text(), f"{name} to be ready", log=member.log)
         return member
 
-    def beat(self, **env: str) -> Member:
+    def beat(self, every: Mapping[str, float] | None = None, **env: str) -> Member:
+        """Start beat with these intervals in its rows, as an administrator would have set them."""
+        set_intervals(env.get("DATABASE_URL", self.env["DATABASE_URL"]), self.every | dict(every or {}))
         schedule = ["beat", "--pidfile="]
         return self._spawn(schedule, "harbor_refresh", env)
 

@@ -91,7 +91,7 @@ def test_a_promoted_standby_goes_on_with_the_work(
     """Commits that the standby lacks are lost, and so are their reports; the runner sends them again at last."""
     ids = many(COUNT)
     tasks = list(Task.objects.filter(execution_id__in=ids).order_by("pk").values_list("pk", flat=True))
-    workers = [cluster.worker(name, REFRESH_CHUNK="20") for name in ("one", "two")]
+    workers = [cluster.worker(name, HARBOR_REFRESH_TEST_CHUNK="20") for name in ("one", "two")]
     beat = cluster.beat()
     finish = reported(tasks)
     wait_for(lambda: statuses().get("Success", 0) > COUNT // 10, "the work to begin", log=workers[0].log)

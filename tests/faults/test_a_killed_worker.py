@@ -61,12 +61,12 @@ def test_a_worker_stopped_past_the_stale_limit_is_fenced_when_it_goes_on(
         "sleeper",
         concurrency=1,
         sabotage={"point": "committed", "act": "stop_group", "once": str(tmp_path / "acted")},
-        REFRESH_STALE_SECONDS="3",
+        HARBOR_REFRESH_TEST_STALE_SECONDS="3",
     )
     ids = many(1)
     succeed(ids)
     wait_for((tmp_path / "acted").exists, "the worker to fall asleep", log=sleeper.log)
-    cluster.worker("heir", REFRESH_STALE_SECONDS="3")
+    cluster.worker("heir", HARBOR_REFRESH_TEST_STALE_SECONDS="3")
     cluster.beat()
     cluster.says("Recovered 1 stale executions")
     cluster.says("Refresh outdate execution status done, 1 succeed, 0 failed")

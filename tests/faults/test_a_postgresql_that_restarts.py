@@ -74,7 +74,10 @@ def test_a_restart_during_the_work_counts_no_attempt(
     acted, go_on = tmp_path / "acted", tmp_path / "go on"
     halt = {"point": "deciding", "act": "wait", "skip": 5, "once": str(acted), "until": str(go_on)}
     worker = cluster.worker(
-        sabotage=halt, REFRESH_CHUNK="20", REFRESH_MAX_ATTEMPTS="1", REFRESH_NODE_TTL_SECONDS="60"
+        sabotage=halt,
+        HARBOR_REFRESH_TEST_CHUNK="20",
+        REFRESH_MAX_ATTEMPTS="1",
+        HARBOR_REFRESH_TEST_NODE_TTL_SECONDS="60",
     )
     succeed(ids)
     cluster.beat()

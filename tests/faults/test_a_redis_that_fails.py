@@ -42,7 +42,7 @@ def test_flushall_with_thousands_marked_heals_itself(
 def test_flushall_during_the_work_heals_itself(cluster: Cluster, holds: Callable[..., None], redis: Redis) -> None:
     """The claims, the messages and the heartbeats are gone as well."""
     ids = many(3_000)
-    cluster.worker(REFRESH_CHUNK="20")
+    cluster.worker(HARBOR_REFRESH_TEST_CHUNK="20")
     cluster.beat()
     succeed(ids)
     wait_for(lambda: statuses().get("Success", 0) > 0, "the work to begin")

@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 #: The most executions, because the check of the invariants compares all of them.
 MOST = 4_000
-PATIENCE = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300", "REFRESH_NODE_TTL_SECONDS": "60"}
+PATIENCE = {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "300", "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "60"}
 
 
 def begins_to_end(worker: Member) -> None:

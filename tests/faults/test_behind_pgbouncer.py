@@ -37,7 +37,7 @@ def pooler(database: str) -> Iterator[PgBouncer]:
 def worker(cluster: Cluster, pooler: PgBouncer, database: str, log: Path) -> Start:
     """With a beat, as in production. A worker that stands still for a few seconds is not taken for dead, because
     its jobs would run again."""
-    cluster.env |= {"DATABASE_URL": pooler.url(database), **POOLED, "REFRESH_NODE_TTL_SECONDS": "6"}
+    cluster.env |= {"DATABASE_URL": pooler.url(database), **POOLED, "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "6"}
 
     def begin(name: str = "worker", **options: object) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **options)  # type: ignore[arg-type]

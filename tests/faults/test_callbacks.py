@@ -37,10 +37,10 @@ def servers_run_again() -> Iterator[None]:
 @pytest.fixture
 def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
     """The reaper looks often: a message is lost if its worker is killed between taking and noting it."""
-    cluster.env["REFRESH_REAP_INTERVAL_SECONDS"] = "10"
+    cluster.every["Reap jobs"] = 10
 
     def begin(name: str = "worker", include: Sequence[str] = (), **options: object) -> Member:
-        env = {"JOBS_LOG": str(log), "REFRESH_DELIVER_INTERVAL_SECONDS": "1"}
+        env = {"JOBS_LOG": str(log)}
         modules = ["tests.faults.jobs", *include]
         return cluster.worker(name, include=modules, **env, **options)  # type: ignore[arg-type]
 
@@ -107,7 +107,7 @@ def test_each_callback_is_called_at_least_once_and_none_before_the_end(
     acted, go_on = log.with_name("acted"), log.with_name("go on")
     act = {"point": point, "act": "wait", "until": str(go_on), "once": str(acted)}
     first = worker("first", sabotage=act)
-    beat = cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    beat = cluster.beat({"Deliver": 1})
     ends = begun()
     wait_for(acted.exists, f"the worker to be at {point}", log=first.log)
     match victim:
@@ -126,7 +126,7 @@ def test_each_callback_is_called_at_least_once_and_none_before_the_end(
     if victim == "worker":
         worker("heir")
     if victim == "beat":
-        cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+        cluster.beat({"Deliver": 1})
     assert_called(log, ends)
 
 
@@ -177,7 +177,7 @@ def test_an_end_that_was_opened_again_is_not_told_any_more_and_the_next_end_is(
         first.kill()
         worker("heir", queues=["harbor_refresh.deliveries"])
     go_on.touch()
-    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Deliver": 1})
     wait_for(lambda: status(execution) == "Success", "the second run to succeed", log=other.log)
     wait_for(
         lambda: states() == {"delivered": 2} or (is_killed and passes_time()),
@@ -205,7 +205,7 @@ def test_a_callback_that_ends_its_process_each_time_is_given_up_and_the_next_end
 ) -> None:
     """Its worker has one process, which does all else as well, and gives deliveries up after three attempts."""
     member = worker(include=["tests.faults.impatient"], concurrency=1)
-    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Deliver": 1})
     bad = start("SCAN", jobs=[team.fails_once.s("x")], on_complete=team.ends_its_process.s())
     called_again(log, 3)
     wait_for(lambda: states() == {"dead": 1}, "it to be given up", log=member.log)
@@ -239,7 +239,7 @@ def test_a_callback_that_hangs_holds_a_process_until_its_limit_and_is_given_up(
 ) -> None:
     """The only process of its worker runs the next job and calls the next callback after each of its attempts."""
     member = worker(include=["tests.faults.impatient"], concurrency=1)
-    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Deliver": 1})
     start("SCAN", jobs=[team.copy.s("x")], on_complete=team.hangs.s(how))
     wait_for(lambda: len(calls(log)) == 1, "the first call", log=member.log)
     start("SCAN", jobs=[team.copy.s("y")], on_complete=team.note_end.s("next"))
@@ -258,7 +258,7 @@ def test_the_end_of_an_execution_whose_job_was_exhausted_is_told(
 ) -> None:
     """It kills its process each time."""
     member = worker()
-    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Deliver": 1})
     execution = start("SCAN", jobs=[team.kills_its_process.s("x")], on_error=team.note_end.s("e"))
     wait_for(lambda: calls(log), "the end to be told", log=member.log)
     assert [one[:3] for one in calls(log)] == [("e", str(execution.pk), "Error")]
@@ -272,7 +272,7 @@ def test_the_end_of_an_execution_whose_job_was_lost_is_told(
 ) -> None:
     """Another program reports the success of the job before it, and the worker that runs it is killed."""
     first = worker("first")
-    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Deliver": 1})
     jobs = [chain(team.held.s("x"), team.joined.s("y"))]
     execution = start("SCAN", jobs=jobs, on_success=team.note_end.s("s"), on_error=team.note_end.s("e"))
     wait_for(lambda: execution.tasks.filter(status="Running").exists(), "the first job to run", log=first.log)
@@ -294,7 +294,7 @@ def test_callbacks_of_one_execution_come_in_the_order_of_its_ends(
 ) -> None:
     """Its job is tried again after each end, and the worker is killed each time it has called."""
     worker("jobs", queues=["harbor_refresh.jobs", "harbor_refresh", "harbor_refresh.ticks"])
-    cluster.beat(REFRESH_DELIVER_INTERVAL_SECONDS="1")
+    cluster.beat({"Deliver": 1})
     execution = start("SCAN", jobs=[team.fail.s("x")], on_complete=team.note_end.s("c"))
     for number in range(4):
         act = {"point": "answered", "act": "kill_group", "once": str(log.with_name(f"acted {number}"))}

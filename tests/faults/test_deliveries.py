@@ -19,11 +19,10 @@ from tests.waiting import wait_for
 #: A lease of three timeouts, and the interval at which a lost one is noticed.
 QUICK = {
     "REFRESH_DELIVER_NETWORKS": "127.0.0.1/32",
-    "REFRESH_DELIVER_TIMEOUT_SECONDS": "1",
-    "REFRESH_DELIVER_INTERVAL_SECONDS": "1",
+    "HARBOR_REFRESH_TEST_DELIVER_TIMEOUT_SECONDS": "1",
 }
 #: For tests that count what arrives: a receiver that stands still for seconds gets nothing twice.
-PATIENT = {**QUICK, "REFRESH_DELIVER_TIMEOUT_SECONDS": "60"}
+PATIENT = {**QUICK, "HARBOR_REFRESH_TEST_DELIVER_TIMEOUT_SECONDS": "60"}
 COUNT = 20
 
 
@@ -56,7 +55,7 @@ def test_sigkill_of_the_deliverer_leaves_nothing_undelivered(
     wait_for(victim.died, f"the victim to die at {point}", log=victim.log)
     sent_before = one.ids()
     cluster.worker("heir", **QUICK)
-    cluster.beat(**QUICK)
+    cluster.beat({"Deliver": 1}, **QUICK)
     wait_for(lambda: states() == {"delivered": 3 * COUNT}, "all to be delivered")
     assert set(one.ids()) == {
         f"status_{execution.pk}_{revision}_{subscription.pk}" for execution in executions for revision in (1, 2, 3)
@@ -98,7 +97,7 @@ def test_a_handler_whose_worker_dies_is_called_again(
     assert Delivery.objects.get().state == "pending"
     move_clock(minutes=2)  # before there is an heir, whose own claim would be over as well
     heir = cluster.worker("heir", include=include, **env)
-    cluster.beat(**QUICK)
+    cluster.beat({"Deliver": 1}, **QUICK)
     wait_for(lambda: states() == {"delivered": 1}, "the handler to be called again", log=heir.log)
     assert calls.read_text().split() == [f"{execution.pk}:1"] * 2
     holds()

@@ -28,7 +28,7 @@ def worker(cluster: Cluster, log: Path) -> Callable[..., Member]:
     """A worker that stands still for seconds is not taken for dead, because its jobs would run again."""
 
     def begin(name: str = "worker", *, silent_seconds: int = 60, **options: int) -> Member:
-        env = {"JOBS_LOG": str(log), "REFRESH_NODE_TTL_SECONDS": str(silent_seconds)}
+        env = {"JOBS_LOG": str(log), "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": str(silent_seconds)}
         return cluster.worker(name, include=["tests.faults.jobs"], **options, **env)
 
     return begin

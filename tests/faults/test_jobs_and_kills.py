@@ -35,7 +35,10 @@ SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 10**6)
 REAL = os.environ.get("REAL") == "1"
 #: What a kill may cost with the heartbeats of production, on a machine that does nothing else.
 P99_SECONDS = 15.0
-HEARTBEATS = ("REFRESH_HEARTBEAT_SECONDS", "REFRESH_NODE_TTL_SECONDS", "REFRESH_RECOVER_INTERVAL_SECONDS")
+HEARTBEATS = (
+    "HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS",
+    "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS",
+)
 
 
 class Log:
@@ -63,9 +66,10 @@ def worker(cluster: Cluster, log: Log) -> Callable[..., Member]:
     if REAL:
         for name in HEARTBEATS:
             del cluster.env[name]
+        cluster.every.clear()
     # A message is lost if its worker is killed between taking it from the broker's list and noting it as
     # unacknowledged. The reaper finds such a job and has it sent again.
-    cluster.env["REFRESH_REAP_INTERVAL_SECONDS"] = "10"
+    cluster.every["Reap jobs"] = 10
 
     def begin(name: str, pool: str, size: int, **options: Any) -> Member:
         return cluster.worker(

@@ -41,7 +41,7 @@ PROCESSES = 4
 def workers(cluster: Cluster, log: Path) -> Callable[..., list[Member]]:
     def begin(**env: str) -> list[Member]:
         """None dies. One that stands still for seconds must not be taken for dead: its job would run again."""
-        env |= {"JOBS_LOG": str(log), "REFRESH_NODE_TTL_SECONDS": "30"}
+        env |= {"JOBS_LOG": str(log), "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "30"}
         cluster.beat()
         return [cluster.worker(name, include=["tests.faults.jobs"], **env) for name in "ab"]
 

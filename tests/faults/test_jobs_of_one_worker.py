@@ -26,7 +26,7 @@ def member(
         client.flushall()
         cluster = Cluster(name, folder)
         # it is sound, also if it stands still for seconds: taken for dead, its jobs would run again
-        cluster.env["REFRESH_NODE_TTL_SECONDS"] = "60"
+        cluster.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "60"
         yield cluster.worker(include=["tests.faults.jobs"], JOBS_LOG=str(folder / "jobs.txt"))
         cluster.end()
 

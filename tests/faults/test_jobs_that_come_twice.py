@@ -59,7 +59,7 @@ def log(tmp_path: Path) -> Log:
 def worker(cluster: Cluster, log: Log) -> Start:
     """With a beat, as in production: recovery is what these are about. It comes after six seconds of silence, so
     that a worker may stand still for a few without being taken for dead."""
-    cluster.env["REFRESH_NODE_TTL_SECONDS"] = "6"
+    cluster.env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = "6"
 
     def begin(name: str = "worker", **options: object) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log.path), **options)  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def test_what_a_killed_worker_had_fetched_and_not_begun_runs_once_and_does_not_w
     """The broker and the reaper would bring it back after an hour. What a live worker has fetched goes back with
     it, and that worker then finds that it has ended."""
     cluster.env["REFRESH_VISIBILITY_TIMEOUT_SECONDS"] = "3600"
-    cluster.env["REFRESH_REAP_DELAY_SECONDS"] = "3600"
+    cluster.env["HARBOR_REFRESH_TEST_REAP_DELAY_SECONDS"] = "3600"
     fetching = {"concurrency": 1, "options": ["--prefetch-multiplier=4"]}
     victim, busy = (worker(name, queues=[name], **fetching) for name in ("victim", "busy"))
     held = [team.held.s(name).set(queue=name) for name in ("victim", "busy")]

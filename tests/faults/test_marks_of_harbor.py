@@ -94,16 +94,15 @@ def test_workers_take_the_marks_of_an_old_release_and_a_killed_one_loses_none(
         cursor.execute(
             "UPDATE task SET status = 'Success', status_code = 3, end_time = now(), update_time = now()"
         )
-    quiet = {"REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
     form = key_of(1).replace(":1:", ":%d:").replace(":A:", ":REPLICATION:")
     redis.mset({form % pk: "" for pk in ids[:2_000]})
     plan = {"point": "imported", "act": "kill_group", "once": str(tmp_path / "acted")}
-    victim = cluster.worker("victim", sabotage=plan, **quiet)
-    beat = cluster.beat(**quiet)
+    victim = cluster.worker("victim", sabotage=plan)
+    beat = cluster.beat({"Reconcile": 3600})
     wait_for(victim.died, "the victim to die with marks just taken", log=victim.log)
     assert not beat.died()
     redis.mset({form % pk: "" for pk in ids[1_000:]})
-    cluster.worker("heir", **quiet)
+    cluster.worker("heir")
     holds()
     assert statuses() == {"Success": 3_000}
     cluster.says("of Harbor's own marks onto the queue")

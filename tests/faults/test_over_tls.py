@@ -79,7 +79,9 @@ def test_work_goes_on_after_a_killed_worker_and_a_restart_of_redis(  # noqa: PLR
     def worker(name: str) -> Member:
         return cluster.worker(name, include=["tests.faults.jobs"], JOBS_LOG=str(log), **env)
 
-    env["REFRESH_NODE_TTL_SECONDS"] = "6"  # a worker that stands still for a few seconds is not taken for dead
+    env["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"] = (
+        "6"  # a worker that stands still for a few seconds is not taken for dead
+    )
     beat, first = cluster.beat(**env), worker("first")
     ids = many(200)
     succeed(ids[:100])

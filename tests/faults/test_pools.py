@@ -20,14 +20,12 @@ CONCURRENCY = 4
 #: faster than that, and the broker must not give away again what still waits in the worker.
 CALM = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "5",
-    "REFRESH_NODE_TTL_SECONDS": "15",
-    "REFRESH_RECOVER_INTERVAL_SECONDS": "5",
-    "REFRESH_RECONCILE_INTERVAL_SECONDS": "10",
+    "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "15",
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "30",
-    # A message is lost if the worker is killed between taking and noting it. The reaper sends such a job again,
-    # when it has been patient for thirty times the node's ttl.
-    "REFRESH_REAP_INTERVAL_SECONDS": "10",
 }
+#: A message is lost if the worker is killed between taking and noting it. The reaper sends such a job again,
+#: when it has been patient for thirty times the node's ttl.
+RARE = {"Recover stale claims": 5, "Reconcile": 10, "Reap jobs": 10}
 PATIENCE_SECONDS = 900
 POOLS = {
     "processes that end after one task": ("prefork", ["--max-tasks-per-child=1"]),
@@ -43,6 +41,7 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
 ) -> None:
     pool, options = POOLS[name]
     cluster.env |= CALM
+    cluster.every |= RARE
 
     def worker(its: str) -> Member:
         return cluster.worker(
@@ -52,7 +51,7 @@ def test_with_each_pool_all_succeed_and_a_killed_worker_leaves_its_work_to_the_n
             options=options,
             include=["tests.faults.jobs"],
             JOBS_LOG=str(log),
-            REFRESH_CHUNK="20",
+            HARBOR_REFRESH_TEST_CHUNK="20",
         )
 
     def begun() -> list[str]:
@@ -82,6 +81,7 @@ def test_what_a_killed_worker_had_fetched_is_given_back_by_an_idle_worker_of_gev
 ) -> None:
     """Recovery sends the job again, and it ends. K2 and K5 hold when its first message is gone, too. The next
     worker could take more than comes, so that it never waits for room, when kombu would look."""
+    cluster.every |= RARE
     cluster.env |= CALM | {"REFRESH_VISIBILITY_TIMEOUT_SECONDS": "10"}
 
     def worker(name: str) -> Member:

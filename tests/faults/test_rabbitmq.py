@@ -74,7 +74,7 @@ class Stage:
         self, name: str = "worker", *, concurrency: int = 2, queues: Sequence[str] = (), **env: str
     ) -> Member:
         """One that stands still for seconds must not be taken for dead: its jobs would run again."""
-        env = {**self._env, "JOBS_LOG": str(self._log), "REFRESH_NODE_TTL_SECONDS": "10", **env}
+        env = {**self._env, "JOBS_LOG": str(self._log), "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "10", **env}
         return self.cluster.worker(
             name, concurrency=concurrency, queues=queues, include=["tests.faults.jobs"], **env
         )
@@ -120,7 +120,7 @@ def runs() -> list[tuple[str, int]]:
 def test_a_rabbitmq_that_is_killed_again_and_again_loses_nothing(stage: Stage, ends: Callable[..., None]) -> None:
     """The stale limit is an hour, so it helps nothing. A job whose acknowledgement is lost is delivered again, and
     its second message finds that it has ended or goes on elsewhere; so each runs once."""
-    members = [stage.worker("one", REFRESH_CHUNK="20"), stage.worker("two"), stage.beat()]
+    members = [stage.worker("one", HARBOR_REFRESH_TEST_CHUNK="20"), stage.worker("two"), stage.beat()]
     names = [[f"{number}-{job}" for job in range(40)] for number in range(3)]
     late = [f"late-{number}" for number in range(3)]
     ids = many(1_500)
@@ -163,13 +163,13 @@ def test_claims_and_jobs_whose_messages_are_lost_go_on_at_once(stage: Stage, end
 
 
 def test_a_killed_worker_leaves_its_messages_to_another(stage: Stage, ends: Callable[..., None]) -> None:
-    beat, first = stage.beat(), stage.worker("first", REFRESH_CHUNK="10")
+    beat, first = stage.beat(), stage.worker("first", HARBOR_REFRESH_TEST_CHUNK="10")
     ids = many(600)
     start("SCAN", jobs=[team.copy.s(str(number), 0.2) for number in range(20)])
     succeed(ids)
     wait_for(lambda: len(stage.lines()) >= 3 and "Success" in statuses(), "work in progress")
     first.kill()
-    ends(beat, stage.worker("second", REFRESH_NODE_TTL_SECONDS="6"))
+    ends(beat, stage.worker("second", HARBOR_REFRESH_TEST_NODE_TTL_SECONDS="6"))
     assert statuses() == {"Success": 601}
     assert set(stage.lines()) == {f"copy {number}" for number in range(20)}
     assert len(stage.lines()) <= 22, "the two jobs in progress ran again, and no other"
@@ -180,8 +180,8 @@ def test_a_worker_that_is_told_to_end_under_load_leaves_its_messages_to_another(
     stage: Stage, ends: Callable[..., None]
 ) -> None:
     """It finishes what it works on, so each job runs once. A node that is silent is not dead for a minute."""
-    patient = {"REFRESH_NODE_TTL_SECONDS": "60"}
-    beat, first = stage.beat(), stage.worker("first", REFRESH_CHUNK="10", **patient)
+    patient = {"HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "60"}
+    beat, first = stage.beat(), stage.worker("first", HARBOR_REFRESH_TEST_CHUNK="10", **patient)
     ids = many(600)
     start("SCAN", jobs=[team.copy.s(str(number), 0.2) for number in range(20)])
     succeed(ids)
@@ -227,7 +227,7 @@ def test_a_rabbitmq_that_stands_still_ends_no_worker_and_loses_nothing(
     stage: Stage, ends: Callable[..., None]
 ) -> None:
     """A message whose confirmation came too late may be there nevertheless; the fences refuse the second."""
-    members = [stage.worker(REFRESH_CHUNK="20"), stage.beat()]
+    members = [stage.worker(HARBOR_REFRESH_TEST_CHUNK="20"), stage.beat()]
     ids = many(400)
     start("SCAN", jobs=[team.copy.s(str(number), 0.2) for number in range(20)])
     succeed(ids[:200])

@@ -92,15 +92,15 @@ def test_its_own_variables_and_settings_mean_its_own_servers(tmp_path: Path) -> 
         from harbor_refresh.executions.conf import intake_settings
         from harbor_refresh.tasks.conf import refresh_settings
 
-        conf = refresh_settings()
-        asked = [conf.redis_url, conf.chunk, conf.report_url, conf.interval, intake_settings().retention_days]
-        print(json.dumps([*asked, intake_settings().kept, intake_settings().history_days]))
+        conf, intake = refresh_settings(), intake_settings()
+        asked = [conf.redis_url, conf.max_attempts, conf.report_url, conf.interval]
+        print(json.dumps([*asked, intake.retention_days, intake.kept, intake.history_days]))
     """
-    assert Host(tmp_path, "none").ask(asked) == ["redis://localhost:6379/0", 6000, "", 30, 0, {}, 0]
+    assert Host(tmp_path, "none").ask(asked) == ["redis://localhost:6379/0", 5, "", 30, 0, {}, 0]
     own = """
         HARBOR_REFRESH = {
             "REDIS_URL": "redis://refresh.shop:6379/3",
-            "CHUNK": 7,
+            "MAX_ATTEMPTS": 7,
             "REPORT_URL": "https://a.shop/b",
             "RETENTION_DAYS": 90,
             "VENDOR_EXECUTION_RETENTION_COUNT": {"EXPORT": 5},

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import redis as redis_library
 
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing
+from harbor_refresh.tasks.conf import Refresh, refresh_settings
 from harbor_refresh.tasks.queue import connection
 from harbor_refresh.tasks.queue.connection import connect
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -107,14 +108,32 @@ def with_clock_of_test(text: str) -> str:
     return text.replace("redis.call('TIME')", f"redis.call('HMGET', '{CLOCK}', 's', 'us')")
 
 
+def settings_with(**given: Any) -> Refresh:
+    """Return the settings with these values. Names of constants are set for the rest of the test, which
+    `constants_come_back` ends."""
+    for name in [one for one in given if one in CONSTANTS]:
+        setattr(pacing, CONSTANTS[name], given.pop(name))
+    return replace(refresh_settings(), **given)
+
+
+CONSTANTS = {
+    "chunk": "CHUNK",
+    "depth": "DEPTH",
+    "node_ttl": "NODE_TTL_SECONDS",
+    "stale": "STALE_SECONDS",
+    "pause": "DATABASE_PAUSE_SECONDS",
+    "rest": "LONGEST_REST_SECONDS",
+    "legacy_rate": "LEGACY_KEYS_PER_SECOND",
+}
+
+
 def queue_with_clock(client: Redis, **conf: Any) -> tuple[ExecutionQueue, Clock]:
     """Make a queue of these settings, whose scripts take the time from the test."""
-    settings = replace(refresh_settings(), **conf)
-    return ExecutionQueue(settings, client, client, with_clock_of_test), Clock(client, heard=True)
+    return ExecutionQueue(settings_with(**conf), client, client, with_clock_of_test), Clock(client, heard=True)
 
 
 def queue_with(client: Redis, **conf: Any) -> ExecutionQueue:
-    return ExecutionQueue(replace(refresh_settings(), **conf), client, client)
+    return ExecutionQueue(settings_with(**conf), client, client)
 
 
 def absent_redis() -> Redis:

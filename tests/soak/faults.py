@@ -10,6 +10,7 @@ from random import Random
 
 from redis import Redis, RedisError, ResponseError
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.keys import EXPIRING, KINDS, Keys
@@ -200,7 +201,7 @@ class Faults:
         """Freeze a worker for longer than a node may be silent."""
         name, more = random.choice(self.workers.names), random.uniform(0.5, 4)
         with self.workers.locks[name]:
-            self.workers.freeze(name, refresh_settings().node_ttl + more)
+            self.workers.freeze(name, pacing.NODE_TTL_SECONDS + more)
         return name
 
     def worker_terminate(self, random: Random) -> str:

@@ -4,9 +4,9 @@ The intervals are short, so that a recovery that is promised within an interval 
 
 | recovery                         | setting                              | here     |
 | -------------------------------- | ------------------------------------ | -------- |
-| a dead node is noticed           | REFRESH_NODE_TTL_SECONDS, heartbeat  | 4 s, 0.5 |
-| its jobs and claims are recovered, unsent jobs are sent | REFRESH_RECOVER_INTERVAL_SECONDS | 1 s |
-| drift is found                   | REFRESH_RECONCILE_INTERVAL_SECONDS, and its grace | 1 s, 2 s |
+| a dead node is noticed           | NODE_TTL_SECONDS, heartbeat          | 4 s, 0.5 |
+| its jobs and claims are recovered, unsent jobs are sent | the row *Recover stale claims* | 1 s |
+| drift is found                   | the row *Reconcile*, and its grace   | 1 s, 2 s |
 | a fetched message comes back     | REFRESH_VISIBILITY_TIMEOUT_SECONDS   | 6 s      |
 | an emptied Redis is compared with the database | a reaper's pass, asked for by recovery | 10 s |
 
@@ -32,7 +32,7 @@ from pathlib import Path
 
 from harbor_refresh.tasks.celery_queues import JOBS, WORK
 from tests import servers
-from tests.faults.cluster import ROOT, SHORT, Cluster
+from tests.faults.cluster import ROOT, SHORT, Cluster, set_intervals
 from tests.soak.evidence import SESSION, Diary, Evidence, Process, from_database, lasting, lines_of, runs_of
 from tests.soak.history import history
 from tests.soak.lost_messages import lost_with_workers
@@ -42,17 +42,16 @@ from tests.soak.servers import PostgresTier, RedisTier, Workers, children_of
 
 SETTINGS = {
     **SHORT,
-    "REFRESH_HEARTBEAT_SECONDS": "0.5",
-    "REFRESH_NODE_TTL_SECONDS": "4",
-    "REFRESH_RECOVER_INTERVAL_SECONDS": "1",
-    "REFRESH_RECONCILE_GRACE_SECONDS": "2",
+    "HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS": "0.5",
+    "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "4",
+    "HARBOR_REFRESH_TEST_RECONCILE_GRACE_SECONDS": "2",
     "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "6",
-    "REFRESH_STALE_SECONDS": "300",
-    "REFRESH_QUARANTINE_SECONDS": "3",
-    "REFRESH_REAP_INTERVAL_SECONDS": "3600",
-    "REFRESH_REAP_DELAY_SECONDS": "3600",
+    "HARBOR_REFRESH_TEST_STALE_SECONDS": "300",
+    "HARBOR_REFRESH_TEST_QUARANTINE_SECONDS": "3",
+    "HARBOR_REFRESH_TEST_REAP_DELAY_SECONDS": "3600",
     "REFRESH_JOB_HOURS": "1",
 }
+EVERY = {"Recover stale claims": 1.0, "Reconcile": 1.0}
 DATABASE = "harbor_refresh"
 #: Seconds after which all must still hold.
 STEADY_SECONDS = 8.0
@@ -99,6 +98,7 @@ class Soak:
 
         app.set_default()
         call_command("migrate", verbosity=0)
+        set_intervals(self.postgres.url, EVERY)
         with connection.cursor() as cursor:
             cursor.execute(Path(__file__).with_name("audit.sql").read_text())
 
@@ -108,8 +108,9 @@ class Soak:
         from tests.soak.judge import judge
         from tests.soak.traffic import Traffic
 
-        self.judge = partial(judge, node_ttl=float(os.environ["REFRESH_NODE_TTL_SECONDS"]))
+        self.judge = partial(judge, node_ttl=float(os.environ["HARBOR_REFRESH_TEST_NODE_TTL_SECONDS"]))
         self.cluster = cluster = Cluster(DATABASE, self.folder)
+        cluster.every.clear()  # `prepare` has written them, on another server
         cluster.env.update(os.environ, PGAPPNAME="soak-worker", SOAK_RUNS=str(self.runs))
         watcher = threading.Thread(target=self._watch, daemon=True)
         try:

@@ -26,6 +26,9 @@ from harbor_refresh.tasks.queue import keys
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+JOBS = (ROOT / "docs/jobs.md").read_text(encoding="utf-8")
+#: These stand in a table of their own.
+OF_HASH = ("CORE_INSTANCE_ID", "CORE_INSTANCE_TOTAL")
 DECLARED = {one.name: one for one in (*OF_EXECUTIONS.values(), *OF_TASKS.values())}
 
 
@@ -66,12 +69,15 @@ def variables() -> dict[str, dict[str, Any]]:
                 for one in call.keywords
                 if one.arg and isinstance(one.value, ast.Constant | ast.UnaryOp)
             }
-            if call.func.attr != "redis_url" and len(words) > 1:
-                literals["default"] = words[1]
+            reader, defaults = call.func.attr, words[1:]
+            if reader == "value":
+                reader, *defaults = defaults
+            if reader != "redis_url" and defaults:
+                literals["default"] = defaults[0]
             for number, name in enumerate(names):
                 if name.isupper():
                     first = literals if number == 0 else {}
-                    found.setdefault(name, {"reader": call.func.attr, **first})
+                    found.setdefault(name, {"reader": reader, **first})
     return found | {name: {"reader": one.kind} for name, one in DECLARED.items()}
 
 
@@ -85,13 +91,26 @@ def row(one: Declared) -> str:
 
 
 @pytest.mark.parametrize(
-    ("title", "declared"), [("The intake", OF_EXECUTIONS), ("The refresh", OF_TASKS)], ids=["intake", "refresh"]
+    ("title", "declared"),
+    [
+        ("The intake", [*OF_EXECUTIONS.values()]),
+        ("The refresh", [one for one in OF_TASKS.values() if one.name not in OF_HASH]),
+        ("The strategy hash", [one for one in OF_TASKS.values() if one.name in OF_HASH]),
+    ],
+    ids=["intake", "refresh", "hash"],
 )
-def test_a_table_of_settings_is_made_from_their_declarations(title: str, declared: dict[str, Declared]) -> None:
+def test_a_table_of_settings_is_made_from_their_declarations(title: str, declared: list[Declared]) -> None:
     """Copy the rows that this expects into docs/operations.md."""
     text = re.split(r"\n###? ", OPERATIONS.split(f"\n### {title}\n")[1])[0]
     table = re.findall(r"^\| `[A-Z].*\|$", text, re.MULTILINE)
-    assert table == [row(one) for one in declared.values()]
+    assert table == [row(one) for one in declared]
+
+
+def test_the_keys_of_a_project_are_named_on_its_page() -> None:
+    """A comma and the name of each that is not only for the service."""
+    (named,) = re.findall(r"^The keys are (.*?)\.$", JOBS, re.MULTILINE | re.DOTALL)
+    there = [one.key for one in DECLARED.values() if not one.of_service]
+    assert set(re.findall(r"`(\w+)`", named)) == {"REDIS_URL", *there} - {"STRATEGY", *OF_HASH}
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.tasks import heartbeat
+from harbor_refresh.tasks import heartbeat, pacing
 from harbor_refresh.tasks.celery_tasks import reap, recover_stale
 from harbor_refresh.tasks.jobs.records.run import Run
 from harbor_refresh.tasks.jobs.runtime import current_runs
@@ -39,9 +38,14 @@ def sign(*, dead: int = 0) -> Heartbeat:
     return Heartbeat(live=2, dead=dead)
 
 
+def test_one_late_heartbeat_is_no_death_and_no_live_node_loses_its_claims_by_age() -> None:
+    assert pacing.NODE_TTL_SECONDS >= 3 * pacing.HEARTBEAT_SECONDS
+    assert pacing.STALE_SECONDS > pacing.NODE_TTL_SECONDS
+
+
 @pytest.fixture(autouse=True)
-def quick(settings: Settings) -> Iterator[None]:
-    settings.REFRESH_HEARTBEAT_SECONDS = 0.001
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(pacing, "HEARTBEAT_SECONDS", 0.001)
     heartbeat.stopping.clear()
     yield
     heartbeat.stopping.clear()
@@ -150,12 +154,12 @@ def test_a_process_has_one_heartbeat_however_often_it_is_asked_for(
 
 
 def test_a_worker_that_starts_asks_for_recovery_at_once_and_for_the_reaper_later(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[str] = []
     monkeypatch.setattr(recover_stale, "apply_async", lambda **_: calls.append("recover"))
     monkeypatch.setattr(reap, "apply_async", lambda **_: calls.append("reap"))
-    settings.REFRESH_REAP_DELAY_SECONDS = 0.05
+    monkeypatch.setattr(pacing, "REAP_DELAY_SECONDS", 0.05)
     heartbeat.request_first_passes(sender=None)
     assert calls[0] == "recover"
     wait_for(lambda: calls == ["recover", "reap"], "the reaper to be asked for")

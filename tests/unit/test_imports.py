@@ -203,6 +203,7 @@ def test_settings_import_only_the_declarations_of_the_apps() -> None:
         "settings.base imports executions.conf",
         "settings.base imports tasks.broker.connecting",
         "settings.base imports tasks.conf",
+        "settings.env imports executions.declarations",
         "settings.env imports tasks.broker.connecting",
         "settings.env imports tasks.redis_address",
     ]

@@ -36,10 +36,8 @@ def setting(expression: str, **variables: str) -> str:
 
 
 BAD = {
-    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number of seconds from -1"),
-    "REFRESH_CHUNK": ("0", "a whole number from 1 to 10,000"),
+    "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": ("soon", "a number from -1"),
     "REFRESH_FANOUT": ("many", "'auto' or a whole number from 1 to 10,000"),
-    "REFRESH_REST_SECONDS": ("61", "a number of seconds from 0 to 60"),
     "REFRESH_MAX_ATTEMPTS": ("1.5", "a whole number from 1 to 100"),
     "REFRESH_ATTACH": ("harbour", "one of harbor"),
     "REFRESH_STRATEGY": ("fastest", "one of claim, scan, lock, hash, upstream"),
@@ -53,7 +51,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("command", [CHECK, CELERY], ids=["manage.py check", "celery report"])
-@pytest.mark.parametrize("name", ["REFRESH_CHUNK", "DATABASE_URL"])
+@pytest.mark.parametrize("name", ["REFRESH_MAX_ATTEMPTS", "DATABASE_URL"])
 def test_a_bad_value_ends_the_program_with_exactly_one_line(command: list[str], name: str) -> None:
     got, takes = BAD[name]
     ran = run(command, **{name: got})
@@ -75,22 +73,6 @@ def test_good_values_give_no_message() -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "check"),
-    [
-        ("REFRESH_NODE_TTL_SECONDS", "3", "harbor_tasks.E002"),
-        ("REFRESH_STALE_SECONDS", "5", "harbor_tasks.E003"),
-    ],
-)
-def test_a_check_with_a_hint_reports_values_that_do_not_fit_together(name: str, value: str, check: str) -> None:
-    ran = run(CHECK, **{name: value})
-    assert ran.returncode == 1
-    assert check in ran.stderr
-    assert name in ran.stderr
-    assert "HINT: " in ran.stderr
-    assert "Traceback" not in ran.stderr
-
-
 def test_an_attached_service_that_would_take_no_marks_is_refused() -> None:
     attached = {"REFRESH_ATTACH": "harbor"}
     assert run(CHECK, **attached).stderr == ""
@@ -105,21 +87,27 @@ def test_an_unusual_prefix_gives_a_warning() -> None:
     assert run(CHECK, REFRESH_KEY_PREFIX="{cache:execution:refresh}:").stderr == ""
 
 
-@pytest.mark.parametrize("name", ["REFRESH_CHUNK", "REFRESH_FANOUT"])
-def test_a_chunk_of_ten_thousand_is_the_largest(name: str) -> None:
-    assert setting(f"settings.{name}", **{name: "10000"}) == "10000"
-    ran = run([sys.executable, "-c", "import settings.base"], **{name: "10001"})
+def test_a_subtask_of_ten_thousand_is_the_largest() -> None:
+    assert setting("settings.REFRESH_FANOUT", REFRESH_FANOUT="10000") == "10000"
+    ran = run([sys.executable, "-c", "import settings.base"], REFRESH_FANOUT="10001")
     assert (ran.returncode, len(ran.stderr.splitlines())) == (1, 1)
-    assert ran.stderr.startswith(f"{name}: got '10001', takes {BAD[name][1]}")
+    assert ran.stderr.startswith(f"REFRESH_FANOUT: got '10001', takes {BAD['REFRESH_FANOUT'][1]}")
 
 
-def test_a_chunk_is_six_thousand_unless_told_otherwise() -> None:
-    assert setting("(settings.REFRESH_CHUNK, settings.REFRESH_FANOUT)") == "(6000, None)"
+def test_the_program_decides_the_size_of_subtasks_unless_told_otherwise() -> None:
+    assert setting("settings.REFRESH_FANOUT") == "None"
 
 
-def test_a_hot_execution_rests_two_seconds_at_most_unless_told_otherwise() -> None:
-    assert setting("settings.REFRESH_REST_SECONDS") == "2"
-    assert setting("settings.REFRESH_REST_SECONDS", REFRESH_REST_SECONDS="0") == "0.0"
+def test_a_variable_that_no_setting_reads_is_named_at_the_start_and_stops_no_program() -> None:
+    given = {"REFRESH_CHUNK": "7", "MAX_DANGLING_HOURS": "1", "REFRESH_HARBOR_SECRET_FILE": str(ROOT / "LICENSE")}
+    ran = run(CHECK, **given)
+    assert ran.returncode == 0
+    assert [name for name in given if f"{name} is no setting" in ran.stderr] == [
+        "REFRESH_CHUNK",
+        "MAX_DANGLING_HOURS",
+    ]
+    named = run([sys.executable, "-c", "from harbor_refresh import wsgi"], REFRESH_CHUNK="7").stderr
+    assert named.startswith("harbor_tasks.W002: REFRESH_CHUNK is no setting")
 
 
 def test_the_strategy_is_claim_unless_told_otherwise_and_an_instance_has_no_default() -> None:
@@ -196,10 +184,10 @@ def test_options_in_the_database_url_reach_the_server_beside_ours() -> None:
     assert "-c lock_timeout=5s -c idle_in_transaction_session_timeout=20s" in options
 
 
-def test_the_intervals_that_the_environment_names_are_remembered() -> None:
+def test_the_settings_that_the_environment_names_are_remembered() -> None:
     named = "sorted(settings.SET_IN_ENVIRONMENT)"
     assert setting(named) == "[]"
-    assert setting(named, REFRESH_RECOVER_INTERVAL_SECONDS="5") == ("['REFRESH_RECOVER_INTERVAL_SECONDS']")
+    assert setting(named, REFRESH_FANOUT="5") == "['REFRESH_FANOUT']"
 
 
 # production

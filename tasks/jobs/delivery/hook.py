@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
 
@@ -122,4 +123,4 @@ def body_of(report: JobReport) -> dict[str, Any]:
 def hook() -> Hook:
     """Return the hook of this process, built from the settings. It connects on first use."""
     conf = refresh_settings()
-    return Hook(conf.report_url, conf.report_authorization, conf.report_timeout)
+    return Hook(conf.report_url, conf.report_authorization, pacing.REPORT_TIMEOUT_SECONDS)

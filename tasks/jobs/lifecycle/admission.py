@@ -6,7 +6,7 @@ from dataclasses import replace
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import JobChanged
 from harbor_refresh.executions.status import Status
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState, task_state_of
 from harbor_refresh.tasks.jobs.records import own_database
 from harbor_refresh.tasks.jobs.records.arguments import Arguments
@@ -57,7 +57,7 @@ def begin(received: ReceivedMessage, node: str) -> Begun:
             # another run of the job has begun, and Redis has lost its record
             records.undo(begun, instead=state.record_on_unknown_node(records.memory().now).text)
             return replace(begun, verdict=Verdict.ALIVE)
-        took_too_long = time.monotonic() - since > records.conf.node_ttl / 2
+        took_too_long = time.monotonic() - since > pacing.NODE_TTL_SECONDS / 2
         if state.revision <= begun.run.revision and not took_too_long:
             return _counted(begun, state)
         records.undo(begun)

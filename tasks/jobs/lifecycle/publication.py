@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Coalesce, Now
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import FINAL_CODE, Status
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.jobs.delivery.deliveries import deliver
 from harbor_refresh.tasks.jobs.lifecycle.chains import stop_broken, waiting_behind_ended, without_record
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
@@ -77,7 +77,7 @@ def publish_recorded(
 
 def _publish_all(publish: Publish) -> int:
     """Publish all jobs whose turn it is, page by page. Before that, end chains that were broken."""
-    a_moment_ago = Q(task__creation_time__lt=Now() - timedelta(seconds=refresh_settings().node_ttl))
+    a_moment_ago = Q(task__creation_time__lt=Now() - timedelta(seconds=pacing.NODE_TTL_SECONDS))
     behind = _waiting_behind_success()
     count, last = _publish_these(publish, Q(pk__in=behind) & a_moment_ago), 0
     while True:

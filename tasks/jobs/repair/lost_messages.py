@@ -18,7 +18,7 @@ which also says what happens if Redis or the process dies).
 from collections.abc import Collection, Sequence
 
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.jobs.repair.reaper import MayWait, reap
 from harbor_refresh.tasks.models.job import Job
 from harbor_refresh.tasks.queue import execution_queue
@@ -35,7 +35,7 @@ def search_lost_messages(may_wait: MayWait) -> None:
     death = execution_queue().begin_search(FIRST_PAUSE, LONGEST_PAUSE, WITHIN)
     if not death:
         return
-    counted_as_dead = death + round(refresh_settings().node_ttl * 1_000_000)
+    counted_as_dead = death + round(pacing.NODE_TTL_SECONDS * 1_000_000)
     sent_before = at(counted_as_dead)
     is_unsure = False
 

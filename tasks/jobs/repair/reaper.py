@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from harbor_refresh.executions.status import FINAL_CODE, Status
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport, shuffled
@@ -173,7 +173,7 @@ def _due_at(job: Job) -> datetime:
 
 def _patience() -> int:
     """Return the microseconds that a worker may hold a message before it begins. Another message is harmless."""
-    return round(refresh_settings().node_ttl * PATIENCE_TTLS * 1_000_000)
+    return round(pacing.NODE_TTL_SECONDS * PATIENCE_TTLS * 1_000_000)
 
 
 def _silence() -> int:

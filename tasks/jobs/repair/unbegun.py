@@ -18,8 +18,8 @@ import logging
 import time
 from collections.abc import Sequence
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.unacknowledged import Fetched, fetched_before, put_back
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs import message_header
 from harbor_refresh.tasks.jobs.records.records import job_records
 from harbor_refresh.tasks.queue import execution_queue
@@ -35,7 +35,7 @@ def put_unbegun_back() -> int:
     died = execution_queue().last_death(before=round(time.time() * 1_000_000))
     if died is None or died == _looked_after:
         return 0
-    count = sum(map(_put_back, fetched_before(died / 1_000_000 + refresh_settings().node_ttl)))
+    count = sum(map(_put_back, fetched_before(died / 1_000_000 + pacing.NODE_TTL_SECONDS)))
     _looked_after = died
     if count:
         log.warning("Put %d jobs back that dead workers had fetched and not begun", count)

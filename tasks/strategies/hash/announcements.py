@@ -1,6 +1,6 @@
 """The instances of the hash design: `ID:NODE` in a zset, scored by the last heartbeat.
 
-A node here is a whole worker, named by its main process. A node that is silent for REFRESH_NODE_TTL_SECONDS is
+A node here is a whole worker, named by its main process. A node that is silent for NODE_TTL_SECONDS is
 removed by the next call of any node.
 """
 
@@ -10,6 +10,7 @@ from typing import cast
 
 from redis.commands.core import Script as Registered
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import patient, redis_errors_translated
 from harbor_refresh.tasks.queue.keys import Keys
@@ -54,7 +55,7 @@ def _script() -> Registered:
 
 def _run(number: str, node: str, if_free: str) -> Announced:
     conf, script = refresh_settings(), SCRIPTS["announce"]
-    named = {"id": number, "node": node, "ttl": round(conf.node_ttl * 1_000_000), "if_free": if_free}
+    named = {"id": number, "node": node, "ttl": round(pacing.NODE_TTL_SECONDS * 1_000_000), "if_free": if_free}
     keys = Keys(conf.key_prefix).named(*script.keys)
     with redis_errors_translated():
         found = cast("list[bytes]", _script()(keys=keys, args=script.arguments(named, ())))

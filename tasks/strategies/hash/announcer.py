@@ -12,6 +12,7 @@ from typing import Any
 from celery import signals
 
 from harbor_refresh.executions.errors import NoInstance, QueueUnavailable
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import PATIENCE
 from harbor_refresh.tasks.queue.node import this_node
@@ -30,7 +31,7 @@ def is_enabled() -> bool:
 
 def refuse_without_a_number(**_: Any) -> None:
     """End the worker before it starts, if it cannot have its number. A killed predecessor is removed after
-    REFRESH_NODE_TTL_SECONDS, so a node that announces the number for longer than that is alive."""
+    NODE_TTL_SECONDS, so a node that announces the number for longer than that is alive."""
     if not is_enabled():
         return
     try:
@@ -43,8 +44,7 @@ def refuse_without_a_number(**_: Any) -> None:
 
 
 def _take_number(instance: Instance) -> None:
-    conf = refresh_settings()
-    deadline = time.monotonic() + conf.node_ttl + conf.heartbeat
+    deadline = time.monotonic() + pacing.NODE_TTL_SECONDS + pacing.HEARTBEAT_SECONDS
     while True:
         seen = announcements.announce(instance.number, this_node.name, if_free=True)
         holders = [node for node in seen.get(instance.number, []) if node != this_node.name]
@@ -55,7 +55,7 @@ def _take_number(instance: Instance) -> None:
                 f"CORE_INSTANCE_ID: got {instance.number}, which {', '.join(holders)} has and is alive; "
                 f"{this_node.name} needs another, from 0 to {instance.total - 1}, or that one stopped."
             )
-        time.sleep(min(conf.heartbeat, 0.5))
+        time.sleep(min(pacing.HEARTBEAT_SECONDS, 0.5))
 
 
 def start(**_: Any) -> None:
@@ -70,9 +70,8 @@ def start(**_: Any) -> None:
 
 
 def announce_until_stopped(instance: Instance) -> None:
-    conf = refresh_settings()
     silent = False
-    faults = FaultLog(instance.total, conf.node_ttl)
+    faults = FaultLog(instance.total, pacing.NODE_TTL_SECONDS)
     while True:
         try:
             faults.update(announcements.announce(instance.number, this_node.name))
@@ -82,7 +81,7 @@ def announce_until_stopped(instance: Instance) -> None:
             silent = True
         else:
             silent = False
-        if _stop.wait(conf.heartbeat):
+        if _stop.wait(pacing.HEARTBEAT_SECONDS):
             return
 
 
@@ -123,7 +122,7 @@ def stop(**_: Any) -> None:
         return
     _stop.set()
     if _announcer is not None:
-        _announcer.join(PATIENCE * refresh_settings().redis_timeout + 1)
+        _announcer.join(PATIENCE * pacing.REDIS_TIMEOUT_SECONDS + 1)
     try:
         announcements.withdraw(this_instance().number, this_node.name)
     except QueueUnavailable as exc:

@@ -12,6 +12,7 @@ from time import monotonic
 from redis.exceptions import LockError, LockNotOwnedError, RedisError
 from redis.lock import Lock
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue.connection import redis_errors_translated, single
 from harbor_refresh.tasks.queue.keys import Keys
@@ -55,21 +56,23 @@ def cycle_lock() -> Iterator[HeldLock | None]:
     """Wait for the lock and hold it. Yield None after waiting for an interval, because then the next tick
     comes.
 
-    What if the process dies: the lock ends REFRESH_NODE_TTL_SECONDS after its last renewal. What if it was
+    What if the process dies: the lock ends NODE_TTL_SECONDS after its last renewal. What if it was
     lost: it is not freed, because another instance may hold it by now.
     """
     conf = refresh_settings()
     # thread_local=False: the renewing thread must see the token of the thread that took the lock
-    lock = Lock(single(), Keys(conf.key_prefix).lock, timeout=conf.node_ttl, thread_local=False)
+    lock = Lock(single(), Keys(conf.key_prefix).lock, timeout=pacing.NODE_TTL_SECONDS, thread_local=False)
     with redis_errors_translated():
         taken = lock.acquire(blocking_timeout=max(conf.interval, 0))
     if not taken:
         yield None
         return
-    held = HeldLock(lock, conf.node_ttl)
+    held = HeldLock(lock, pacing.NODE_TTL_SECONDS)
     held.renew()
     done = threading.Event()
-    renewer = threading.Thread(target=held.renew_until, args=(done, conf.heartbeat), name="lock", daemon=True)
+    renewer = threading.Thread(
+        target=held.renew_until, args=(done, pacing.HEARTBEAT_SECONDS), name="lock", daemon=True
+    )
     renewer.start()
     try:
         yield held

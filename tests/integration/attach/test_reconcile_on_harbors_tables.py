@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.executions.models import Quarantine, Release
 from harbor_refresh.executions.quarantines import quarantine, release
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.sql import text
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue import execution_queue
@@ -154,8 +154,8 @@ def test_a_release_from_quarantine_of_tasks_without_a_time_is_no_error(redis: Re
     assert stored(of, "status") == ("Success",)
 
 
-def test_the_settings_of_the_grace_count(settings: Settings) -> None:
+def test_the_settings_of_the_grace_count(monkeypatch: pytest.MonkeyPatch) -> None:
     settle()
     drifted(update_time=ago(minutes=2))
-    settings.REFRESH_RECONCILE_GRACE_SECONDS = 3600
+    monkeypatch.setattr(pacing, "RECONCILE_GRACE_SECONDS", 3600)
     assert reconcile().looked_at == 0

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from pytest_django import Settings
 from redis import Redis
 
 from harbor_refresh.invariants import violations
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
 from harbor_refresh.tasks.queue.legacy_keys import FORM
+from harbor_refresh.tasks.schedule import ROWS
 from tests import servers
 from tests.faults.cluster import Cluster
 from tests.harbor.databases import ATTACHED
@@ -78,9 +77,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 @pytest.mark.usefixtures("attached")
 def test_recovery_sends_a_tick_for_marks_that_woke_none(
-    redis: Redis, settings: Settings, sent: list[None]
+    redis: Redis, sent: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 0
+    monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 0)
     recover()
     assert sent == []
     redis.sadd(HARBORS_SET, "1:A")
@@ -98,7 +97,8 @@ def test_recovery_sends_a_tick_that_looks_for_keys_although_the_set_is_empty(sen
 
 
 def test_each_recovery_finds_that_a_look_for_keys_is_due() -> None:
-    assert refresh_settings().recover_interval > pacing.ROUND_US / 1_000_000
+    (seconds,) = (row.seconds for row in ROWS if row.task == "tasks.recover_stale")
+    assert seconds > pacing.ROUND_US / 1_000_000
 
 
 @pytest.mark.usefixtures("attached")
@@ -121,13 +121,13 @@ def cluster(attached: str, redis: Redis, tmp_path: Path) -> Iterator[Cluster]:
 
 
 #: The tick of the schedule and reconcile are an hour away, so all that is found is found by the look of recovery.
-LATE = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600", "REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
+LATE = {"EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600"}
 
 
 def test_a_key_of_harbor_is_found_by_the_look_of_recovery(cluster: Cluster, redis: Redis) -> None:
     of = execution()
     task(of, "Success")
-    cluster.beat(**LATE)
+    cluster.beat({"Reconcile": 3600}, **LATE)
     worker = cluster.worker(**LATE)
     wait_for(lambda: redis.exists(f"{OURS}legacy"), "the first look", seconds=60, log=worker.log)
     redis.set(FORM % (of, "REPLICATION"), "")
@@ -146,7 +146,7 @@ def test_workers_and_a_core_share_the_marks_and_every_status_is_right(
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     tasks = {of: [task(of, "Running") for _ in range(3)] for of in (execution() for _ in range(EXECUTIONS))}
-    cluster.beat(**LATE)
+    cluster.beat({"Reconcile": 3600}, **LATE)
     cluster.worker(**LATE)
     core = psycopg.connect(servers.postgres.url_for(attached), autocommit=True)
 

@@ -65,10 +65,10 @@ def test_an_export_to_a_set_that_redis_refuses_to_write_leaves_the_claims(redis:
 #: Nothing is recovered, and no tick of the schedule comes, while the test runs.
 PATIENCE = {
     "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "3600",
-    "REFRESH_HEARTBEAT_SECONDS": "0.2",
-    "REFRESH_NODE_TTL_SECONDS": "2",
+    "HARBOR_REFRESH_TEST_HEARTBEAT_SECONDS": "0.2",
+    "HARBOR_REFRESH_TEST_NODE_TTL_SECONDS": "2",
     "REFRESH_FANOUT": "10",
-    "REFRESH_DEPTH": "10",
+    "HARBOR_REFRESH_TEST_DEPTH": "10",
 }
 
 

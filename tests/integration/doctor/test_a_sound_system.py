@@ -24,6 +24,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """A system on servers of its own, because those of the tests do not write to their disk."""
     with EmbeddedPostgres(tmp_path / "postgres") as postgres, EmbeddedRedis(tmp_path / "redis") as redis:
         made = Cluster("", tmp_path)
+        made.every.clear()
         made.env = {
             name: value for name, value in os.environ.items() if not name.startswith(("REFRESH_", "CELERY"))
         }

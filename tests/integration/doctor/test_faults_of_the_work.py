@@ -12,7 +12,7 @@ from pytest_django import Settings
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.tasks.conf import refresh_settings
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
@@ -33,9 +33,9 @@ def beat_sent(seconds_ago: float = 0) -> None:
 def test_settings_that_do_not_fit_together(settings: Settings) -> None:
     settings.DEBUG = True  # else the checks for production are made, too
     assert found("settings.checks") == []
-    settings.REFRESH_NODE_TTL_SECONDS = 1.0
+    settings.REFRESH_ATTACH, settings.REFRESH_STRATEGY = "harbor", "scan"
     ((level, what),) = found("settings.checks")
-    assert (level, what.split(":")[0]) == (E, "harbor_tasks.E002")
+    assert (level, what.split(":")[0]) == (E, "harbor_tasks.E004")
 
 
 def test_settings_of_production_are_checked_as_such(settings: Settings) -> None:
@@ -200,12 +200,11 @@ def test_an_execution_in_quarantine() -> None:
 
 
 def test_claims_that_no_recovery_has_released(redis: Redis) -> None:
-    conf = refresh_settings()
-    old = round((datetime.now(UTC).timestamp() - 3 * conf.stale) * 1_000_000)
+    old = round((datetime.now(UTC).timestamp() - 3 * pacing.STALE_SECONDS) * 1_000_000)
     fresh = round(datetime.now(UTC).timestamp() * 1_000_000)
     redis.sadd("cache:execution:refresh:processing", f"1:A:n1:{old}", f"2:A:n1:{fresh}")
     assert found("status.claims") == [
-        (E, f"Recovery has not released 1 claim, although more than {2 * conf.stale:,.0f} s have passed.")
+        (E, "Recovery has not released 1 claim, although more than 600 s have passed.")
     ]
     redis.sadd("cache:execution:refresh:processing", "garbage")
     assert found("status.claims")[1] == (
@@ -232,8 +231,8 @@ def test_notifications_that_were_given_up() -> None:
     assert (level, what.split(". ")[0]) == (E, "1 notification could not be delivered and was given up")
 
 
-def test_what_is_paused_is_said(queue: ExecutionQueue, settings: Settings) -> None:
-    settings.REFRESH_PAUSE_SECONDS = 60
+def test_what_is_paused_is_said(queue: ExecutionQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "DATABASE_PAUSE_SECONDS", 60)
     queue.pause()
     assert [what.split(",")[0] for _, what in found("status.paused")] == [
         "A worker found PostgreSQL away a moment ago"

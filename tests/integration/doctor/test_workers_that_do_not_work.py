@@ -48,8 +48,6 @@ def test_queues_without_a_worker_and_workers_with_other_settings(cluster: Cluste
     told = dict(what.split(" with ", 1)[1].split(" = ") for _, what in settings)
     assert told == {  # the workers of the tests have short times
         "EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS": "1.0, and this command with 30.",
-        "REFRESH_NODE_TTL_SECONDS": "1.5, and this command with 10.",
-        "REFRESH_STALE_SECONDS": "3600.0, and this command with 300.",
         "REFRESH_VISIBILITY_TIMEOUT_SECONDS": "3.0, and this command with 300.",
     }
     current_app.control.cancel_consumer(TICKS, reply=True)

@@ -12,7 +12,7 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse
 from pytest_django import Settings
 
-from harbor_refresh.executions import event_stream
+from harbor_refresh.executions import event_stream, pacing
 from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.host_views import execution_urls
 from harbor_refresh.executions.models import Execution
@@ -146,8 +146,10 @@ def test_nothing_is_posted_there(host: Client) -> None:
     assert host.post(f"/mirrors/{execution.pk}/").status_code == 405
 
 
-def test_one_stream_too_many_is_refused_and_a_closed_one_makes_room(host: Client, settings: Settings) -> None:
-    settings.REFRESH_API_STREAMS = 1
+def test_one_stream_too_many_is_refused_and_a_closed_one_makes_room(
+    host: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "STREAMS", 1)
     execution, _ = made(1)
     address = f"/mirrors/{execution.pk}/events/"
     first = host.get(address)

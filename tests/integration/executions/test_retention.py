@@ -106,7 +106,7 @@ def test_the_service_keeps_as_many_as_harbor_of_what_its_environment_does_not_na
 ) -> None:
     monkeypatch.setenv("VENDOR_EXECUTION_RETENTION_COUNT", "REPLICATION:2,PURGE_AUDIT:3,SCAN_ALL:4")
     name = "VENDOR_EXECUTION_RETENTION_COUNT"
-    setattr(settings, name, env.declared(DECLARED["retention_counts"], base.DEFAULTS_OF_SERVICE))
+    setattr(settings, name, env.read(DECLARED["retention_counts"], base.DEFAULTS_OF_SERVICE[name]))
     kept_of = {"IMAGE_SCAN": 1, "SBOM": 1, "SCAN_ALL": 4, "PURGE_AUDIT_LOG": 3, "EXECUTION_SWEEP": 10}
     assert Retention.of_settings() == Retention({**kept_of, "REPLICATION": 2}, others=50)
 

@@ -1,12 +1,12 @@
 """What tests of jobs may ask for: time that stands still, and an outbox in the place of the broker."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs import tracked
 from harbor_refresh.tasks.jobs.delivery import hook as over_http
@@ -25,7 +25,7 @@ from tests.integration.redis_state import MEMORY, PREFIX, Clock, Redis, with_clo
 def clock(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Of all that the use cases ask Redis about jobs. A node may be silent for 10 s. Redis remembers since
     yesterday, that has been looked up, and signs of life have come ever since."""
-    conf = replace(refresh_settings(), node_ttl=10)
+    conf = refresh_settings()
     for verbs in (job_records(), execution_queue()):
         made: Any = type(verbs)(conf, redis, redis, with_clock_of_test)
         for name in ("conf", "_redis", "_patient", "_single", "_ttl_us"):
@@ -68,7 +68,7 @@ def core(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target
     with target() as told:
         settings.REFRESH_REPORT_URL = told.url
         settings.REFRESH_REPORT_AUTHORIZATION = "Harbor-Secret abc"
-        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 60
+        monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 60)
         monkeypatch.setattr(over_http, "SECONDS", 600.0)  # a slow machine is no slow target
         over_http.hook.cache_clear()
         yield told

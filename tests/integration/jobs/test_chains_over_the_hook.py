@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.jobs.delivery import hook as over_http
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
@@ -123,16 +123,11 @@ def test_an_end_that_the_target_refuses_for_good_moves_the_chain_at_once(
 @pytest.mark.parametrize("answer", [200, 202, 404, 503, 302, "none"])
 @pytest.mark.parametrize("status", ["Success", "Error", "Stopped"])
 def test_whatever_the_hook_answers_a_chain_goes_by_what_was_applied(  # noqa: PLR0917
-    status: str,
-    answer: int | str,
-    is_applied: str,
-    chain: Chain,
-    core: Target,
-    settings: Settings,
+    status: str, answer: int | str, is_applied: str, chain: Chain, core: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if answer == "none":
         over_http.hook().close()
-        settings.REFRESH_REPORT_TIMEOUT_SECONDS = 0.3
+        monkeypatch.setattr(pacing, "REPORT_TIMEOUT_SECONDS", 0.3)
         over_http.hook.cache_clear()
         core.hangs = str(chain.first)
     else:

@@ -21,11 +21,11 @@ from harbor_refresh.celery import app
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker import unacknowledged
 from harbor_refresh.tasks.broker.unacknowledged import note_again
 from harbor_refresh.tasks.celery_queues import JOBS
 from harbor_refresh.tasks.celery_tasks import recover_stale
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.jobs.records.pages import readable
 from harbor_refresh.tasks.jobs.records.records import job_records
@@ -149,7 +149,7 @@ def test_however_many_messages_stay_those_behind_them_go_back(redis: Redis) -> N
 def test_only_what_was_fetched_before_a_process_counted_as_dead_goes_back(
     fetched: float, deaths: Sequence[float], goes_back: bool, redis: Redis
 ) -> None:
-    assert refresh_settings().node_ttl == 10
+    assert pacing.NODE_TTL_SECONDS == 10
     queued("a")
     before = where(redis)
     now = time.time()

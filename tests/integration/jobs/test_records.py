@@ -25,8 +25,7 @@ Faked = tuple[JobRecords, Clock]
 
 @pytest.fixture
 def faked(redis: Redis) -> Faked:
-    settings = replace(refresh_settings(), node_ttl=10)
-    return JobRecords(settings, redis, redis, with_clock_of_test), Clock(redis, NOW)
+    return JobRecords(refresh_settings(), redis, redis, with_clock_of_test), Clock(redis, NOW)
 
 
 def record(  # noqa: PLR0917  # the parts of a record, in their order

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs
 from tests.integration.jobs.sample_jobs import (
     RUNS,
@@ -249,10 +249,10 @@ def test_what_was_recorded_and_never_published_is_published_once_and_asks_before
 
 
 def test_what_was_recorded_a_moment_ago_is_left_to_whoever_has_recorded_it(
-    outbox: Outbox, settings: Settings
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A moment is as long as a node may be silent."""
-    settings.REFRESH_NODE_TTL_SECONDS = 600
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 600)
     unpublished(outbox, "a", "b", ago=300)
     assert recover_jobs(outbox.publish) == Recovered()
     assert outbox.taken() == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import F
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from harbor_refresh.executions import counters
 from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS
@@ -170,8 +171,9 @@ def test_the_rows_of_an_hour_are_found_by_the_primary_key() -> None:
     assert "service_sample_pkey" in json.dumps(plan)
 
 
-def test_with_a_longer_interval_the_slots_are_wider(settings: Any, begin: datetime) -> None:
-    settings.REFRESH_SAMPLE_INTERVAL_SECONDS = 60
+def test_with_a_longer_interval_the_slots_are_wider(begin: datetime) -> None:
+    interval = IntervalSchedule.objects.create(every=60, period="seconds")
+    PeriodicTask.objects.filter(task="tasks.sample").update(interval=interval)
     for number in range(6):
         put(at(begin, 60 * number), refreshed=60 * number)
     points = [point for point in samples.read("hour") if point.begins > at(begin, 30)]

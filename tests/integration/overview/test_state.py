@@ -21,6 +21,7 @@ from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
@@ -124,14 +125,14 @@ def test_a_node_that_falls_silent_is_dead_and_one_that_said_that_it_stops_is_not
     for node in ("here", "killed", "stopped"):
         queue.heartbeat(node)
     queue.leave("stopped")
-    clock.move(queue.conf.node_ttl)
+    clock.move(pacing.NODE_TTL_SECONDS)
     queue.heartbeat("here")
     clock.move(1)
     before = queue.look()
     assert ([name for name, _ in before.nodes], [name for name, _ in before.dead]) == (["here"], ["killed"])
     assert queue.heartbeat("here").dead == 1
     after = queue.look()
-    assert after.dead == before.dead == (("killed", clock.now - round((queue.conf.node_ttl + 1) * 1_000_000)),)
+    assert after.dead == before.dead == (("killed", clock.now - round((pacing.NODE_TTL_SECONDS + 1) * 1_000_000)),)
     state = whole_redis(redis, observed=True)
     assert [state[name].keys() for name in ("nodes", "dead", "left")] == [{"here"}, {"killed"}, {"stopped"}]
 
@@ -140,10 +141,10 @@ def test_while_heartbeats_may_be_missing_no_node_is_called_dead(redis: Redis) ->
     queue, clock = queue_with_clock(redis)
     queue.heartbeat("a")
     signs_of_life_come(redis, since=clock.now, heard=clock.now)
-    clock.move(queue.conf.node_ttl + 1)
-    redis.hset(queue.keys.presence, "heard", clock.now - round(queue.conf.node_ttl * 1_000_000))
+    clock.move(pacing.NODE_TTL_SECONDS + 1)
+    redis.hset(queue.keys.presence, "heard", clock.now - round(pacing.NODE_TTL_SECONDS * 1_000_000))
     seen = queue.look()
-    assert (seen.nodes, seen.dead, seen.ago(seen.heard)) == ((), (), queue.conf.node_ttl)
+    assert (seen.nodes, seen.dead, seen.ago(seen.heard)) == ((), (), pacing.NODE_TTL_SECONDS)
 
 
 def test_only_a_hundred_dead_nodes_are_remembered(redis: Redis) -> None:
@@ -151,7 +152,7 @@ def test_only_a_hundred_dead_nodes_are_remembered(redis: Redis) -> None:
     for number in range(150):
         clock.move(0.001)
         queue.heartbeat(f"n{number}")
-    clock.move(queue.conf.node_ttl + 1)
+    clock.move(pacing.NODE_TTL_SECONDS + 1)
     assert queue.heartbeat("here").dead == 150
     assert [name for name, _ in queue.look().dead] == [f"n{number}" for number in reversed(range(50, 150))]
 

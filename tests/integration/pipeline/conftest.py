@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from harbor_refresh.executions import signals as of_executions
-from harbor_refresh.tasks import signals
+from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
@@ -16,14 +15,14 @@ from tests.integration.redis_state import absent_redis
 
 
 @pytest.fixture(autouse=True)
-def no_grace(settings: Settings) -> None:
-    settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
+def no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "RECONCILE_GRACE_SECONDS", 0)
 
 
 @pytest.fixture(autouse=True)
-def no_heat(settings: Settings) -> Iterator[None]:
+def no_heat(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is marked again is claimed again at once: rests have tests of their own (test_heat.py)."""
-    settings.REFRESH_REST_SECONDS = 0
+    monkeypatch.setattr(pacing, "LONGEST_REST_SECONDS", 0)
     execution_queue.cache_clear()
     yield
     execution_queue.cache_clear()

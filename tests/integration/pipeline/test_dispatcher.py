@@ -7,6 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MERGED_SECONDS
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
@@ -24,16 +25,16 @@ def test_a_tick_claims_until_the_workers_have_enough(redis: Redis) -> None:
     execution_queue().mark(f"{number}:A" for number in range(1, 40_001))
     published: list[int] = []
     total = dispatch(lambda claims: published.extend(map(len, claims)), 0)
-    assert total == sum(published) == refresh_settings().share == 18_000
+    assert total == sum(published) == execution_queue().share == 18_000
     assert redis.scard(execution_queue().keys.queue) == 40_000 - total
     assert published == [6000, 6000, 6000]
     assert "wake" not in whole_redis(redis), "completing the last of them must send a tick"
 
 
 def test_a_tick_that_finds_only_resting_members_returns_how_long_they_rest(
-    redis: Redis, told: list[Any], settings: Settings
+    redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_REST_SECONDS = 60
+    monkeypatch.setattr(pacing, "LONGEST_REST_SECONDS", 60)
     execution_queue.cache_clear()
     queue = execution_queue()
     published: list[Any] = []
@@ -69,11 +70,11 @@ def test_the_check_at_the_end_of_a_rest_is_not_merged_with_the_check_after_the_t
 
 
 def test_the_key_wake_of_a_long_queue_is_deleted_before_the_last_chunks_are_handed_out(
-    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that completes one of the last chunks must be able to send the next tick; one that completes an
     earlier chunk must not. Each claim is split in order, so that a chunk's executions are neighbours."""
-    settings.REFRESH_CHUNK = 100
+    monkeypatch.setattr(pacing, "CHUNK", 100)
     queue = execution_queue()
     monkeypatch.setattr(queue, "conf", refresh_settings())
     for node in "abcd":

@@ -8,6 +8,7 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.models import Quarantine
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import GATHERING_SECONDS, SLOTS, SMALL
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
@@ -71,8 +72,8 @@ def test_members_claimed_beyond_the_last_slot_are_released_without_an_attempt(
     assert state["attempts"] == {"1:A": "2"}
 
 
-def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
-    settings.REFRESH_DEPTH = 20
+def test_every_live_node_adds_slots(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "DEPTH", 20)
     queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, SMALL + 1))
     published: list[Any] = []
@@ -81,9 +82,10 @@ def test_every_live_node_adds_slots(settings: Settings, redis: Redis) -> None:
 
 
 def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
-    settings: Settings, redis: Redis
+    settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
+    monkeypatch.setattr(pacing, "DEPTH", 20)
+    settings.REFRESH_FANOUT = 1
     queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, 101))
     batches: list[Any] = []
@@ -96,7 +98,8 @@ def test_a_long_queue_fills_the_slots_of_all_live_nodes_batch_after_batch(
 def test_nodes_that_fall_silent_during_a_tick_take_back_no_slot(
     settings: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_DEPTH, settings.REFRESH_FANOUT = 20, 1
+    monkeypatch.setattr(pacing, "DEPTH", 20)
+    settings.REFRESH_FANOUT = 1
     queue = queue_of_three_live_nodes()
     queue.mark(f"{number}:A" for number in range(1, 101))
     claim, live = queue.claim, iter([3, 1])
@@ -122,7 +125,7 @@ def test_messages_that_no_worker_takes_cause_no_quarantine(
     everything = {member(one) for one in create_many([NewExecution("TEST", tasks=[NewTask()])] * 10)}
     queue.mark(everything)
     if way == "waits":
-        monkeypatch.setattr(queue, "conf", replace(queue.conf, node_ttl=0.0))
+        monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 0.0)
     for _ in range(3 * refresh_settings().max_attempts):
         assert dispatch(lambda claims: None, 0) == 10
         if way == "silent":

@@ -12,6 +12,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.audit import Word, at_terminal
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.celery_tasks import claim_batch
 from harbor_refresh.tasks.pauses.pauses import pause, resume
 from harbor_refresh.tasks.pipeline import legacy_marks
@@ -78,9 +79,9 @@ def test_while_refreshing_is_paused_a_tick_takes_nothing(redis: Redis) -> None:
 
 
 def test_one_tick_makes_so_many_looks_and_leaves_the_rest_to_the_next(
-    redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 1_000_000
+    monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 1_000_000)
     monkeypatch.setattr(legacy_marks, "LOOKS_A_TICK", 2)
     redis.mset({KEY.format(number, "SCAN"): "" for number in range(1, 3_001)})
     first = take_some()
@@ -101,8 +102,8 @@ def test_a_process_asks_redis_for_no_look_that_is_not_due(redis: Redis) -> None:
     assert take_some() == 1
 
 
-def test_a_rate_of_zero_looks_for_nothing(redis: Redis, settings: Settings) -> None:
-    settings.REFRESH_LEGACY_KEYS_PER_SECOND = 0
+def test_a_rate_of_zero_looks_for_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "LEGACY_KEYS_PER_SECOND", 0)
     redis.set(KEY.format(7, "SCAN"), "")
     assert take_some() == 0
     assert not redis.exists("cache:execution:refresh:legacy")

@@ -11,6 +11,7 @@ from harbor_refresh.executions.models import Quarantine, Release
 from harbor_refresh.executions.quarantines import release, release_expired
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.stops import stop
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
@@ -53,9 +54,9 @@ def test_quarantined_executions_are_not_marked_repeatedly(redis: Redis) -> None:
 
 
 def test_executions_are_released_and_marked_when_their_quarantine_time_is_over(
-    redis: Redis, settings: Settings, told: list[Any]
+    redis: Redis, told: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REFRESH_QUARANTINE_SECONDS = 60
+    monkeypatch.setattr(pacing, "QUARANTINE_SECONDS", 60)
     old, fresh = drifted(), drifted()
     now = datetime.now(UTC)
     Quarantine.objects.create(execution=old, reason="x", attempts=1, at=now - timedelta(seconds=90))

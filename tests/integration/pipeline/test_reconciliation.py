@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.quarantines import quarantine, release
 from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.sql import text
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
@@ -78,8 +78,8 @@ def test_a_scheduled_reconcile_is_postponed_while_the_queue_is_long(
     assert reconcile(yielding=True).marked == 1
 
 
-def test_changes_within_the_grace_are_left_to_the_queue(settings: Settings, redis: Redis) -> None:
-    settings.REFRESH_RECONCILE_GRACE_SECONDS = 3600
+def test_changes_within_the_grace_are_left_to_the_queue(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "RECONCILE_GRACE_SECONDS", 3600)
     drifted(minutes=30)
     late = drifted(minutes=90)
     outcome = reconcile()

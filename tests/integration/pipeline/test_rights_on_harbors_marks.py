@@ -51,7 +51,8 @@ def test_workers_refresh_what_harbors_keys_name(cluster: Cluster, redis: Redis, 
         redis.set(form % (drifted().pk, "TEST"), "")
     if strategy == "claim":
         redis.sadd(HARBORS_SET, f"{drifted().pk}:TEST")
-    cluster.env |= {"REFRESH_STRATEGY": strategy, "REFRESH_RECONCILE_INTERVAL_SECONDS": "3600"}
+    cluster.env["REFRESH_STRATEGY"] = strategy
+    cluster.every["Reconcile"] = 3600
     cluster.worker(concurrency=1)
     cluster.beat()
     wait_for(lambda: not wrong(), "the executions to be refreshed", log=cluster.members[0].log)

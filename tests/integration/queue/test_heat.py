@@ -1,12 +1,10 @@
 """Heat: while the queue is short, an execution whose reports keep coming is claimed at growing intervals."""
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import GATHERING_SECONDS, MARKED_SINCE, SMALL, SPACING_SECONDS, TICK_SENT
 from harbor_refresh.tasks.queue import queue as queue_module
 from harbor_refresh.tasks.queue.claim import Batch
@@ -17,6 +15,7 @@ from tests.integration.redis_state import (
     Redis,
     queue_with_clock,
     sets_are_hash_tables,
+    settings_with,
     whole_redis,
     with_clock_of_test,
 )
@@ -32,7 +31,7 @@ Warm = tuple[ExecutionQueue, Clock]
 
 def lasting(redis: Redis, longest: float) -> Warm:
     """A queue whose heat does not expire by the real clock, which goes on while a test stands still."""
-    settings = replace(refresh_settings(), fanout=100, depth=10, rest=longest)
+    settings = settings_with(fanout=100, depth=10, rest=longest)
 
     def edited(text: str) -> str:
         return with_clock_of_test(text).replace("text(2 * longest_rest / 1000)", "3600000")

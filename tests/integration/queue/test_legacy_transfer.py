@@ -2,21 +2,27 @@
 
 import random
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harbor_refresh.executions.errors import QueueUnavailable
 from harbor_refresh.tasks import pacing
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue.keys import HARBORS_SET
 from harbor_refresh.tasks.queue.legacy_keys import FORM, SEED_FORM
 from harbor_refresh.tasks.queue.legacy_transfer import LegacyTransfer, Look, Page
 from tests.integration.concurrency import wait_until
 from tests.integration.old_release import SECOND, Consumer, Writers
-from tests.integration.redis_state import PREFIX, Clock, Redis, queue_with, whole_redis, with_clock_of_test
+from tests.integration.redis_state import (
+    PREFIX,
+    Clock,
+    Redis,
+    queue_with,
+    settings_with,
+    whole_redis,
+    with_clock_of_test,
+)
 
 KEY = FORM.encode().replace(b"%s", b"%b")
 
@@ -27,12 +33,12 @@ def others(redis: Redis) -> set[bytes]:
 
 
 def transfer_with(redis: Redis, **conf: Any) -> LegacyTransfer:
-    return LegacyTransfer(replace(refresh_settings(), **conf), redis, redis)
+    return LegacyTransfer(settings_with(**conf), redis, redis)
 
 
 def paced(redis: Redis, **conf: Any) -> tuple[LegacyTransfer, Clock]:
     """A transfer whose clock is moved by the test alone."""
-    settings = replace(refresh_settings(), **conf)
+    settings = settings_with(**conf)
     return LegacyTransfer(settings, redis, redis, with_clock_of_test), Clock(redis)
 
 

@@ -20,6 +20,7 @@ from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.queue.connection import connect
@@ -325,8 +326,8 @@ def test_reconcile_full_finds_drift_and_marks_it(redis: Redis) -> None:
     ]
 
 
-def test_reconcile_reads_recent_changes(redis: Redis, settings: Any) -> None:
-    settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
+def test_reconcile_reads_recent_changes(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "RECONCILE_GRACE_SECONDS", 0)
     wrong = made_wrong()
 
     assert said("harbor", "repair", "drift").splitlines()[0] == (

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.callbacks import NewCallback, record
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
@@ -32,9 +33,9 @@ FORM = {
 
 
 @pytest.fixture(autouse=True)
-def loopback(settings: Settings) -> None:
+def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
+    monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
 
 
 def test_a_subscription_is_made_and_its_secret_is_shown_once(admin: Client) -> None:

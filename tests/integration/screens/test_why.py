@@ -79,8 +79,8 @@ def test_an_execution_that_is_nowhere_has_lost_its_mark(wrong: Execution, redis:
         "failures": 0,
         "claims": [],
         "findings": [
-            "It is neither on the queue nor claimed, so its mark was lost. Reconcile, every "
-            "REFRESH_RECONCILE_INTERVAL_SECONDS, finds it if beat runs. "
+            "It is neither on the queue nor claimed, so its mark was lost. Reconcile finds it within a minute, if "
+            "beat runs. "
             f"`harbor marks add {wrong.pk}` puts it on the queue now."
         ],
     }
@@ -122,7 +122,7 @@ def test_in_a_claim_it_waits_for_a_worker_or_is_worked_on_or_its_node_is_silent(
     queue.take_over(claim, "n2")
     assert why(wrong)["claims"] == [{"node": "n2", "state": "works"}]
     assert finding_of_a_claim(wrong, begun) == (
-        "n2 has refreshed it for AGE. Recovery releases a claim that is older than 300 s (REFRESH_STALE_SECONDS)."
+        "n2 has refreshed it for AGE. Recovery releases a claim that is older than 300 s."
     )
     redis.zrem(queue.keys.nodes, "n2")
     silent = "n2 claimed it AGE ago and is silent. Recovery releases it, if beat runs."

@@ -7,7 +7,6 @@ writes: docs/migration.md says what a release that changes a format must do.
 import base64
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from harbor_refresh.tasks import tick
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.celery_tasks import publish as publish_claims
 from harbor_refresh.tasks.celery_tasks import run_handlers, sweep
-from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.lifecycle.message import Message
 from harbor_refresh.tasks.jobs.records.arguments import text_of_arguments
 from harbor_refresh.tasks.jobs.records.records import JobRecords
@@ -27,7 +25,7 @@ from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.members import Token, member, readable
 from harbor_refresh.tasks.queue.traces import Traces
 from harbor_refresh.tasks.schedule import ROWS
-from tests.integration.redis_state import Redis, queue_with_clock, whole_redis, with_clock_of_test
+from tests.integration.redis_state import Redis, queue_with_clock, settings_with, whole_redis, with_clock_of_test
 
 GOLDEN = Path(__file__).with_name("formats.json")
 CLAIM = Claim("waiting@host-1-abc", "1000000000000", ("7:SCAN_ALL", "8:a vendor"))
@@ -111,7 +109,7 @@ def keys(redis: Redis) -> dict[str, Any]:
     queue.pause()
     queue.wake_deliverer()
     redis.persist(queue.keys.deliverer)  # it would expire after a second
-    settings = replace(refresh_settings(), **conf)
+    settings = settings_with(**conf)
     Traces(settings, redis, redis, with_clock_of_test).keep(["7:SCAN_ALL"], "00-trace-span-01")
     records = JobRecords(settings, redis, redis, with_clock_of_test)
     records.memory()

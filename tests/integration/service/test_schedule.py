@@ -18,7 +18,7 @@ from harbor_refresh.tasks.beat import PatientScheduler
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.celery_queues import TICKS, WORK
 from harbor_refresh.tasks.celery_tasks import act, claim_batch, reap, reconcile, recover_stale, sweep
-from harbor_refresh.tasks.schedule import follow_environment, restore_rows
+from harbor_refresh.tasks.schedule import follow_setting, restore_rows
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks
 from tests.integration.redis_state import Redis
@@ -65,26 +65,25 @@ def test_every_row_names_a_task_that_a_worker_knows() -> None:
 def test_beat_changes_at_its_start_only_rows_that_the_environment_names(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset()
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
-    follow_environment()
+    follow_setting()
     assert schedule() == OURS
 
 
 def test_intervals_in_the_environment_override_their_rows(settings: Settings) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 7
-    settings.REFRESH_RECOVER_INTERVAL_SECONDS = 8
-    follow_environment()
-    follow_environment()
+    follow_setting()
+    follow_setting()
     assert schedule() == OURS | {
         "Claim batches": ("tasks.claim_batch", "every 7 seconds", True),
     }
 
 
 def test_a_fraction_of_a_second_is_kept(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECOVER_INTERVAL_SECONDS"])
-    settings.REFRESH_RECOVER_INTERVAL_SECONDS = 0.5
-    follow_environment()
-    row = PeriodicTask.objects.get(name="Recover stale claims")
+    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 0.5
+    follow_setting()
+    row = PeriodicTask.objects.get(name="Claim batches")
     assert row.schedule.run_every.total_seconds() == 0.5
 
 
@@ -92,21 +91,21 @@ def test_a_fraction_of_a_second_is_kept(settings: Settings) -> None:
 def test_an_interval_of_zero_has_no_ticks_and_leaves_the_row(settings: Settings, seconds: int) -> None:
     settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = seconds
-    follow_environment()
+    follow_setting()
     assert schedule() == OURS
 
 
 def test_an_administrators_edit_survives_a_migration_and_a_start_of_beat(
     settings: Settings,
 ) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECOVER_INTERVAL_SECONDS"])
+    settings.SET_IN_ENVIRONMENT = frozenset()
     row = PeriodicTask.objects.get(name="Claim batches")
     row.interval = IntervalSchedule.objects.create(every=11, period="seconds")
     row.enabled = False
     row.save()
     call_command("migrate", verbosity=0)
     restore_rows()
-    follow_environment()
+    follow_setting()
     assert schedule() == OURS | {"Claim batches": ("tasks.claim_batch", "every 11 seconds", False)}
 
 
@@ -167,29 +166,29 @@ def test_rows_that_many_beats_restore_at_once_are_there_once() -> None:
 def test_the_switch_of_an_administrator_survives_an_interval_of_the_environment(
     settings: Settings,
 ) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
-    settings.REFRESH_RECONCILE_INTERVAL_SECONDS = 90
-    PeriodicTask.objects.filter(name="Reconcile").update(enabled=False)
-    follow_environment()
-    assert schedule()["Reconcile"] == ("tasks.reconcile", "every 90 seconds", False)
+    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 90
+    PeriodicTask.objects.filter(name="Claim batches").update(enabled=False)
+    follow_setting()
+    assert schedule()["Claim batches"] == ("tasks.claim_batch", "every 90 seconds", False)
 
 
 def test_an_interval_in_the_environment_overrides_a_crontab(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
-    row = PeriodicTask.objects.get(name="Reconcile")
+    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+    row = PeriodicTask.objects.get(name="Claim batches")
     row.interval, row.crontab = None, CrontabSchedule.objects.create(minute="5")
     row.save()
-    follow_environment()
-    assert schedule()["Reconcile"] == ("tasks.reconcile", "every 60 seconds", True)
+    follow_setting()
+    assert schedule()["Claim batches"] == ("tasks.claim_batch", "every 30 seconds", True)
 
 
 def test_duplicate_intervals_made_by_hand_do_not_stop_beat(settings: Settings) -> None:
-    settings.SET_IN_ENVIRONMENT = frozenset(["REFRESH_RECONCILE_INTERVAL_SECONDS"])
-    settings.REFRESH_RECONCILE_INTERVAL_SECONDS = 90
+    settings.SET_IN_ENVIRONMENT = frozenset(["EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS"])
+    settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 90
     for _ in range(2):
         IntervalSchedule.objects.create(every=90, period="seconds")
-    follow_environment()
-    assert schedule()["Reconcile"] == ("tasks.reconcile", "every 90 seconds", True)
+    follow_setting()
+    assert schedule()["Claim batches"] == ("tasks.claim_batch", "every 90 seconds", True)
 
 
 # ticks

@@ -7,12 +7,13 @@ from pytest_django import Settings
 
 from benchmarks.designs import STRATEGIES
 from harbor_refresh.executions import crash_points
+from harbor_refresh.tasks import pacing
 from tests.integration.strategies.marked_executions import OLD
 
 
 @pytest.fixture(autouse=True)
-def one_instance_without_grace(settings: Settings) -> Iterator[None]:
-    settings.REFRESH_RECONCILE_GRACE_SECONDS = 0
+def one_instance_without_grace(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(pacing, "RECONCILE_GRACE_SECONDS", 0)
     settings.CORE_INSTANCE_ID, settings.CORE_INSTANCE_TOTAL = 0, 1
     yield
     crash_points.handlers.clear()
@@ -31,9 +32,9 @@ def old_strategy(request: pytest.FixtureRequest, settings: Settings) -> str:
 
 
 @pytest.fixture
-def hashing(settings: Settings) -> Settings:
+def hashing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     settings.REFRESH_STRATEGY = "hash"
-    settings.REFRESH_NODE_TTL_SECONDS = 0.6
-    settings.REFRESH_HEARTBEAT_SECONDS = 0.1
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 0.6)
+    monkeypatch.setattr(pacing, "HEARTBEAT_SECONDS", 0.1)
     settings.CORE_INSTANCE_TOTAL = 3
     return settings

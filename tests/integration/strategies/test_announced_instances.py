@@ -10,6 +10,7 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.queue.node import this_node
 from harbor_refresh.tasks.strategies.hash import announcements, announcer
 from tests.integration.concurrency import DEADLINE_SECONDS, at_once, wait_until
@@ -25,10 +26,10 @@ def test_a_worker_whose_number_another_has_waits_and_refuses_with_both_their_nam
     announce = announcements.announce
 
     def announce_beside_another(number: int, node: str, *, if_free: bool = False) -> announcements.Announced:
-        hashing.REFRESH_NODE_TTL_SECONDS = 60
+        monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
         announce(0, "the-other-node")
         seen = announce(number, node, if_free=if_free)
-        hashing.REFRESH_NODE_TTL_SECONDS = 0.6
+        monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 0.6)
         return seen
 
     monkeypatch.setattr(announcements, "announce", announce_beside_another)
@@ -45,10 +46,10 @@ def test_a_worker_whose_number_another_has_waits_and_refuses_with_both_their_nam
 
 
 def test_a_worker_takes_the_number_of_one_that_was_killed_as_soon_as_that_is_silent(
-    hashing: Settings, redis: Redis
+    hashing: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the 60 s that a node may be silent, 59.4 are over when this one starts."""
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     began = time.monotonic()
     announcements.announce(0, "a-dead-node")
     redis.zincrby("cache:execution:refresh:instances", -59_400_000, "0:a-dead-node")
@@ -57,8 +58,10 @@ def test_a_worker_takes_the_number_of_one_that_was_killed_as_soon_as_that_is_sil
     assert announcements.announced() == {0: [this_node.name]}
 
 
-def test_of_two_that_want_one_number_at_the_same_moment_one_gets_it(hashing: Settings) -> None:
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+def test_of_two_that_want_one_number_at_the_same_moment_one_gets_it(
+    hashing: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     seen = at_once(
         *(lambda name=name: announcements.announce(1, name, if_free=True) for name in ("a", "b", "c", "d"))
     )
@@ -66,25 +69,27 @@ def test_of_two_that_want_one_number_at_the_same_moment_one_gets_it(hashing: Set
     assert all(one[1] == seen[0][1] for one in seen)
 
 
-def test_number_one_is_not_taken_by_number_eleven(hashing: Settings) -> None:
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+def test_number_one_is_not_taken_by_number_eleven(hashing: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     announcements.announce(11, "eleven")
     announcements.announce(1, "one", if_free=True)
     assert announcements.announced() == {1: ["one"], 11: ["eleven"]}
 
 
-def test_instances_that_fall_silent_are_forgotten_and_leave_no_key(hashing: Settings, redis: Redis) -> None:
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+def test_instances_that_fall_silent_are_forgotten_and_leave_no_key(
+    hashing: Settings, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     announcements.announce(1, "b")
     redis.zadd("cache:execution:refresh:instances", {"2:from-a-clock-that-went-back": 9e15, "x:y": 9e15})
     assert announcements.announce(0, "a") == {0: ["a"], 1: ["b"]}
-    hashing.REFRESH_NODE_TTL_SECONDS = 0.6
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 0.6)
     wait_until(lambda: announcements.announce(0, "a") == {0: ["a"]}, "the silent one to be forgotten")
     wait_until(lambda: redis.keys("*") == [], "the key to expire")
 
 
-def test_one_that_ends_cleanly_is_forgotten_at_once(hashing: Settings) -> None:
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+def test_one_that_ends_cleanly_is_forgotten_at_once(hashing: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     announcer.refuse_without_a_number()
     announcer.start()
     wait_until(lambda: announcements.announced() == {0: [this_node.name]}, "the announcement")
@@ -96,7 +101,7 @@ def test_a_sign_of_life_that_is_under_way_at_the_end_is_waited_for(
     hashing: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would come after the withdrawal, and speak for a worker that is gone."""
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     announce, under_way = announcements.announce, threading.Event()
 
     def announce_slowly(*args: Any, **options: Any) -> Any:
@@ -156,9 +161,9 @@ def test_a_number_that_is_missing_is_given_the_time_of_a_restart(
 
 
 def test_stats_tell_who_is_which_instance_and_what_is_wrong_with_that(
-    hashing: Settings, capsys: pytest.CaptureFixture[str]
+    hashing: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hashing.REFRESH_NODE_TTL_SECONDS = 60
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
     for number, node in ((0, "a"), (2, "b"), (2, "c")):
         announcements.announce(number, node)
     call_command("harbor", "status", "--json")

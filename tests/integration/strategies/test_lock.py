@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.strategies.lock.cycle_lock import HeldLock
 from tests.integration.concurrency import Pause, in_background, wait_until
 from tests.integration.redis_state import Redis
@@ -18,11 +19,11 @@ pytestmark = pytest.mark.usefixtures("database", "redis")
 
 
 @pytest.fixture
-def locking(settings: Settings) -> Settings:
+def locking(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """No lock ends by itself while a test stands still: its ttl is long, and its renewals come often."""
     settings.REFRESH_STRATEGY = "lock"
-    settings.REFRESH_NODE_TTL_SECONDS = 60
-    settings.REFRESH_HEARTBEAT_SECONDS = 0.1
+    monkeypatch.setattr(pacing, "NODE_TTL_SECONDS", 60)
+    monkeypatch.setattr(pacing, "HEARTBEAT_SECONDS", 0.1)
     settings.EXECUTION_STATUS_REFRESH_INTERVAL_SECONDS = 20
     return settings
 

@@ -40,20 +40,15 @@ def test_scan_reads_and_removes_the_keys_of_harbor_and_those_without_its_prefix(
     assert (statuses([pk]), redis.keys("*")) == ({"Success"}, [])
 
 
-@pytest.mark.parametrize(("count", "least", "most"), [(None, 1, 1), (10, 15, 300)], ids=["default", "before 2023"])
-def test_a_cycle_reads_so_many_keys_a_step_as_the_setting_says(
-    count: int | None, least: int, most: int, settings: Settings
-) -> None:
+def test_a_cycle_reads_a_thousand_keys_a_step(settings: Settings) -> None:
     settings.REFRESH_STRATEGY = "scan"
-    if count:
-        settings.REFRESH_SCAN_COUNT = count
     marked(300)
     client = connect(servers.redis.url, 2, tries=1)
     client.config_resetstat()
     assert len(Scan().find_marked()) == 300
     steps = client.info("commandstats")["cmdstat_scan"]["calls"]
     client.close()
-    assert least <= steps <= most
+    assert steps == 1
 
 
 def test_keys_that_only_look_like_marks_are_told_and_touched_by_nobody(

@@ -15,6 +15,7 @@ from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.logs.context import ids as bound_ids
+from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
@@ -34,9 +35,9 @@ RESULT = "harbor_refresh.result"
 
 
 @pytest.fixture
-def no_checks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Any:
+def no_checks(monkeypatch: pytest.MonkeyPatch) -> Any:
     """No tick is sent and nothing rests, so only the test claims."""
-    settings.REFRESH_REST_SECONDS = 0
+    monkeypatch.setattr(pacing, "LONGEST_REST_SECONDS", 0)
     execution_queue.cache_clear()
     monkeypatch.setattr(wakeup, "send_tick", lambda: None)
     monkeypatch.setattr(wakeup, "check_later", lambda *_, **__: None)

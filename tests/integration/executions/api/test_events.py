@@ -81,7 +81,7 @@ def test_a_process_serves_so_many_streams_and_a_closed_one_makes_room(program: P
     open_streams = [stream(program, execution.pk) for _ in range(2)]
     refused = program.send("GET", f"/executions/{execution.pk}/events")
     assert refused["Retry-After"] == "5"
-    assert "REFRESH_API_STREAMS" in answered(refused, 503)["detail"]
+    assert "2 event streams" in answered(refused, 503)["detail"]
     open_streams.pop().close()
     open_streams.append(stream(program, execution.pk))
     for response in open_streams:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
@@ -15,9 +16,9 @@ from tests.integration.executions.deliveries.receiver import receiver
 
 
 @pytest.fixture(autouse=True)
-def loopback(settings: Settings) -> None:
+def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
+    monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
 
 
 def test_a_subscription_is_made_shown_changed_and_deleted(program: Program) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.subscriptions import Wish
@@ -13,9 +14,9 @@ from tests.integration.executions.deliveries.receiver import Receiver, receiver
 
 
 @pytest.fixture(autouse=True)
-def loopback(settings: Settings) -> None:
+def loopback(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REFRESH_DELIVER_NETWORKS = ("127.0.0.1/32",)
-    settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
+    monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
 
 
 @pytest.fixture(autouse=True)

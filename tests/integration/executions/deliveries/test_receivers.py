@@ -10,6 +10,7 @@ import trustme
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.deliveries import answers, claims, requests
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
@@ -106,7 +107,7 @@ def test_slack_gets_text_in_which_nothing_is_markup(
 
 @pytest.mark.parametrize("manner", ["hangs", "drips"])
 def test_a_receiver_that_does_not_answer_delays_no_other_and_is_tried_again(
-    good: Receiver, subscribed: Subscribe, manner: str, settings: Settings
+    good: Receiver, subscribed: Subscribe, manner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others get all of theirs while its first requests have not even ended."""
     with receiver(manner=manner) as bad:
@@ -126,12 +127,12 @@ def test_a_receiver_that_does_not_answer_delays_no_other_and_is_tried_again(
         assert slow.failures == 5
         assert slow.retry_at is not None
         bad.ended.clear()
-        settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 1.0
+        monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 1.0)
         move_clock(minutes=30)
         Deliverer().deliver()
         assert tried.filter(last_error="no answer within 1 s").count() == 1
         assert states(subscription=slow) == {"pending": 30}
-        settings.REFRESH_DELIVER_TIMEOUT_SECONDS = 60.0
+        monkeypatch.setattr(pacing, "DELIVER_TIMEOUT_SECONDS", 60.0)
         bad.ended.set()
         bad.manner = "answers"
         for _ in range(20):
