@@ -10,7 +10,7 @@ from typing import Self
 
 from django.db import Error, connection
 
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 
 POLL_SECONDS = 0.005
 #: The longest that a backend has waited for a lock so far, and whether one waits.

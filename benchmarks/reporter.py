@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harbor_refresh.local.process import die_with_parent
 
 if TYPE_CHECKING:
-    from harbor_refresh.executions.reports import Report
+    from harbor_refresh.executions.lifecycle.reports import Report
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def main() -> None:
 
 def report_all(assignment: Assignment, begin: float) -> Outcome:
     """Report all tasks. A call that fails is counted and not repeated."""
-    from harbor_refresh.executions.reports import Report
+    from harbor_refresh.executions.lifecycle.reports import Report
 
     outcome = Outcome()
     starts = range(0, len(assignment.tasks), assignment.batch)
@@ -83,7 +83,7 @@ def report_all(assignment: Assignment, begin: float) -> Outcome:
 
 
 def _send(batch: "list[Report]", outcome: Outcome) -> None:
-    from harbor_refresh.executions.reports import report
+    from harbor_refresh.executions.lifecycle.reports import report
 
     try:
         outcome.applied += report(batch).applied

@@ -7,7 +7,7 @@ from django.db import router
 from django.db.backends.signals import connection_created
 from django.db.models.signals import pre_migrate
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.installation import other_than_postgresql
 
 
@@ -18,9 +18,10 @@ class ExecutionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from harbor_refresh.executions import checks, execution_log
+        from harbor_refresh.executions import checks
+        from harbor_refresh.executions.attached.own_schema import HarborsTablesStay, make_schema
         from harbor_refresh.executions.database import WriterOnly
-        from harbor_refresh.executions.own_schema import HarborsTablesStay, make_schema
+        from harbor_refresh.executions.news import execution_log
 
         router.routers.insert(0, WriterOnly(self.label))
         router.routers.insert(0, HarborsTablesStay(self.label))
@@ -35,12 +36,12 @@ def register_types(connection: Any, **_: Any) -> None:
     database that is not PostgreSQL is refused here, too.
 
     psycopg 3 is imported only if the service is attached: a project may run where it cannot be loaded, which a
-    check tells (tasks/package_checks.py).
+    check tells (tasks/checks/package_checks.py).
     """
     if found := other_than_postgresql(connection):
         connection.close()
         raise ImproperlyConfigured(" ".join(found))
     if is_attached():
-        from harbor_refresh.executions import harbors_types
+        from harbor_refresh.executions.attached import harbors_types
 
         harbors_types.register(connection)

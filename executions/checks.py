@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error
 
-from harbor_refresh.executions.handlers import registrations
+from harbor_refresh.executions.news.handlers import registrations
 
 #: The tag of our own checks, which workers, beat and our commands make at their start. Django's own checks import
 #: every page of the service, and only web needs those.

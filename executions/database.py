@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, Operation
 from django.db.models import Model
 
 from harbor_refresh.executions import sql
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import (
     DatabaseAway,
     DatabaseRefused,

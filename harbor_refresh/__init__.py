@@ -22,10 +22,10 @@ if TYPE_CHECKING:
         Refused,
         StillRunning,
     )
-    from harbor_refresh.executions.handlers import Change, on_execution
     from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
-    from harbor_refresh.executions.host_views import execution_urls
-    from harbor_refresh.executions.news import execution_changed
+    from harbor_refresh.executions.news.after_commit import execution_changed
+    from harbor_refresh.executions.news.handlers import Change, on_execution
+    from harbor_refresh.executions.queries.host_views import execution_urls
     from harbor_refresh.tasks.host import connect
     from harbor_refresh.tasks.jobs import (
         EndedExecution,
@@ -80,10 +80,10 @@ _MODULES = {
         "Refused",
         "StillRunning",
     ),
-    "harbor_refresh.executions.handlers": ("Change", "on_execution"),
+    "harbor_refresh.executions.news.handlers": ("Change", "on_execution"),
     "harbor_refresh.executions.hook.check_ins": ("CheckIn", "on_check_in"),
-    "harbor_refresh.executions.host_views": ("execution_urls",),
-    "harbor_refresh.executions.news": ("execution_changed",),
+    "harbor_refresh.executions.queries.host_views": ("execution_urls",),
+    "harbor_refresh.executions.news.after_commit": ("execution_changed",),
     "harbor_refresh.tasks.host": ("connect",),
     "harbor_refresh.tasks.jobs": (
         "EndedExecution",

@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
 from psycopg import IsolationLevel
 
-from harbor_refresh.executions.attachment import HARBOR, SEARCH_PATH
+from harbor_refresh.executions.attached.attachment import HARBOR, SEARCH_PATH
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.tasks.broker.connecting import broker_of_celery
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS

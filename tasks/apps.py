@@ -14,10 +14,12 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         import harbor_refresh.tasks.celery_tasks  # noqa: F401  # so that every process can send them
-        from harbor_refresh.executions import callbacks
         from harbor_refresh.executions.checks import OURS
-        from harbor_refresh.executions.filters import register_condition
-        from harbor_refresh.tasks import checks, event_counts, host_checks, name_checks, pipeline_log, schedule
+        from harbor_refresh.executions.news import callbacks
+        from harbor_refresh.executions.queries.filters import register_condition
+        from harbor_refresh.tasks import event_counts, pipeline_log, schedule
+        from harbor_refresh.tasks.checks import host_checks, name_checks
+        from harbor_refresh.tasks.checks import setting_checks as checks
         from harbor_refresh.tasks.jobs import end_callbacks
         from harbor_refresh.tasks.jobs.overview import pass_counts, selection
         from harbor_refresh.tasks.overview import events
@@ -37,7 +39,11 @@ class TasksConfig(AppConfig):
         self._listen_to_celery()
 
     def _listen_to_news(self) -> None:
-        from harbor_refresh.executions.news import changes_written, executions_deleted, executions_touched
+        from harbor_refresh.executions.news.after_commit import (
+            changes_written,
+            executions_deleted,
+            executions_touched,
+        )
         from harbor_refresh.tasks.jobs.lifecycle import job_stops
         from harbor_refresh.tasks.notifications import delivery_wakeup
         from harbor_refresh.tasks.pipeline import marks

@@ -26,9 +26,9 @@ from django.utils.module_loading import import_string
 
 from harbor_refresh.executions.deliveries.handler_runs import LEASE_SECONDS, RUN_SECONDS, run_handler
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.lease import LEASE
-from harbor_refresh.executions.sweep import Place
-from harbor_refresh.executions.sweep import sweep as sweep_executions
+from harbor_refresh.executions.retention.lease import LEASE
+from harbor_refresh.executions.retention.sweep import Place
+from harbor_refresh.executions.retention.sweep import sweep as sweep_executions
 from harbor_refresh.tasks.actions import bulk
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.broker.mark import lost_before

@@ -2,12 +2,12 @@
 
 These events are changes in Redis, so no transaction holds the event and its count. What if the process dies
 between the two: that count is lost, and the log may have the line. What changes rows is counted with the rows
-(executions/counters.py).
+(executions/news/counters.py).
 """
 
 from typing import TYPE_CHECKING, Any
 
-from harbor_refresh.executions.counters import add_later, add_or_keep
+from harbor_refresh.executions.news.counters import add_later, add_or_keep
 from harbor_refresh.tasks import signals
 
 if TYPE_CHECKING:

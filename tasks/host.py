@@ -8,7 +8,7 @@ It adds what the project lacks, and changes nothing that the project has set:
 4. a step of its workers, which refuses a message that would end them (tasks/jobs/runtime/message_guard.py).
 
 The settings are read when Celery reads them, and not here, because this is called while they are being imported. A
-worker and a beat tell at their start what the checks find (tasks/host_checks.py), and go on.
+worker and a beat tell at their start what the checks find (tasks/checks/host_checks.py), and go on.
 """
 
 import logging

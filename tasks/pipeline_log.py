@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from harbor_refresh.executions.execution_log import MAX_IDS, MAX_LINES, connect_each
 from harbor_refresh.executions.models.operations import State
+from harbor_refresh.executions.news.execution_log import MAX_IDS, MAX_LINES, connect_each
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue.members import execution_id
 

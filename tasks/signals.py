@@ -1,6 +1,6 @@
 """Signals of what happens in the pipeline and to jobs. `pipeline_log` writes their log lines.
 
-The modules of this app also send three signals of harbor_refresh.executions.signals.
+The modules of this app also send three signals of harbor_refresh.executions.news.signals.
 
 | signal              | sent when                                            | with                               |
 | ------------------- | ---------------------------------------------------- | ---------------------------------- |
@@ -35,7 +35,7 @@ The modules of this app also send three signals of harbor_refresh.executions.sig
 
 from django.dispatch import Signal
 
-from harbor_refresh.executions.signals import database_away, refreshed, refused
+from harbor_refresh.executions.news.signals import database_away, refreshed, refused
 
 claimed = Signal()
 outlived = Signal()

@@ -17,7 +17,7 @@ from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
-from harbor_refresh.executions.counters import kept
+from harbor_refresh.executions.news.counters import kept
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.queue import execution_queue
@@ -165,7 +165,7 @@ def constants_come_back() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_look_outlives_its_test() -> Iterator[None]:
     """A process that knows of work checks a moment later (tasks/pipeline/wakeup.py); not in the next test. Nor
-    does it add its counts there (executions/counters.py)."""
+    does it add its counts there (executions/news/counters.py)."""
     yield
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):

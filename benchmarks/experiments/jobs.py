@@ -29,7 +29,7 @@ from benchmarks.ready_cluster import LeanWorkers, StockWorkers, ready_cluster
 from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (

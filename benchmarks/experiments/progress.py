@@ -18,7 +18,7 @@ from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import Servers
 from benchmarks.unfinished_executions import prepare
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.tasks.jobs import TrackedExecution
 
 COLUMNS: Sequence[Column] = (

@@ -24,7 +24,7 @@ from benchmarks.rows import Row
 from benchmarks.screen import Column, Screen
 from benchmarks.servers import ROOT, Servers
 from benchmarks.unfinished_executions import prepare
-from harbor_refresh.executions.lease import LEASE
+from harbor_refresh.executions.retention.lease import LEASE
 
 COLUMNS: Sequence[Column] = (
     ("what", "what"),

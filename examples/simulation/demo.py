@@ -14,14 +14,14 @@ from random import Random
 from django.db import connection
 
 from examples.simulation.plan import VENDORS
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import DatabaseAway, NoSuchExecution
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.status import FINAL_CODE, Status
-from harbor_refresh.executions.stops import stop
 
 KEEP = 500
 EVERY_SECONDS = 2.0

@@ -14,11 +14,11 @@ from itertools import groupby, islice
 from django.db import connection
 
 from examples.simulation.plan import WHOLE, Move, Plan
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.stops import stop
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop
 
 BATCH = 10
 RETRY_SECONDS = 0.5

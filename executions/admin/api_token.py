@@ -9,14 +9,14 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.confirmation import asks_first
 from harbor_refresh.executions.admin.formatters import label, moment
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.unfold_api import display
-from harbor_refresh.executions.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.models import ApiToken
 
 

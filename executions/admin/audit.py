@@ -9,9 +9,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.http import HttpRequest
 
-from harbor_refresh.executions import audit
+from harbor_refresh.executions.access import audit
+from harbor_refresh.executions.access.audit import Kind, Note, Word, note, person_of
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
-from harbor_refresh.executions.audit import Kind, Note, Word, note, person_of
 
 FLAGS = {Word.DELETE: DELETION}
 MAX_REPR = 200
@@ -22,7 +22,7 @@ def noted(
     request: HttpRequest, verb: Word, kind: Kind, row: Model | None, target: str | int = "", **known: Any
 ) -> Iterator[Note]:
     """Write an act on this row, or on `target` if there is no row, to both logs, in the transaction of the act.
-    See harbor_refresh.executions.audit.noted."""
+    See harbor_refresh.executions.access.audit.noted."""
     key = target if row is None else (row.pk or target)
     with audit.noted(person_of(request), verb, kind, key, **known) as entry:
         yield entry

@@ -9,11 +9,11 @@ from django.urls import NoReverseMatch
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import NOTHING, label, moment
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.admin.unfold_api import display
-from harbor_refresh.executions.audit import Kind, Word
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.executions.models.operations import Outcome, State
 

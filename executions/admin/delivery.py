@@ -5,13 +5,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from harbor_refresh.executions.access.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import execution_link, label, moment, status_label
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.unfold_api import display
-from harbor_refresh.executions.audit import Kind, Word, note, person_of
 from harbor_refresh.executions.deliveries import dead_letters
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.models.notifications import State

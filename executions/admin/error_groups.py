@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.text import Truncator
 
 from harbor_refresh.executions.admin.formatters import execution_link, moment, task_link
-from harbor_refresh.executions.error_groups import COMPARED, Group, group_errors
+from harbor_refresh.executions.queries.error_groups import COMPARED, Group, group_errors
 
 #: The choices of the page, and what each means in hours.
 SINCE = {"hour": ("Last hour", 1), "day": ("Last day", 24), "week": ("Last week", 168), "": ("All", None)}

@@ -42,9 +42,9 @@ from harbor_refresh.executions.admin.search import executions_matching, parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url, page
 from harbor_refresh.executions.admin.status_change import HistoryInline
 from harbor_refresh.executions.admin.unfold_api import display
+from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.ownership import page_context
 from harbor_refresh.executions.text import storable
 
 

@@ -24,7 +24,7 @@ from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
 from harbor_refresh.executions.models.notifications import State
-from harbor_refresh.executions.progress import Progress, progress
+from harbor_refresh.executions.queries.progress import Progress, progress
 from harbor_refresh.executions.status import Status, is_final
 
 CHANGES = 6

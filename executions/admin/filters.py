@@ -21,10 +21,10 @@ from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER
 from harbor_refresh.executions.admin.search import among, vendors
 from harbor_refresh.executions.admin.unfold_api import RangeDateTimeFilter, TextFilter
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lookups import COMPARED, MOST, find_by_status
+from harbor_refresh.executions.lifecycle.vendor_keys import lookups
 from harbor_refresh.executions.models import Execution, Quarantine
+from harbor_refresh.executions.queries.lookups import COMPARED, MOST, find_by_status
 from harbor_refresh.executions.status import Status
-from harbor_refresh.executions.vendor_keys import lookups
 
 STARTED_PARAMETER = "start_time"
 TRIGGERS = ("MANUAL", "SCHEDULE", "EVENT")

@@ -12,8 +12,8 @@ from django.utils.text import smart_split
 from harbor_refresh.executions.admin.bounds import add_bound
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.lookups import find_by_attribute
 from harbor_refresh.executions.models import Task, VendorKey
+from harbor_refresh.executions.queries.lookups import find_by_attribute
 from harbor_refresh.executions.status import MAX_ID
 
 MAX_VENDORS = 200

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions import audit
+from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.confirmation import asks_first, confirmed_action

@@ -21,10 +21,10 @@ from harbor_refresh.executions.admin.page_parts import STATUS_PARAMETER, TASK_ME
 from harbor_refresh.executions.admin.search import among, parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.unfold_api import display
-from harbor_refresh.executions.attachment import is_attached
-from harbor_refresh.executions.lookups import COMPARED, MOST
+from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.attached.ownership import page_context
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.ownership import page_context
+from harbor_refresh.executions.queries.lookups import COMPARED, MOST
 from harbor_refresh.executions.status import Status
 
 TASK_EXECUTION_PARAMETER = "execution__id__exact"

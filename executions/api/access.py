@@ -9,13 +9,13 @@ from django.db import transaction
 from django.http import HttpRequest
 from ninja.security import APIKeyHeader, HttpBearer
 
+from harbor_refresh.executions.access.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
+from harbor_refresh.executions.access.api_tokens import recognise
+from harbor_refresh.executions.access.received_messages import receive
+from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, verify
 from harbor_refresh.executions.api import rate
 from harbor_refresh.executions.api.problems import Problem, unauthorized
-from harbor_refresh.executions.api_tokens import Scope as Scope  # noqa: PLC0414  # what `may` takes
-from harbor_refresh.executions.api_tokens import recognise
 from harbor_refresh.executions.models import ApiToken
-from harbor_refresh.executions.received_messages import receive
-from harbor_refresh.executions.signatures import SignedMessage, is_signed, verify
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from harbor_refresh.executions.api.problems import ProblemDetails
 from harbor_refresh.executions.api.schemas import ExecutionDetail, ExecutionOut, as_dict
 from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.progress import progress
+from harbor_refresh.executions.queries.progress import progress
 
 #: Any operation may answer with these.
 EVERYWHERE = (401, 403, 422, 429, 503)

@@ -7,12 +7,12 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema
 from pydantic import Field
 
+from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.api.schemas import Given, Id, Page
-from harbor_refresh.executions.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.deliveries import dead_letters
 from harbor_refresh.executions.errors import NoSuchSubscription
 from harbor_refresh.executions.models import Delivery, Subscription

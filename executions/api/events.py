@@ -10,7 +10,7 @@ from harbor_refresh.executions.api.answers import answers, detail
 from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem
 from harbor_refresh.executions.api.schemas import ExecutionId
 from harbor_refresh.executions.errors import TooManyStreams
-from harbor_refresh.executions.event_stream import stream
+from harbor_refresh.executions.queries.event_stream import stream
 
 router = Router(tags=["Executions"])
 

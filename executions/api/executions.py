@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from harbor_refresh.executions import creation, deletion, listing, manual_status
+from harbor_refresh.executions.access.audit import Kind, Outcome, Word, noted, person_of
 from harbor_refresh.executions.api import idempotency, pages
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers, detail, require_execution
@@ -29,12 +29,13 @@ from harbor_refresh.executions.api.schemas import (
     VendorId,
     as_dict,
 )
-from harbor_refresh.executions.audit import Kind, Outcome, Word, noted, person_of
-from harbor_refresh.executions.creation import NewExecution, NewTask
 from harbor_refresh.executions.errors import NoSuchExecution, NotFinal
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.lifecycle import creation, deletion, manual_status
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.queries import listing
+from harbor_refresh.executions.queries.filters import Filter
 
 
 class ListIn(pages.PageIn):

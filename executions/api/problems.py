@@ -11,7 +11,6 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError, ValidationErrorContext
 from pydantic import Field
 
-from harbor_refresh.executions.counters import add_later
 from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, sqlstate
 from harbor_refresh.executions.errors import (
     ActionEnded,
@@ -33,6 +32,7 @@ from harbor_refresh.executions.errors import (
     StillReferenced,
     TooManyActions,
 )
+from harbor_refresh.executions.news.counters import add_later
 
 #: Seconds, for what passes by itself.
 RETRY_AFTER = 5

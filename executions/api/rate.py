@@ -7,9 +7,9 @@ import time
 
 from django.core.cache import cache
 
-from harbor_refresh.executions import signals
 from harbor_refresh.executions.api.problems import Problem
 from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.text import said_by
 
 WINDOW = 60

@@ -8,7 +8,7 @@ from ninja import Router
 from harbor_refresh.executions.api.access import may_report, taken_once
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.schemas import ReportsIn, ReportsOut
-from harbor_refresh.executions.reports import Door, Report, report
+from harbor_refresh.executions.lifecycle.reports import Door, Report, report
 
 router = Router(tags=["Reports"])
 

@@ -23,9 +23,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from harbor_refresh.executions import vendor_keys
 from harbor_refresh.executions.deliveries.rotation import MAX_OLD_SECRET_SECONDS
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.status import MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION, MAX_VENDOR, Status
 
 MAX_TASKS = 10_000

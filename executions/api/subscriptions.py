@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import AfterValidator, Field, StringConstraints
 
-from harbor_refresh.executions import audit
+from harbor_refresh.executions.access import audit
 from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers

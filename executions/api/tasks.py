@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
-from harbor_refresh.executions import creation
+from harbor_refresh.executions.access.signatures import refuse_another_task
 from harbor_refresh.executions.api import idempotency, pages
 from harbor_refresh.executions.api.access import Scope, may, may_report, taken_once
 from harbor_refresh.executions.api.answers import answers, require_execution
@@ -25,12 +25,12 @@ from harbor_refresh.executions.api.schemas import (
     TaskPage,
     as_dict,
 )
-from harbor_refresh.executions.creation import NewTask
 from harbor_refresh.executions.errors import NoSuchTask, Refused
-from harbor_refresh.executions.filters import Filter, with_attributes
+from harbor_refresh.executions.lifecycle import creation
+from harbor_refresh.executions.lifecycle.creation import NewTask
+from harbor_refresh.executions.lifecycle.reports import Door, Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Door, Report, report
-from harbor_refresh.executions.signatures import refuse_another_task
+from harbor_refresh.executions.queries.filters import Filter, with_attributes
 
 router = Router(tags=["Tasks"])
 

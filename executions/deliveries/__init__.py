@@ -8,7 +8,7 @@
     sender         sends requests, hundreds at once, over the network that network and addresses guard
     answers        judge what a receiver answered
     deliverer      the thread that does all this for webhooks
-    handler_runs   runs the handlers of executions/handlers.py
+    handler_runs   runs the handlers of executions/news/handlers.py
 
 It needs PostgreSQL alone. `deliver` and `run_handlers` of tasks/celery_tasks.py start it.
 """

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from harbor_refresh.executions.database import absence_translated, run
 from harbor_refresh.executions.deliveries.claims import Claimed
-from harbor_refresh.executions.handlers import Change, Failure
+from harbor_refresh.executions.news.handlers import Change, Failure
 
 MAX_FAILURES = 5
 MAX_MESSAGE = 500

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from harbor_refresh.executions import counters, crash_points, pacing, signals
+from harbor_refresh.executions import crash_points, pacing
 from harbor_refresh.executions.database import absence_translated, run
+from harbor_refresh.executions.news import counters, signals
 
 #: So many failures in a row open the circuit of a webhook.
 CIRCUIT_OPENS = 5

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.models import Delivery
 from harbor_refresh.executions.models.notifications import State
-from harbor_refresh.executions.news import tell_changes_written_after_commit
+from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
 
 PAGE = 1_000
 #: What one call sends again. The caller may call again.

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from harbor_refresh.executions import pacing, signals
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.deliveries import claims, http
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.text import said_by
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Run handlers: the functions that executions/handlers.py registers, and those of callbacks (callbacks.py)."""
+"""Run handlers: the functions of executions/news/handlers.py, and those of callbacks (callbacks.py)."""
 
 import time
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from datetime import timedelta
 
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import callbacks, signals
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.deliveries.answers import MAX_ERROR, backoff
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result, claim_for_handler, record
-from harbor_refresh.executions.handlers import Change, handlers
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.news import callbacks, signals
+from harbor_refresh.executions.news.handlers import Change, handlers
 from harbor_refresh.executions.text import made_storable, said_by
 
 #: A call that goes on for longer than this is made a second time meanwhile. `tasks.run_handlers` ends it before.

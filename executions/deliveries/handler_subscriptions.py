@@ -3,11 +3,11 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import signals
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.handlers import handlers
 from harbor_refresh.executions.models import Subscription
 from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.news.handlers import handlers
 
 MAX_NAME = 200
 #: The name of its subscription begins with that.

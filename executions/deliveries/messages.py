@@ -7,8 +7,8 @@ from uuid import uuid4
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions.deliveries.payload import body_of
-from harbor_refresh.executions.handlers import Change
 from harbor_refresh.executions.models import Subscription
+from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import Status
 
 

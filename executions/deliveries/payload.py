@@ -6,8 +6,8 @@ from typing import Any
 from django.urls import NoReverseMatch, reverse
 
 from harbor_refresh.executions.conf import intake_settings
-from harbor_refresh.executions.handlers import Change
 from harbor_refresh.executions.models.notifications import Payload
+from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import Status
 
 TYPE = "execution.status_changed"

@@ -8,13 +8,14 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from harbor_refresh.executions import callbacks, pacing
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.database import allow_long_statements, run, violates
 from harbor_refresh.executions.deliveries import addresses, handler_subscriptions, http
 from harbor_refresh.executions.deliveries.answers import Answer
 from harbor_refresh.executions.errors import ExtraMissing, NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Callback, Delivery, OldSecret, Subscription
 from harbor_refresh.executions.models.notifications import Kind, Payload, final_statuses
+from harbor_refresh.executions.news import callbacks
 from harbor_refresh.executions.status import MAX_VENDOR, Status
 from harbor_refresh.executions.text import is_text, shown
 

@@ -9,10 +9,10 @@ A function is called at least once for each check-in: a sender that got no answe
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harbor_refresh.executions import signals
 from harbor_refresh.executions.hook.job_reports import NO_TASK, missing
 from harbor_refresh.executions.hook.status_change import StatusChange
 from harbor_refresh.executions.models import Task
+from harbor_refresh.executions.news import signals
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from typing import Any
 
 from django.db import transaction
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
 from harbor_refresh.executions.hook.job_reports import NO_TASK, report_by_job
 from harbor_refresh.executions.hook.status_change import StatusChange
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.tombstones import is_deleted
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.status import MAX_ID, MAX_VENDOR
 from harbor_refresh.executions.text import is_text, is_whole
-from harbor_refresh.executions.tombstones import is_deleted
 
 #: Harbor's word for what a schedule has started.
 TRIGGER = "SCHEDULE"

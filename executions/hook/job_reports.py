@@ -3,9 +3,9 @@
 from harbor_refresh.executions.database import run
 from harbor_refresh.executions.errors import NoTaskYet, TaskDeleted
 from harbor_refresh.executions.hook.status_change import StatusChange
-from harbor_refresh.executions.reports import Door, after_commit
-from harbor_refresh.executions.steps import step
-from harbor_refresh.executions.tombstones import is_deleted
+from harbor_refresh.executions.lifecycle.reports import Door, after_commit
+from harbor_refresh.executions.lifecycle.tombstones import is_deleted
+from harbor_refresh.executions.news.steps import step
 
 #: No task has this id: the job alone finds the task.
 NO_TASK = 0

@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from harbor_refresh.executions.creation import MAX_JOB_ID
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle.creation import MAX_JOB_ID
 from harbor_refresh.executions.status import CODES, MAX_ID, MAX_REVISION
 from harbor_refresh.executions.text import is_text, is_whole, refuse_nesting, shown
 

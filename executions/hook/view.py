@@ -15,9 +15,11 @@ from django.http.request import UnreadablePostError
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
-from harbor_refresh.executions import signals
+from harbor_refresh.executions.access.received_messages import receive
+from harbor_refresh.executions.access.signatures import SignedMessage, is_signed, refuse_another_task, verify
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.problems import RETRY_AFTER, Problem, answer, type_of, unauthorized
+from harbor_refresh.executions.attached.ownership import Deed, harbors
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import (
@@ -31,10 +33,8 @@ from harbor_refresh.executions.errors import (
 )
 from harbor_refresh.executions.hook import check_ins, firings, job_reports
 from harbor_refresh.executions.hook.status_change import MAX_BODY, StatusChange, read
-from harbor_refresh.executions.ownership import Deed, harbors
-from harbor_refresh.executions.received_messages import receive
-from harbor_refresh.executions.reports import Door, Refusal, Report, count_refused
-from harbor_refresh.executions.signatures import SignedMessage, is_signed, refuse_another_task, verify
+from harbor_refresh.executions.lifecycle.reports import Door, Refusal, Report, count_refused
+from harbor_refresh.executions.news import signals
 from harbor_refresh.executions.status import MAX_ID
 
 SCHEME = "Harbor-Secret"

@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from harbor_refresh.executions import dangling, pacing
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions import pacing
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.attached.ownership import Deed, refuse_if_attached
 from harbor_refresh.executions.management.argument_types import age, vendor_type
 from harbor_refresh.executions.management.output import Answer, Failed, table
-from harbor_refresh.executions.ownership import Deed, refuse_if_attached
-from harbor_refresh.executions.retention import Doomed, Retention, count
-from harbor_refresh.executions.sweep import Swept, sweep
+from harbor_refresh.executions.retention import dangling
+from harbor_refresh.executions.retention.rules import Doomed, Retention, count
+from harbor_refresh.executions.retention.sweep import Swept, sweep
 from harbor_refresh.executions.text import plural
 
 #: Shows what was done; `total` is None as long as it is not known.

@@ -7,9 +7,9 @@ from django.core.management.base import CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
-from harbor_refresh.executions import api_tokens
-from harbor_refresh.executions.api_tokens import Scope
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.access.api_tokens import Scope
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, noted
 from harbor_refresh.executions.database import violates
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import ApiToken

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models.without_an_app import JSONIndex
 from harbor_refresh.executions.status import CODES, FINAL, FINAL_CODE, MAX_REVISION, MAX_VENDOR, Status
 

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models.execution import Execution
 from harbor_refresh.executions.status import Status
 
@@ -53,7 +53,7 @@ class StatusChange(models.Model):
 
 class ShortenedHistory(models.Model):
     """An execution whose oldest status changes were deleted: those up to the revision `through`. Every later
-    revision has its row (executions/history.py)."""
+    revision has its row (executions/retention/history.py)."""
 
     execution = models.OneToOneField(
         Execution,
@@ -73,7 +73,7 @@ class ShortenedHistory(models.Model):
 
 
 class Counter(models.Model):
-    """A part of a counter (executions/counters.py). The counter is the sum of its shards.
+    """A part of a counter (executions/news/counters.py). The counter is the sum of its shards.
 
     `series` are its labels, as in `result=changed`. Of a histogram, `le=0.5` counts what was observed up to that
     bound and above the one before it, and `sum` is the total in microseconds.

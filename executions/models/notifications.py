@@ -51,8 +51,8 @@ def final_statuses() -> list[str]:
 
 
 class Subscription(models.Model):
-    """A receiver of status changes: a webhook, or a Python function (executions/handlers.py). A function of the
-    kind `callback` is told only of executions that have a callback of it (executions/callbacks.py).
+    """A receiver of status changes: a webhook, or a Python function (executions/news/handlers.py). A function of
+    the kind `callback` is told only of executions that have a callback of it (executions/news/callbacks.py).
 
     An empty list of vendors, statuses or triggers matches all. `secret` signs the requests, so it is stored as it
     is. It is shown when it is made and never again. `rotations` counts how often it was replaced; the secrets that
@@ -191,7 +191,7 @@ class Delivery(models.Model):
 
 class Callback(models.Model):
     """What is called when one execution ends with one of these statuses: a function, by its name, and its
-    arguments (executions/callbacks.py).
+    arguments (executions/news/callbacks.py).
 
     It may outlive its execution: a delivery that is not made when the execution is deleted still finds it.
     """

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models.execution import Execution
 
 MAX_NAME = 150
@@ -48,7 +48,7 @@ class Action(models.Model):
 
     `done` is the sum of `changed`, `failed` (the database refused) and `skipped` (there was nothing to do, or the
     execution does not allow it). `attempts` counts the runs since the last progress. `holder` works on it until
-    `held_until` (executions/bulk.py).
+    `held_until` (executions/actions/bulk.py).
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -146,7 +146,7 @@ class AuditEntry(models.Model):
     """What a person, or a program with a token, did: by whom, from where, what, to what, and how it ended.
 
     An entry commits in the transaction of what it tells, so neither is without the other. `verb` and `kind` are
-    words of executions/audit.py; they have no constraint here, because other apps add words of their own.
+    words of executions/access/audit.py; they have no constraint here, because other apps add words of their own.
 
     `count`: how many rows were affected; NULL if that is not a number of rows. `action`: the entry asked for this
     action on many, whose state and counts are the outcome; housekeeping deletes actions after their entries.
@@ -233,7 +233,7 @@ class Release(models.Model):
 
 class Lease(models.Model):
     """The right to do one kind of work, which one process has at a time: `holder`, until `held_until`
-    (executions/lease.py)."""
+    (executions/retention/lease.py)."""
 
     name = models.CharField(max_length=32, primary_key=True)
     holder = models.TextField(null=True)  # noqa: DJ001  # NULL and held_until NULL: the lease is free

@@ -4,13 +4,13 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models.execution import Execution
 
 
 class Link(models.Model):
     """A child execution counts as one task of its parent: the link's task, whose status follows that of the child
-    (executions/links.py).
+    (executions/lifecycle/links.py).
 
     A child is made after its parent, so its id is higher, and no execution is its own ancestor.
     """
@@ -52,7 +52,7 @@ class Link(models.Model):
 
 class Gate(models.Model):
     """What keeps an open execution from ending: one more of its tasks, Running until the execution is closed
-    (executions/gates.py)."""
+    (executions/lifecycle/gates.py)."""
 
     execution = models.OneToOneField(
         Execution,
@@ -115,7 +115,7 @@ class Addition(models.Model):
 
 
 class VendorKey(models.Model):
-    """The object of an execution whose id is text, such as a UUID (executions/vendor_keys.py)."""
+    """The object of an execution whose id is text, such as a UUID (executions/lifecycle/vendor_keys.py)."""
 
     execution = models.OneToOneField(
         Execution,

@@ -1,14 +1,14 @@
 """The statements, one a file. The comment at the head of each file is its contract.
 
 Values are always bound, never put into the text. The folder `attached` holds those statements that are others on
-the tables of a running Harbor (executions/attachment.py), with the same names and, if they say nothing else, the
-same contracts.
+the tables of a running Harbor (executions/attached/attachment.py), with the same names and, if they say nothing
+else, the same contracts.
 """
 
 from functools import cache
 from importlib.resources import files
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 
 
 def text(package: str, name: str) -> str:

@@ -6,7 +6,7 @@ from django import template
 
 from harbor_refresh.executions.durations import duration
 from harbor_refresh.executions.errors import NoSuchExecution
-from harbor_refresh.executions.progress import progress
+from harbor_refresh.executions.queries.progress import progress
 
 register = template.Library()
 

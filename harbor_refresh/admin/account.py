@@ -13,9 +13,9 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from harbor_refresh.executions.access.audit import Kind
 from harbor_refresh.executions.admin.audit import NotedAdmin
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
-from harbor_refresh.executions.audit import Kind
 
 for model, djangos in ((User, DjangoUserAdmin), (Group, DjangoGroupAdmin)):
     # a screen that is not Django's own may refuse more than ours: Django then says that the model is registered

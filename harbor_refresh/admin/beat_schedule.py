@@ -23,10 +23,10 @@ from django_celery_beat.models import (
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from harbor_refresh.admin.schedule_actions import ScheduleActions
+from harbor_refresh.executions.access.audit import Kind
 from harbor_refresh.executions.admin.audit import NotedAdmin
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
-from harbor_refresh.executions.audit import Kind
 from harbor_refresh.tasks.schedule import NEEDED
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options

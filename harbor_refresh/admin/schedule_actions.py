@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django_celery_beat.models import PeriodicTask
 
+from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.audit import noted
-from harbor_refresh.executions.audit import Kind, Word
 
 if TYPE_CHECKING:  # guessed types would forbid overriding its options
     from harbor_refresh.executions.admin.unfold_api import ModelAdmin

@@ -22,11 +22,11 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from harbor_refresh.attach.wrong_statuses import EXAMPLES, Progress
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.database import Statements, absence_translated
 from harbor_refresh.executions.errors import RightMissing
+from harbor_refresh.executions.lifecycle.reports import Report, apply_reports
 from harbor_refresh.executions.management.output import Failed
-from harbor_refresh.executions.reports import Report, apply_reports
 from harbor_refresh.executions.status import FINAL, Status
 
 run = Statements(__package__)

@@ -7,7 +7,7 @@ from harbor_refresh.attach.dead_tasks import DeadTasks, find
 from harbor_refresh.attach.marks import Marks, count_marks
 from harbor_refresh.attach.wrong_statuses import Findings, Progress, look
 from harbor_refresh.doctor.facts import Facts
-from harbor_refresh.executions.attachment import SCHEMA
+from harbor_refresh.executions.attached.attachment import SCHEMA
 from harbor_refresh.executions.database import Statements
 
 run = Statements(__package__)

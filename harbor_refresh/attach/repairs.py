@@ -6,7 +6,7 @@ A mark that Harbor lost years ago is in no queue, and reconcile begins with what
 from dataclasses import dataclass, field
 
 from harbor_refresh.attach.wrong_statuses import Findings, Progress, pages
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.lifecycle.rollup import refresh
 
 #: A page is one transaction that locks its wrong executions alone, so Harbor waits for few rows, and not for long.
 PAGE = 1_000

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need
-from harbor_refresh.executions.attachment import SCHEMA, is_attached
+from harbor_refresh.executions.attached.attachment import SCHEMA, is_attached
 
 if TYPE_CHECKING:
     from harbor_refresh.attach.facts import AttachFacts

@@ -8,7 +8,7 @@ from django.db import connection
 
 from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, LongTransaction, Need, database_answers, run
-from harbor_refresh.executions.attachment import SCHEMA, SEARCH_PATH, is_attached
+from harbor_refresh.executions.attached.attachment import SCHEMA, SEARCH_PATH, is_attached
 from harbor_refresh.executions.errors import DatabaseAway, DatabaseRefused, PoolerRefused
 
 OLDEST = 140_000

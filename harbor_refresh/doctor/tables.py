@@ -10,7 +10,7 @@ from harbor_refresh.doctor.check import Check, Problem, warning
 from harbor_refresh.doctor.facts import Facts, Need, run
 from harbor_refresh.executions.declarations import of_project
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.retention import Retention
+from harbor_refresh.executions.retention.rules import Retention
 from harbor_refresh.executions.status import FINAL
 from harbor_refresh.executions.text import plural
 

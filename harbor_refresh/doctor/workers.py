@@ -13,7 +13,7 @@ from harbor_refresh.executions.declarations import is_service
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.broker.lengths import waiting_in_all
 from harbor_refresh.tasks.celery_queues import DELIVERIES, JOBS, ROUTES, TICKS, WORK
-from harbor_refresh.tasks.live_checks import waiting_without_worker
+from harbor_refresh.tasks.checks.live_checks import waiting_without_worker
 from harbor_refresh.tasks.queue.node import host_of
 
 #: What happens while no worker takes the queue.

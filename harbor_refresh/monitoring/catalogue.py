@@ -1,7 +1,8 @@
 """The catalogue of metrics: each name, its labels and its meaning, once. docs/monitoring.md is compared with it.
 
-Counters and histograms are rows in PostgreSQL (executions/counters.py), so they do not begin again when a process
-does. Every possible series is there from the beginning, with 0: else `increase()` would miss the first event.
+Counters and histograms are rows in PostgreSQL (executions/news/counters.py), so they do not begin again when a
+process does. Every possible series is there from the beginning, with 0: else `increase()` would miss the first
+event.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +10,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from harbor_refresh.executions.api.problems import COUNTED
-from harbor_refresh.executions.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
-from harbor_refresh.executions.reports import Door
+from harbor_refresh.executions.lifecycle.reports import Door
+from harbor_refresh.executions.news.counters import REFRESH_SECONDS, REPORT_TO_TRUE_SECONDS
 from harbor_refresh.executions.status import CODES
 from harbor_refresh.tasks.overview.state import State
 

@@ -9,9 +9,9 @@ from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from harbor_refresh.executions.counters import Histogram, Totals, totals
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.news.counters import Histogram, Totals, totals
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS, Counted, Gauge, Timed
 from harbor_refresh.monitoring.flights import Flight, Late
 from harbor_refresh.tasks.overview.state import State, look

@@ -1,4 +1,4 @@
-"""Traces: an optional follower of the steps of executions/steps.py, which makes spans of OpenTelemetry.
+"""Traces: an optional follower of the steps of executions/news/steps.py, which makes spans of OpenTelemetry.
 
 Nothing here is used unless REFRESH_TRACES is set, and only then opentelemetry is imported. No other package of the
 service imports it. See docs/decisions/0031-traces.md.

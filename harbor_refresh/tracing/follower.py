@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Protocol
 
-from harbor_refresh.executions import steps
+from harbor_refresh.executions.news import steps
 from harbor_refresh.tracing import claim_spans, progress, refresh_spans, report_spans
 
 log = logging.getLogger("harbor_refresh")

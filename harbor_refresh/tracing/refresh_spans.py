@@ -15,7 +15,7 @@ from typing import Any
 
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind
 
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.queue.claim import Claim
 from harbor_refresh.tasks.queue.node import this_node

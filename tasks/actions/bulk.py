@@ -10,13 +10,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions import action_lease
-from harbor_refresh.executions.bulk import LEASE, ask, find, resume
+from harbor_refresh.executions.actions import action_lease
+from harbor_refresh.executions.actions.bulk import LEASE, ask, find, resume
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import Overtaken
-from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import OPEN, Origin, Verb
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks import signals, tick
 from harbor_refresh.tasks.actions.bulk_slice import Slice

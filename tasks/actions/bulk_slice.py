@@ -6,13 +6,13 @@ from time import monotonic
 
 from django.db import DatabaseError, transaction
 
-from harbor_refresh.executions.action_lease import Done, HeldAction
-from harbor_refresh.executions.action_pages import count, page_after
+from harbor_refresh.executions.actions.action_lease import Done, HeldAction
+from harbor_refresh.executions.actions.action_pages import count, page_after
 from harbor_refresh.executions.database import first_line
 from harbor_refresh.executions.errors import Contended, Refused
-from harbor_refresh.executions.filters import Filter
-from harbor_refresh.executions.halving import in_halves
+from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.executions.models.operations import State
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.text import said_by
 from harbor_refresh.tasks.actions.bulk_verbs import VERBS, BulkVerb
 from harbor_refresh.tasks.database import run

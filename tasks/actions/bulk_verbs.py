@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from harbor_refresh.executions.action_lease import Done
-from harbor_refresh.executions.deletion import delete_many_ended
+from harbor_refresh.executions.actions.action_lease import Done
 from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Gate, Link, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.news import tell_touched_after_commit
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
 from harbor_refresh.executions.status import FINAL_CODE, Status
 from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs_of
 from harbor_refresh.tasks.jobs.lifecycle.retries import resume_stopped, retry_failed

@@ -11,6 +11,8 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from harbor_refresh.executions.access.audit import Kind, Origin, Word
+from harbor_refresh.executions.actions.bulk import find, stop_action
 from harbor_refresh.executions.admin import live
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
@@ -18,13 +20,11 @@ from harbor_refresh.executions.admin.formatters import NOTHING, elapsed, label, 
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.unfold_api import action, display
-from harbor_refresh.executions.audit import Kind, Origin, Word
-from harbor_refresh.executions.bulk import find, stop_action
 from harbor_refresh.executions.errors import NoSuchAction, Refused
-from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import State, Verb
 from harbor_refresh.executions.page_look import render_part
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.actions.bulk import resume_and_wake
 from harbor_refresh.tasks.admin.bulk_actions import action_url
 from harbor_refresh.tasks.admin.job_actions import may_act, may_delete

@@ -14,8 +14,8 @@ from django.utils.text import smart_split
 
 from harbor_refresh.executions.admin.search import executions_named, unquoted, vendors
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.filters import MAX_IDS, Filter
-from harbor_refresh.executions.vendor_keys import key_of
+from harbor_refresh.executions.lifecycle.vendor_keys import key_of
+from harbor_refresh.executions.queries.filters import MAX_IDS, Filter
 
 #: Parameters that choose no rows: the page, the order, and what Django adds.
 OF_THE_VIEW = frozenset({"p", "o", "all", "e", "_changelist_filters"})

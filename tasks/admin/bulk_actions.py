@@ -10,14 +10,14 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
-from harbor_refresh.executions.action_pages import Counted, count, highest_id
+from harbor_refresh.executions.access.audit import Note, Origin, Word, person_of
+from harbor_refresh.executions.actions.action_pages import Counted, count, highest_id
 from harbor_refresh.executions.admin.audit import write_django_log
 from harbor_refresh.executions.admin.confirmation import is_confirmed, question
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
-from harbor_refresh.executions.attachment import is_attached
-from harbor_refresh.executions.audit import Note, Origin, Word, person_of
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import Verb

@@ -19,7 +19,7 @@ from harbor_refresh.executions.admin.site_pages import admin_url
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
 from harbor_refresh.executions.errors import NoSuchExecution, QueueUnavailable
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.progress import Progress
+from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks.admin.job_actions import delete_now, ours, resume_now, retry_now, stop_now
 from harbor_refresh.tasks.admin.job_formatters import check_in_bar, heard_at, jobs_url

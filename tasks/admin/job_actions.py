@@ -12,11 +12,10 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest
 
+from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.audit import note_row, noted
-from harbor_refresh.executions.attachment import is_attached
-from harbor_refresh.executions.audit import Kind, Word
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.deletion import delete_many_ended
 from harbor_refresh.executions.errors import (
     Contended,
     DatabaseAway,
@@ -24,8 +23,9 @@ from harbor_refresh.executions.errors import (
     OwnedByHarbor,
     QueueUnavailable,
 )
+from harbor_refresh.executions.lifecycle.deletion import delete_many_ended
+from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.quarantines import release
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.admin.refresh_action import MAX_LISTED

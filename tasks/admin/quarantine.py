@@ -7,14 +7,14 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from harbor_refresh.executions import quarantines
+from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.base import ReadOnlyAdmin
 from harbor_refresh.executions.admin.formatters import execution_link, moment, status_label
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.unfold_api import display
-from harbor_refresh.executions.audit import Kind, Word
+from harbor_refresh.executions.lifecycle import quarantines
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing

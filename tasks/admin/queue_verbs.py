@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from harbor_refresh.executions import quarantines
+from harbor_refresh.executions.access.audit import Kind, Word, note, noted, person_of
 from harbor_refresh.executions.admin.search import parse_id
-from harbor_refresh.executions.audit import Kind, Word, note, noted, person_of
+from harbor_refresh.executions.lifecycle import quarantines
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.celery_queues import WORK
 from harbor_refresh.tasks.pauses.pauses import pause, resume

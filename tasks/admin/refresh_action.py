@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from django.contrib import messages
 from django.http import HttpRequest
 
+from harbor_refresh.executions.access.audit import Kind, Outcome, Word
 from harbor_refresh.executions.admin.audit import noted
-from harbor_refresh.executions.audit import Kind, Outcome, Word
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Quarantine
-from harbor_refresh.executions.rollup import Refreshed, refresh
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.id_list import id_list
 from harbor_refresh.tasks.pipeline.marks import mark

@@ -5,13 +5,13 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 
+from harbor_refresh.executions.access.audit import Kind, Word
 from harbor_refresh.executions.admin.audit import noted
 from harbor_refresh.executions.admin.confirmation import confirmed_action, redirect_to_task
 from harbor_refresh.executions.admin.search import parse_id
 from harbor_refresh.executions.admin.site_pages import page
 from harbor_refresh.executions.admin.task import TaskAdmin
 from harbor_refresh.executions.admin.unfold_api import ModelAdmin
-from harbor_refresh.executions.audit import Kind, Word
 from harbor_refresh.executions.errors import NoSuchTask
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import Status, is_final

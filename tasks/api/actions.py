@@ -7,16 +7,16 @@ from django.http import HttpRequest
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field, JsonValue
 
-from harbor_refresh.executions.action_pages import count
+from harbor_refresh.executions.access.audit import Kind, Word, noted, person_of
+from harbor_refresh.executions.actions.action_pages import count
+from harbor_refresh.executions.actions.bulk import find, refuse_empty, stop_action
 from harbor_refresh.executions.api import pages
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.schemas import Body, Id, Moment, Page, StatusName, VendorId, as_dict
-from harbor_refresh.executions.audit import Kind, Word, noted, person_of
-from harbor_refresh.executions.bulk import find, refuse_empty, stop_action
-from harbor_refresh.executions.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import Origin, State, Verb
+from harbor_refresh.executions.queries.filters import MAX_ATTRIBUTES, MAX_IDS, MAX_TRIGGER, Filter
 from harbor_refresh.executions.status import MAX_VENDOR
 from harbor_refresh.tasks.actions.bulk import ask_and_wake
 

@@ -7,10 +7,10 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
+from harbor_refresh.executions.access.audit import person_of
 from harbor_refresh.executions.api.access import Scope, may
 from harbor_refresh.executions.api.answers import answers
 from harbor_refresh.executions.api.schemas import NO_NUL, Body
-from harbor_refresh.executions.audit import person_of
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.models.state import MAX_QUEUE, MAX_REASON

@@ -1,8 +1,8 @@
 """Callbacks of an execution: plain Celery tasks that are called when it ends.
 
-`tasks.run_handlers` calls them in the process of a worker, as it calls the handlers of executions/handlers.py.
-They are no messages of their own: a message may be lost with its broker or its worker, and a delivery that is not
-recorded is made again."""
+`tasks.run_handlers` calls them in the process of a worker, as it calls the handlers of
+executions/news/handlers.py. They are no messages of their own: a message may be lost with its broker or its
+worker, and a delivery that is not recorded is made again."""
 
 import inspect
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ from celery import Task, current_app
 from celery.canvas import Signature
 from celery.exceptions import NotRegistered
 
-from harbor_refresh.executions.callbacks import MAX_HANDLER, Call, NewCallback
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.handlers import Change
 from harbor_refresh.executions.models import Callback
+from harbor_refresh.executions.news.callbacks import MAX_HANDLER, Call, NewCallback
+from harbor_refresh.executions.news.handlers import Change
 from harbor_refresh.executions.status import FINAL, Status
 from harbor_refresh.executions.text import MAX_JSON, json_text, shown
 from harbor_refresh.tasks.jobs.celery_json import as_json, native

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection
 
-from harbor_refresh.executions import gates
-from harbor_refresh.executions import progress as of_tasks
 from harbor_refresh.executions.errors import NoSuchExecution, NotCommitted, StillRunning
+from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.execution import ExecutionQuerySet
-from harbor_refresh.executions.progress import Progress
+from harbor_refresh.executions.queries import progress as of_tasks
+from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.executions.status import is_final
 from harbor_refresh.tasks.jobs.asynchronous import asynchronous
 from harbor_refresh.tasks.jobs.lifecycle import job_creation, kept_ends, retries

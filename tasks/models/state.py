@@ -44,8 +44,8 @@ class Sample(models.Model):
     """The state of the service at one moment, for the charts (tasks/overview/samples.py).
 
     A value of Redis is NULL if Redis was away. The counters only grow: `refreshed`, `failed` and `recovered`
-    executions; and `latency`, the buckets of the histogram `report_to_true_seconds` (executions/counters.py). What
-    happened between two samples is their difference.
+    executions; and `latency`, the buckets of the histogram `report_to_true_seconds` (executions/news/counters.py).
+    What happened between two samples is their difference.
     """
 
     at = models.DateTimeField(primary_key=True)

@@ -127,7 +127,7 @@ def on_deliveries_died(deliveries: Iterable[object], **_: Any) -> None:
 
 def connect() -> None:
     """Connect each `on_NAME` to the signal of that name."""
-    from harbor_refresh.executions import signals as of_executions
+    from harbor_refresh.executions.news import signals as of_executions
 
     for name, listener in list(globals().items()):
         if name.startswith("on_"):

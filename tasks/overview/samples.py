@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from harbor_refresh.executions import counters
-from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
+from harbor_refresh.executions.news import counters
+from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram, Totals
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.overview.state import State
 from harbor_refresh.tasks.schedule import interval_of

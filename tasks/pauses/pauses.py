@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.dispatch import Signal
 
-from harbor_refresh.executions.audit import Kind, Person, Word, noted
+from harbor_refresh.executions.access.audit import Kind, Person, Word, noted
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import NoSuchQueue, QueueUnavailable, Refused
 from harbor_refresh.executions.models.operations import MAX_NAME

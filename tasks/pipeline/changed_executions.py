@@ -7,7 +7,7 @@ change between two pages: such a change is later than the end of the pass, and b
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.tasks.database import run
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
-from harbor_refresh.executions.steps import step
+from harbor_refresh.executions.news.steps import step
 from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import (

@@ -18,7 +18,7 @@ from itertools import chain
 from time import monotonic, sleep
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.errors import QueueUnavailable, Refused
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks import pacing, signals

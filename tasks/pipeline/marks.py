@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.rollup import refresh_at_once
+from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
+from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline import wakeup
@@ -47,7 +47,7 @@ def mark(members: Iterable[str]) -> bool:
 
 
 def on_executions_touched(members: Iterable[Member], **_: Any) -> None:
-    """Receive the news that harbor_refresh.executions.news.tell_touched sends after a commit."""
+    """Receive the news that harbor_refresh.executions.news.after_commit.tell_touched sends after a commit."""
     mark(names.member(*one) for one in members)
 
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from harbor_refresh.executions.errors import Overtaken, QueueUnavailable
-from harbor_refresh.executions.lease import Held, Lease
+from harbor_refresh.executions.lifecycle.quarantines import release_expired
 from harbor_refresh.executions.pacing import DANGLING_HOURS
-from harbor_refresh.executions.quarantines import release_expired
+from harbor_refresh.executions.retention.lease import Held, Lease
 from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.database import run

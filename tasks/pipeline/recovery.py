@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline import legacy_marks, wakeup

@@ -2,9 +2,9 @@
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.rollup import Refreshed, refresh
-from harbor_refresh.executions.steps import step
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
+from harbor_refresh.executions.news.steps import step
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL

@@ -32,7 +32,7 @@ Attached to a running Harbor, the queue is the set of Harbor's cores, and the ot
 | `legacy`       | hash   | how far ticks have looked for Harbor's own marks        | one, of three fields       |
 """
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 
 #: The type of each key. A key of another type is not ours (`ExecutionQueue.drop_foreign_keys`).
 KINDS = {

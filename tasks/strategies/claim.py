@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from harbor_refresh.executions.rollup import Refreshed
-from harbor_refresh.executions.steps import step
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
+from harbor_refresh.executions.news.steps import step
 from harbor_refresh.tasks.queue import execution_queue
 
 

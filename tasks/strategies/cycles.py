@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.strategies.original_refresh import refresh_one

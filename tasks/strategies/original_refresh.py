@@ -9,7 +9,7 @@ from django.db import DatabaseError
 
 from harbor_refresh.executions import crash_points
 from harbor_refresh.executions.database import Statements, absence_translated, first_line
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.status import Status, is_final
 
 run = Statements(__package__)

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue import legacy_keys
 from harbor_refresh.tasks.strategies import outdated_keys, worker_mutex

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 
 
 class Strategy(Protocol):

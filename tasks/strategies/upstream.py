@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.queue import members as names
 from harbor_refresh.tasks.strategies import plain_set, worker_mutex

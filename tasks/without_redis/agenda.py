@@ -28,12 +28,12 @@ from typing import Any, ParamSpec, TypeVar
 from celery import current_app
 from django.db import connection
 
-from harbor_refresh.executions import signals
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
-from harbor_refresh.executions.handlers import handlers
-from harbor_refresh.executions.rollup import refresh_at_once
+from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.news.handlers import handlers
 from harbor_refresh.tasks.without_redis import mode
 from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 

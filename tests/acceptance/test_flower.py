@@ -13,9 +13,9 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions.audit import Origin, Person
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.access.audit import Origin, Person
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.flower import pages
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.services import FLOWER

@@ -3,9 +3,9 @@
 import time
 from statistics import median
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
 from tests.faults.cluster import Cluster
 from tests.waiting import slowness, wait_for
 

@@ -7,11 +7,13 @@ from django.db.models import Model
 from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
+from harbor_refresh.executions.access.audit import Kind, Origin, Person, Word, note
+from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.audit import Kind, Origin, Person, Word, note
-from harbor_refresh.executions.bulk import ask
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import (
     ApiToken,
     AuditEntry,
@@ -24,9 +26,7 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.models import Job
 from tests.integration.actions.sample_bulk import with_jobs

@@ -3,8 +3,8 @@ pipeline does what the page says."""
 
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import AuditEntry, Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from tests.browser.acting import EXECUTIONS, confirm, page_of, press, shown_status, started, status_becomes
 from tests.browser.acts import acts
 from tests.browser.conftest import OpenPage

@@ -5,8 +5,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Action, AuditEntry, Execution
-from harbor_refresh.executions.reports import Report, report
 from tests.browser.acting import (
     EXECUTIONS,
     choose_all,

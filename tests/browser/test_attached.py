@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, expect
 
-from harbor_refresh.executions.ownership import ON_PAGES
+from harbor_refresh.executions.attached.ownership import ON_PAGES
 from tests.browser.axe import must_be_usable
 from tests.browser.conftest import MILLISECONDS
 from tests.browser.sizes import DESKTOP

@@ -15,9 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import OPEN
-from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.tasks.models import Pause
 from tests.browser.acting import press
 from tests.browser.axe import must_be_usable

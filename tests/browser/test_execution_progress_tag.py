@@ -8,7 +8,7 @@ from django.template import Context, Template
 from playwright.sync_api import Browser, Page, Route, expect
 
 from harbor_refresh import executions
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from tests import pages
 from tests.browser.conftest import MILLISECONDS
 from tests.browser.service import Service

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Report, report
 from tests.browser.conftest import OpenPage
 from tests.integration.sample_executions import made
 

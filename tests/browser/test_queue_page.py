@@ -4,9 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.pauses.pauses import paused
 from tests.browser.acting import confirm, page_of, run_on_rows, status_becomes
 from tests.browser.acts import acts

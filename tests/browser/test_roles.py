@@ -3,8 +3,8 @@
 import httpx2
 from playwright.sync_api import expect
 
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.quarantines import quarantine
 from tests.browser.acting import EXECUTIONS, action_of, page_of
 from tests.browser.conftest import OpenPage
 from tests.browser.service import PASSWORD, Service

@@ -4,7 +4,7 @@ from collections import Counter
 
 from packaging.utils import canonicalize_name
 
-from harbor_refresh.tasks import package_checks
+from harbor_refresh.tasks.checks import package_checks
 from tests.distribution.metadata import ROOT, declared, extras, pinned, project
 
 #: Pinned for the service, and imported by nothing that the wheel carries.

@@ -7,9 +7,9 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.invariants import set_aside, violations
 from harbor_refresh.tasks.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.conf import refresh_settings

@@ -13,7 +13,7 @@ import django
 
 django.setup()
 
-from harbor_refresh.executions.reports import Report, report  # noqa: E402
+from harbor_refresh.executions.lifecycle.reports import Report, report  # noqa: E402
 
 
 def run(task_ids: list[int]) -> None:

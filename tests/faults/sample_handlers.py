@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from harbor_refresh.executions.handlers import Change, on_execution
+from harbor_refresh.executions.news.handlers import Change, on_execution
 
 
 @on_execution("REPLICATION")

@@ -14,8 +14,8 @@ from pytest_django import DjangoDbBlocker
 from redis import Redis
 
 from harbor_refresh.executions.errors import RefreshError
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.reports import Report, report
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses
 from tests.soak.proxy import HOST, Proxy

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harbor_refresh.executions.bulk import find
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.actions.bulk import find
 from harbor_refresh.executions.models import Execution, StatusChange, Task
 from harbor_refresh.executions.models.operations import Origin, Verb
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.actions.bulk import ask_and_wake
 from tests.faults.cluster import Cluster
 from tests.faults.conftest import many, statuses

@@ -10,8 +10,8 @@ import pytest
 from celery import chain
 from django.db import connection, transaction
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Delivery, Execution
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.jobs import TrackedExecution, start
 from tests import servers
 from tests.faults import jobs as team

@@ -19,8 +19,8 @@ import pytest
 from django.db import connection, connections
 from redis import Redis
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.jobs import start
 from tests import servers
 from tests.faults import jobs as team

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.tasks.celery_queues import JOBS, WORK
 from harbor_refresh.tasks.jobs import start
 from harbor_refresh.tasks.pauses.pauses import pause, resume

@@ -10,7 +10,7 @@ import pytest
 from amqp.exceptions import AMQPError
 from redis import Redis
 
-from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.broker.rabbitmq import AWAY
 from harbor_refresh.tasks.celery_queues import JOBS, QUEUES, TICKS, WORK

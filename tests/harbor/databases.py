@@ -9,7 +9,7 @@ import psycopg
 from django.contrib.contenttypes.models import ContentType
 from django.db import connections
 
-from harbor_refresh.executions.attachment import HARBOR, SEARCH_PATH
+from harbor_refresh.executions.attached.attachment import HARBOR, SEARCH_PATH
 from tests import servers
 from tests.integration.command_output import manage
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoDbBlocker, Settings
 
-from harbor_refresh.executions.attachment import HARBOR
+from harbor_refresh.executions.attached.attachment import HARBOR
 from harbor_refresh.tasks.queue import brief_queue, execution_queue
 from harbor_refresh.tasks.queue.legacy_transfer import legacy_transfer
 from tests.conftest import fresh_database

@@ -74,10 +74,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from shop.fleet.models import Box, Device, Document
 
 with connection.schema_editor() as editor:

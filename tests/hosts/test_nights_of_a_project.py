@@ -30,7 +30,7 @@ def pack(job, number):
 BATCHES = """
 from django.db import connection
 from harbor_refresh import start
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution
 from shop.exports.models import Export
 from shop.people.tasks import pack

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.db import connection
 
-from harbor_refresh.executions.bulk import ask
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.models import Action
 from harbor_refresh.executions.models.operations import Origin, Verb
+from harbor_refresh.executions.queries.filters import Filter
 
 
 def asked(verb: Verb = Verb.STOP, origin: Origin = Origin.API, **chosen: Any) -> Action:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution
 
 AGES_AGO = datetime(2020, 1, 1, tzinfo=UTC)

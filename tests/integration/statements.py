@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.sql import text
 
 PACKAGES = (

@@ -3,8 +3,8 @@
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.attachment import HARBOR
-from harbor_refresh.tasks.checks import check_settings
+from harbor_refresh.executions.attached.attachment import HARBOR
+from harbor_refresh.tasks.checks.setting_checks import check_settings
 
 CLUSTER = "redis+cluster://h1,h2"
 PREFIX = "cache:execution:refresh:"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.attachment import is_attached
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.declarations import Declared, checked, parsed, takes
 

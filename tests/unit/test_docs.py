@@ -10,12 +10,12 @@ import pytest
 from django.dispatch import Signal
 from pytest_django import Settings
 
-from harbor_refresh.executions import news
-from harbor_refresh.executions import signals as of_executions
 from harbor_refresh.executions.conf import DECLARED as OF_EXECUTIONS
 from harbor_refresh.executions.conf import intake_settings
 from harbor_refresh.executions.declarations import Declared
-from harbor_refresh.executions.quarantines import LOST
+from harbor_refresh.executions.lifecycle.quarantines import LOST
+from harbor_refresh.executions.news import after_commit as news
+from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.management.commands import attach
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import DECLARED as OF_TASKS

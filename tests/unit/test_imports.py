@@ -1,8 +1,8 @@
 """Two apps and one border: benchmarks, examples → harbor_refresh → tasks → executions. No circle anywhere.
 
 `executions` is the truth, on PostgreSQL alone; `tasks` is the queue and the workers. What crosses the border
-upwards is the news of executions/news.py, which is no import. Here the two apps have short names: `tasks.queue` is
-`harbor_refresh.tasks.queue`.
+upwards is the news of executions/news/after_commit.py, which is no import. Here the two apps have short names:
+`tasks.queue` is `harbor_refresh.tasks.queue`.
 """
 
 import ast
@@ -161,9 +161,9 @@ def test_executions_imports_neither_redis_nor_celery() -> None:
 def test_the_apps_import_psycopg_only_to_read_harbors_types_and_to_look_whether_it_is_there() -> None:
     """A project must start where psycopg 3 cannot be loaded, and a check then says what to type."""
     assert forbidden(modules("executions", "tasks"), "psycopg", "psycopg2", found=statements) == [
-        "executions.harbors_types imports psycopg.types.datetime",
-        "executions.harbors_types imports psycopg.types.string",
-        "tasks.package_checks imports psycopg",
+        "executions.attached.harbors_types imports psycopg.types.datetime",
+        "executions.attached.harbors_types imports psycopg.types.string",
+        "tasks.checks.package_checks imports psycopg",
     ]
 
 
@@ -179,7 +179,7 @@ def test_the_service_imports_neither_benchmarks_nor_examples() -> None:
 @pytest.mark.parametrize("package", ["executions", "tasks"])
 def test_every_module_of_the_apps_is_used_by_a_program(package: str) -> None:
     """What only tests, benchmarks or examples import stands with them."""
-    called_by_projects = {"executions.deletion"}
+    called_by_projects = {"executions.lifecycle.deletion"}
     django_finds = re.compile(r"\.(apps|models|admin|migrations|commands|templatetags)(\.|$)")
     used = {module for path in modules(*APPS, "settings") for module in imports(path)}
     packages = {name_of(path) for path in modules(package) if path.name == "__init__.py"}
@@ -199,7 +199,7 @@ def test_only_launchers_import_settings() -> None:
 def test_settings_import_only_the_declarations_of_the_apps() -> None:
     ours = (package for package in PACKAGES if package != "settings")
     assert forbidden(modules("settings"), *ours, found=statements) == [
-        "settings.base imports executions.attachment",
+        "settings.base imports executions.attached.attachment",
         "settings.base imports executions.conf",
         "settings.base imports tasks.broker.connecting",
         "settings.base imports tasks.conf",
@@ -243,7 +243,9 @@ def test_the_pipeline_imports_no_jobs() -> None:
 def test_models_and_statements_import_no_use_cases() -> None:
     assert forbidden(modules("executions/models"), "executions.sql", "executions.database") == []
     # which of two texts a statement has
-    assert forbidden(modules("executions/sql"), "executions") == ["executions.sql imports executions.attachment"]
+    assert forbidden(modules("executions/sql"), "executions") == [
+        "executions.sql imports executions.attached.attachment"
+    ]
 
 
 def test_tests_of_executions_use_postgresql_alone() -> None:

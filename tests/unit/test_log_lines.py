@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.dispatch import Signal
 
-from harbor_refresh.executions import execution_log
-from harbor_refresh.executions import signals as signals_of_executions
-from harbor_refresh.executions.lease import Held
-from harbor_refresh.executions.reports import Refusal, Report
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.reports import Refusal, Report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
+from harbor_refresh.executions.news import execution_log
+from harbor_refresh.executions.news import signals as signals_of_executions
+from harbor_refresh.executions.retention.lease import Held
 from harbor_refresh.tasks import event_counts, pipeline_log, signals
 from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
 from harbor_refresh.tasks.jobs.repair.reaper import Reaped

@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 from celery import shared_task
 
-from harbor_refresh.tasks import name_checks
 from harbor_refresh.tasks.celery_queues import ROUTES
-from harbor_refresh.tasks.name_checks import check_names
+from harbor_refresh.tasks.checks import name_checks
+from harbor_refresh.tasks.checks.name_checks import check_names
 
 
 def print_nothing() -> None:

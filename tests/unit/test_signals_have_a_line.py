@@ -5,8 +5,8 @@ from types import ModuleType
 import pytest
 from django.dispatch import Signal
 
-from harbor_refresh.executions import execution_log
-from harbor_refresh.executions import signals as signals_of_executions
+from harbor_refresh.executions.news import execution_log
+from harbor_refresh.executions.news import signals as signals_of_executions
 from harbor_refresh.tasks import pipeline_log
 from harbor_refresh.tasks import signals as signals_of_tasks
 

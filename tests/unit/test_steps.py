@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harbor_refresh.executions import steps
+from harbor_refresh.executions.news import steps
 from harbor_refresh.tracing.follower import BEGINNINGS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from harbor_refresh.attach import dead_tasks
 from harbor_refresh.attach.output import dead_text, examples, findings_data
 from harbor_refresh.attach.repairs import Repaired, repair
 from harbor_refresh.doctor.facts import Facts
-from harbor_refresh.executions.attachment import is_attached
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.looked_at import looked_at_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.text import plural

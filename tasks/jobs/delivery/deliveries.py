@@ -7,9 +7,9 @@ from functools import partial
 
 from django.db import transaction
 
-from harbor_refresh.executions import counters
-from harbor_refresh.executions.reports import Door, Refusal
-from harbor_refresh.executions.reports import report as report_tasks
+from harbor_refresh.executions.lifecycle.reports import Door, Refusal
+from harbor_refresh.executions.lifecycle.reports import report as report_tasks
+from harbor_refresh.executions.news import counters
 from harbor_refresh.executions.status import Status, is_final
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.conf import refresh_settings

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harbor_refresh.executions.news import tell_touched_after_commit
+from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport

@@ -10,8 +10,10 @@ from uuid import uuid4
 
 from django.db import transaction
 
-from harbor_refresh.executions import crash_points, links
-from harbor_refresh.executions.creation import (
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
+from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.creation import (
     BATCH,
     MAX_JOB_ID,
     NewExecution,
@@ -20,8 +22,7 @@ from harbor_refresh.executions.creation import (
     create,
     hold_open,
 )
-from harbor_refresh.executions.errors import AlreadyUnderWay, Refused
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.structure import Added
 from harbor_refresh.executions.text import MAX_JSON, is_text, is_whole, json_text, shown

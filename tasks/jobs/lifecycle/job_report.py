@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from harbor_refresh.executions.reports import Report
+from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, Status, is_final
 from harbor_refresh.tasks.jobs.records.arguments import Arguments, Request
 from harbor_refresh.tasks.jobs.records.attachments import contents_of

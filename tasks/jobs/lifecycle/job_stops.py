@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
-from harbor_refresh.executions import links
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many, stop_task
 from harbor_refresh.executions.models import Task
 from harbor_refresh.executions.status import FINAL_CODE, Status
-from harbor_refresh.executions.stops import Stopped, stop, stop_many, stop_task
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.jobs.records.records import job_records
 from harbor_refresh.tasks.without_redis import mode
@@ -71,7 +71,7 @@ def _unfinished_jobs(execution_ids: Collection[int]) -> dict[str, str]:
 
 
 def on_executions_deleted(job_ids: Sequence[str], **_: Any) -> None:
-    """Receive the news that harbor_refresh.executions.news.tell_deleted_after_commit sends."""
+    """Receive the news that harbor_refresh.executions.news.after_commit.tell_deleted_after_commit sends."""
     ask_to_stop(job_ids)
 
 

@@ -8,13 +8,13 @@ from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, OuterRef, Q, Subquery, TextField, Value
 from django.db.models.functions import Cast
 
-from harbor_refresh.executions import gates, links
+from harbor_refresh.executions.attached.ownership import Deed, harbors
 from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
+from harbor_refresh.executions.lifecycle import gates, links
+from harbor_refresh.executions.lifecycle.quarantines import release
+from harbor_refresh.executions.lifecycle.reports import Door, Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.ownership import Deed, harbors
-from harbor_refresh.executions.quarantines import release
-from harbor_refresh.executions.reports import Door, Report, report
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.database import run
 from harbor_refresh.tasks.jobs.lifecycle import publication
@@ -38,7 +38,7 @@ def retry_failed(execution_id: int) -> int:
     chain, which were stopped with them, wait for their turn again. Each job may begin as often as a new one. A
     unique job is left out, with the jobs after it, while another job with its key is queued or running. The
     execution and its ancestors are Running when this returns. A stop of an open execution is lifted if one of
-    these jobs is in it or below it (executions/gates.py).
+    these jobs is in it or below it (executions/lifecycle/gates.py).
 
     1. Lock the ancestors, the execution and its descendants, in id order. So the second of two retries sees what
        the first has left, and a stop of any of them comes before this or after it.

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from harbor_refresh.executions import gates
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle import gates
 from harbor_refresh.executions.status import FINAL_CODE
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.jobs.delivery.deliveries import deliver

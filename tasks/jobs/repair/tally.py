@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.db import DatabaseError
 
 from harbor_refresh.executions.database import absence_translated, first_line
-from harbor_refresh.executions.halving import in_halves
+from harbor_refresh.executions.lifecycle.halving import in_halves
 from harbor_refresh.tasks import signals
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from harbor_refresh.executions.bulk import find
+from harbor_refresh.executions.actions.bulk import find
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Action
 from harbor_refresh.tasks.actions.bulk import work

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
-from harbor_refresh.executions.bulk import find, resume, stop_action
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.actions.bulk import find, resume, stop_action
 from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Action

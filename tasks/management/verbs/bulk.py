@@ -11,9 +11,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.action_pages import Counted, count
-from harbor_refresh.executions.audit import at_terminal
-from harbor_refresh.executions.bulk import ask
+from harbor_refresh.executions.access.audit import at_terminal
+from harbor_refresh.executions.actions.action_pages import Counted, count
+from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, Failed, Misused
 from harbor_refresh.executions.models import Execution

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from harbor_refresh.executions.checks import OURS
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.text import plural
-from harbor_refresh.tasks.live_checks import Found, live_checks
+from harbor_refresh.tasks.checks.live_checks import Found, live_checks
 
 HELP = "say what is missing for executions to end: in the settings, the servers, the workers"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.attachment import is_attached
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.attached.attachment import is_attached
 from harbor_refresh.executions.management.looked_at import looked_at_shown
 from harbor_refresh.executions.management.output import Answer, Failed, table
 from harbor_refresh.executions.text import plural

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.management.argument_types import age, positive_integer
 from harbor_refresh.executions.management.output import Misused
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import Status
 
 

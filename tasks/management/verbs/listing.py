@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions import vendor_keys
+from harbor_refresh.executions.lifecycle import vendor_keys
 from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Execution

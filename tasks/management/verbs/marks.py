@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway, QueueUnavailable
 from harbor_refresh.executions.management.argument_types import positive_integer, vendor_type

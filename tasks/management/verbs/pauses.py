@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.audit import at_terminal
+from harbor_refresh.executions.access.audit import at_terminal
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer
 from harbor_refresh.tasks.celery_queues import WORK

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, noted
+from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.executions.quarantines import release
 from harbor_refresh.executions.text import plural
 from harbor_refresh.tasks.id_list import id_list
 

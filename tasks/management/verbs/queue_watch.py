@@ -19,11 +19,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from harbor_refresh.executions.counters import totals
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.durations import age, ago, duration
 from harbor_refresh.executions.errors import RefreshError
 from harbor_refresh.executions.management.output import Misused, printable
+from harbor_refresh.executions.news.counters import totals
 from harbor_refresh.tasks.overview.findings import Finding, Level, findings
 from harbor_refresh.tasks.overview.state import State, look
 

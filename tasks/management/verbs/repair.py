@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from harbor_refresh.executions.audit import Kind, Word, at_terminal, note
+from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
 from harbor_refresh.executions.database import absence_translated
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.management.command import Subcommand

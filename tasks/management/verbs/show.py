@@ -9,7 +9,7 @@ from harbor_refresh.executions.errors import NoSuchExecution
 from harbor_refresh.executions.management.argument_types import positive_integer
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.models import Execution, Quarantine
-from harbor_refresh.executions.progress import progress
+from harbor_refresh.executions.queries.progress import progress
 from harbor_refresh.tasks.management.verbs import running_jobs
 from harbor_refresh.tasks.management.verbs.execution_data import as_data, shown
 

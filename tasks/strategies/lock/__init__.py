@@ -1,6 +1,6 @@
 """`lock`: like `scan`, but one instance at a time works a cycle, and the other instances wait."""
 
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.strategies import outdated_keys
 from harbor_refresh.tasks.strategies.cycles import refresh_each

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions import bulk
+from harbor_refresh.executions.actions import bulk
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import Action
 from harbor_refresh.tasks.actions.bulk import work

@@ -5,12 +5,12 @@ import json
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.actions.bulk import work
 from harbor_refresh.tasks.celery_queues import JOBS

@@ -7,12 +7,12 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from harbor_refresh.executions.bulk import find, stop_action
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.actions.bulk import find, stop_action
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.stops import stop_many
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.executions.stops import stop_many
 from harbor_refresh.tasks.actions import bulk, bulk_slice
 from harbor_refresh.tasks.actions.bulk import ask_and_wake, wake, work
 from harbor_refresh.tasks.actions.bulk_verbs import VERBS

@@ -12,7 +12,7 @@ from redis import Redis
 from harbor_refresh.attach.examination import CHECKS
 from harbor_refresh.attach.marks import count_marks
 from harbor_refresh.attach.schema import proposal
-from harbor_refresh.executions.attachment import HARBOR
+from harbor_refresh.executions.attached.attachment import HARBOR
 from tests import servers
 from tests.harbor.databases import connections_attached, make_harbors_database
 from tests.harbor.samples import everything, execution, sql

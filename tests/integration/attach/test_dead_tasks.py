@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.attach import dead_tasks
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import AuditEntry
-from harbor_refresh.executions.rollup import refresh
 from tests.harbor import rows
 from tests.harbor.samples import everything
 from tests.integration.command_output import data, failing, said

@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from django.db import connection, connections
 from pytest_django import DjangoDbBlocker, Settings
 
-from harbor_refresh.executions.own_schema import make_schema
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.attached.own_schema import make_schema
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from tests import servers
 from tests.conftest import fresh_database
 from tests.harbor.databases import connections_attached, make_harbors_database, manage_attached

@@ -12,9 +12,9 @@ from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.changes import read_changes
 from harbor_refresh.executions.deliveries.claims import Claimed
 from harbor_refresh.executions.deliveries.payload import body_of
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models.notifications import Payload
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.invariants import violations
 from tests.harbor.rows import NEVER, T1, asked, execution, task
 from tests.integration.command_output import data, said

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from redis import Redis
 
+from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Release
-from harbor_refresh.executions.quarantines import quarantine, release
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.executions.sql import text
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark

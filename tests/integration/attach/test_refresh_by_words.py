@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.comparison import compare
+from harbor_refresh.executions.lifecycle.comparison import compare
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Execution, StatusChange, Task
-from harbor_refresh.executions.rollup import Refreshed, refresh
 from harbor_refresh.executions.sql import text
 from tests import servers
 from tests.harbor.rows import NEVER, T1, T2, T3, asked, execution, history, stored, task

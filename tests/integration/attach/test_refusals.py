@@ -10,15 +10,16 @@ from django.urls import reverse
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions import bulk, creation, deletion, gates, manual_status, reports, stops
+from harbor_refresh.executions.actions import bulk
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.creation import NewExecution, NewTask
+from harbor_refresh.executions.attached.ownership import ON_PAGES
 from harbor_refresh.executions.errors import OwnedByHarbor
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.lifecycle import creation, deletion, gates, manual_status, reports, stops
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask
+from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.models import Action, AuditEntry
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.executions.ownership import ON_PAGES
-from harbor_refresh.executions.reports import Report
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.jobs.lifecycle import job_creation, retries
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob
 from tests.harbor.samples import everything, execution, sql, stored

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 
 from harbor_refresh.attach import repairs
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import StatusChange
-from harbor_refresh.executions.rollup import refresh
 from tests import servers
 from tests.harbor.samples import END, Stored, everything, execution, sql, stored, wrong
 from tests.integration.command_output import data, failing, said

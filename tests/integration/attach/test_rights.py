@@ -46,7 +46,7 @@ CALL = """
 import time
 from types import SimpleNamespace
 from django.test import Client
-from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.api import rate
 now = time.time()
 rate.time = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
@@ -201,7 +201,7 @@ def test_each_right_that_is_missing_in_the_database_is_named(harbor: Restricted)
 
 
 GRANT_USAGE = "GRANT USAGE ON SCHEMA public TO harbor_refresh;"
-REFRESH = "from harbor_refresh.executions.rollup import refresh; refresh([PK])"
+REFRESH = "from harbor_refresh.executions.lifecycle.rollup import refresh; refresh([PK])"
 
 
 def test_without_the_right_to_the_schema_that_is_named_and_no_row_is_at_fault(harbor: Restricted) -> None:

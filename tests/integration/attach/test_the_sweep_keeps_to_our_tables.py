@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions import history as shortening
-from harbor_refresh.executions import orphans
+from harbor_refresh.executions.attached import orphans
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, ShortenedHistory, StatusChange
-from harbor_refresh.executions.retention import Retention
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.sweep import ORPHANS, sweep
+from harbor_refresh.executions.retention import history as shortening
+from harbor_refresh.executions.retention.rules import Retention
+from harbor_refresh.executions.retention.sweep import ORPHANS, sweep
 from tests.harbor.rows import NEVER, T1, asked, execution, task
 
 pytestmark = pytest.mark.usefixtures("attached")

@@ -40,8 +40,8 @@ from benchmarks.screen import Screen
 from benchmarks.servers import ROOT, Servers, environment
 from benchmarks.unfinished_executions import prepare
 from benchmarks.watcher import Watcher
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Lease, Task
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.celery_queues import TICKS
 from harbor_refresh.tasks.celery_tasks import recover_stale
 from harbor_refresh.tasks.queue import execution_queue
@@ -308,7 +308,7 @@ def test_a_call_that_fails_is_counted_and_the_next_one_is_made(monkeypatch: pyte
     def fail(_: object) -> None:
         raise ConnectionError("too many clients")
 
-    monkeypatch.setattr("harbor_refresh.executions.reports.report", fail)
+    monkeypatch.setattr("harbor_refresh.executions.lifecycle.reports.report", fail)
     outcome = report_all(Assignment([1, 2, 3], budget=9, batch=2), time.monotonic())
     assert (outcome.errors, outcome.first_error) == (2, "ConnectionError: too many clients")
     assert (len(outcome.calls), outcome.applied) == (2, 0)

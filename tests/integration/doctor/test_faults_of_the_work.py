@@ -10,8 +10,8 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
 from harbor_refresh.executions.deliveries import subscriptions
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.models import Delivery
-from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile

@@ -13,12 +13,12 @@ from examples.simulation.prediction import outcomes
 from examples.simulation.queue_state import NotDrained, describe, wait_until_drained
 from examples.simulation.runners import Created, Runners, create_executions
 from examples.simulation.verdict import surprises
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 
 pytestmark = pytest.mark.usefixtures("database", "redis")

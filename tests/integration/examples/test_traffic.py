@@ -6,8 +6,8 @@ import pytest
 from pytest_django import Settings
 
 from examples import mirror, traffic
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.jobs import TrackedExecution, start
 from harbor_refresh.tasks.models import Job
 

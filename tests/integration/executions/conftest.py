@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.news import Member, changes_written, executions_deleted, executions_touched
+from harbor_refresh.executions.news.after_commit import (
+    Member,
+    changes_written,
+    executions_deleted,
+    executions_touched,
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,8 +9,8 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from standardwebhooks import Webhook
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.hook.view import status_hook
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
 
 SECRET = "a secret of Harbor"

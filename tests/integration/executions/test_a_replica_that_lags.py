@@ -4,12 +4,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import router
 
-from harbor_refresh.executions.creation import NewExecution, create
-from harbor_refresh.executions.deletion import delete
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.stops import stop
 from tests.integration.sample_executions import made, status_of
 
 pytestmark = pytest.mark.usefixtures("replica")

@@ -9,10 +9,10 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions import action_pages
-from harbor_refresh.executions.action_pages import Counted, count, page_after
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.actions import action_pages
+from harbor_refresh.executions.actions.action_pages import Counted, count, page_after
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import FINAL, Status
 
 pytestmark = pytest.mark.usefixtures("database")

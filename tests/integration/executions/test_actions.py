@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from harbor_refresh.executions import bulk
-from harbor_refresh.executions.action_lease import Done, HeldAction, take
-from harbor_refresh.executions.bulk import ask, find, resume, stop_action
+from harbor_refresh.executions.actions import bulk
+from harbor_refresh.executions.actions.action_lease import Done, HeldAction, take
+from harbor_refresh.executions.actions.bulk import ask, find, resume, stop_action
 from harbor_refresh.executions.errors import ActionEnded, NoSuchAction, Overtaken, Refused, TooManyActions
-from harbor_refresh.executions.filters import Filter
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import Origin, State, Verb
+from harbor_refresh.executions.queries.filters import Filter
 from tests.integration.concurrency import at_once, transaction_held_open
 from tests.integration.database_state import rows
 from tests.integration.sample_actions import asked, lease_runs_out, result

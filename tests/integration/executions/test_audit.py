@@ -8,9 +8,8 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import RequestFactory
 
-from harbor_refresh.executions import audit
-from harbor_refresh.executions.api.access import Caller, Scope
-from harbor_refresh.executions.audit import (
+from harbor_refresh.executions.access import audit
+from harbor_refresh.executions.access.audit import (
     Kind,
     Origin,
     Outcome,
@@ -21,12 +20,13 @@ from harbor_refresh.executions.audit import (
     noted,
     person_of,
 )
-from harbor_refresh.executions.bulk import ask
-from harbor_refresh.executions.filters import Filter
-from harbor_refresh.executions.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.actions.bulk import ask
+from harbor_refresh.executions.api.access import Caller, Scope
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Action, AuditEntry, Task
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.stops import stop
+from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from tests.integration.database_state import rows
 from tests.integration.sample_executions import made, status_of
 

@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from harbor_refresh.executions import counters
-from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS, Histogram, add, observe, totals
 from harbor_refresh.executions.models import Counter
+from harbor_refresh.executions.news import counters
+from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS, Histogram, add, observe, totals
 from tests import servers
 from tests.integration.concurrency import at_once, transaction_held_open
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create, create_many
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
 from harbor_refresh.executions.models import Execution, Task
 from tests.integration.database_state import rows
 

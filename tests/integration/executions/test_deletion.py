@@ -4,13 +4,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.creation import NewExecution, create
-from harbor_refresh.executions.deletion import delete, delete_ended, delete_many_ended
 from harbor_refresh.executions.errors import NoSuchExecution, StillReferenced
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_many_ended
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.stops import stop
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from harbor_refresh.executions import error_groups
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.error_groups import group_errors
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.queries import error_groups
+from harbor_refresh.executions.queries.error_groups import group_errors
 
 pytestmark = pytest.mark.usefixtures("database")
 

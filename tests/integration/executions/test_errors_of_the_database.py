@@ -3,8 +3,8 @@
 import pytest
 
 from harbor_refresh.executions.errors import DatabaseAway
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import Refreshed, refresh
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from tests.integration.sample_executions import fails_with, made, status_of
 
 pytestmark = pytest.mark.usefixtures("database")

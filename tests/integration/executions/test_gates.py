@@ -10,7 +10,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from harbor_refresh.executions.creation import (
+from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, NotFinal, Refused
+from harbor_refresh.executions.lifecycle.creation import (
     MAX_OPEN_SECONDS,
     NewExecution,
     NewTask,
@@ -18,16 +19,15 @@ from harbor_refresh.executions.creation import (
     create,
     create_many,
 )
-from harbor_refresh.executions.deletion import delete, delete_ended
-from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, NotFinal, Refused
-from harbor_refresh.executions.gates import OVERDUE, close, close_overdue, pass_stopped
+from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended
+from harbor_refresh.executions.lifecycle.gates import OVERDUE, close, close_overdue, pass_stopped
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Addition, Execution, Gate, Task
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.progress import Progress, progress
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.signals import closed_overdue
-from harbor_refresh.executions.stops import stop
+from harbor_refresh.executions.news.after_commit import Member
+from harbor_refresh.executions.news.signals import closed_overdue
+from harbor_refresh.executions.queries.progress import Progress, progress
 from tests.integration.concurrency import (
     DEADLINE_SECONDS,
     at_once,
@@ -179,7 +179,7 @@ def test_a_pass_waits_for_no_addition_and_closes_all_others(database: str) -> No
 
 
 def test_more_gates_than_a_page_are_closed_by_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harbor_refresh.executions.gates.PAGE", 2)
+    monkeypatch.setattr("harbor_refresh.executions.lifecycle.gates.PAGE", 2)
     executions = create_many(NewExecution("TEST", open_seconds=1) for _ in range(5))
     for one in executions:
         overdue(one)

@@ -12,12 +12,13 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse
 from pytest_django import Settings
 
-from harbor_refresh.executions import event_stream, pacing
-from harbor_refresh.executions.deletion import delete
-from harbor_refresh.executions.host_views import execution_urls
+from harbor_refresh.executions import pacing
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.queries import event_stream
+from harbor_refresh.executions.queries.host_views import execution_urls
 from tests.integration.sample_executions import made
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -6,20 +6,20 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions import retention
-from harbor_refresh.executions.creation import NewExecution, NewTask, add_tasks, create, create_many
-from harbor_refresh.executions.deletion import delete, delete_ended, delete_final
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
-from harbor_refresh.executions.gates import close
-from harbor_refresh.executions.links import family
-from harbor_refresh.executions.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
+from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final
+from harbor_refresh.executions.lifecycle.gates import close
+from harbor_refresh.executions.lifecycle.links import family
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop, stop_many, stop_task
 from harbor_refresh.executions.models import Execution, Gate, Link, Quarantine, Task
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.progress import progress
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.retention import Retention
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop, stop_many, stop_task
+from harbor_refresh.executions.news.after_commit import Member
+from harbor_refresh.executions.queries.progress import progress
+from harbor_refresh.executions.retention import rules as retention
+from harbor_refresh.executions.retention.rules import Retention
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import deadlocks_so_far, rows, waiting_for_locks
 from tests.integration.sample_executions import status_of

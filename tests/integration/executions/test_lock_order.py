@@ -8,18 +8,18 @@ import psycopg
 import pytest
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, add_tasks, create, create_many
-from harbor_refresh.executions.deletion import delete, delete_ended, delete_final, delete_many_ended
 from harbor_refresh.executions.deliveries import dead_letters, subscriptions
 from harbor_refresh.executions.deliveries.claims import Outcome, Result, claim_for_webhooks, record
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create, create_many
+from harbor_refresh.executions.lifecycle.deletion import delete, delete_ended, delete_final, delete_many_ended
+from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop_many, stop_task
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Subscription, Task
-from harbor_refresh.executions.quarantines import quarantine, release
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop_many, stop_task
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, wait_until
 from tests.integration.database_state import deadlocks_so_far, waiting_for_locks

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions import lookups
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.filters import Filter
-from harbor_refresh.executions.lookups import Found, find_by_attribute, find_by_status
-from harbor_refresh.executions.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_error
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.queries import lookups
+from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.queries.lookups import Found, find_by_attribute, find_by_status
 from harbor_refresh.executions.status import Status
 
 pytestmark = pytest.mark.usefixtures("database")

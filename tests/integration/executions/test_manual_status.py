@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.creation import NewExecution, create
 from harbor_refresh.executions.errors import AlreadyFinal, HasTasks, NoSuchExecution
-from harbor_refresh.executions.manual_status import finish_as_error, finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_error, finish_as_success
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.stops import stop
 from tests.integration.database_state import rows
 from tests.integration.sample_executions import AGES_AGO, made, status_of
 

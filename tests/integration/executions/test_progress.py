@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.progress import progress
+from harbor_refresh.executions.queries.progress import progress
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -3,9 +3,9 @@
 import psycopg
 import pytest
 
+from harbor_refresh.executions.lifecycle.quarantines import quarantine, release
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.quarantines import quarantine, release
+from harbor_refresh.executions.news.after_commit import Member
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.database_state import rows, waiting_for_locks

@@ -11,11 +11,11 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions import signals
-from harbor_refresh.executions.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.reports import Outcome, Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.reports import Outcome, Report, report
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import MAX_ID, MAX_REVISION
 from tests.integration.concurrency import at_once
 from tests.integration.database_state import rows

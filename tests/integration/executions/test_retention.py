@@ -10,12 +10,13 @@ from hypothesis import settings as how
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from harbor_refresh.executions import retention, sql
+from harbor_refresh.executions import sql
 from harbor_refresh.executions.conf import DECLARED
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
-from harbor_refresh.executions.retention import BatchSize, Page, Position, Retention, count, find
+from harbor_refresh.executions.retention import rules as retention
+from harbor_refresh.executions.retention.rules import BatchSize, Page, Position, Retention, count, find
+from harbor_refresh.executions.retention.sweep import sweep
 from harbor_refresh.executions.status import FINAL
-from harbor_refresh.executions.sweep import sweep
 from settings import base, env
 from tests.integration.executions.old_executions import ended
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import HISTOGRAMS, Refreshed, refresh
 from harbor_refresh.executions.models import Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import HISTOGRAMS, Refreshed, refresh
 from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import at_once, in_background, wait_until

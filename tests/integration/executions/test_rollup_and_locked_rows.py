@@ -5,12 +5,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import TableLocked
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import Quarantine, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import Refreshed, refresh
 from harbor_refresh.executions.sql import text as statement_of
 from tests import servers
 from tests.integration.concurrency import in_background, wait_until

@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from harbor_refresh.executions import received_messages
+from harbor_refresh.executions.access import received_messages
+from harbor_refresh.executions.access.received_messages import forget_received
 from harbor_refresh.executions.models import ReceivedMessage, Task
-from harbor_refresh.executions.received_messages import forget_received
 from tests.integration.concurrency import at_once
 from tests.integration.executions.hook_requests import NEXT, SIGNING, answer, recorded, signed, wire
 

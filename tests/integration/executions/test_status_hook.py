@@ -14,15 +14,15 @@ from hypothesis import settings as of_hypothesis
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from harbor_refresh.executions import signals
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.hook import check_ins
 from harbor_refresh.executions.hook.check_ins import CheckIn, on_check_in
 from harbor_refresh.executions.hook.status_change import MAX_BODY
 from harbor_refresh.executions.hook.view import status_hook
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.news import Member
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import MAX_REVISION
 from tests import servers
 from tests.integration.database_state import rows

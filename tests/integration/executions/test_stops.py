@@ -4,13 +4,13 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, add_tasks, create
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, add_tasks, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import Stopped, stop, stop_many
 from harbor_refresh.executions.models import Execution, Quarantine, Release, StatusChange, Task
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import Stopped, stop, stop_many
+from harbor_refresh.executions.news.after_commit import Member
 from tests import servers
 from tests.integration.concurrency import in_background, transaction_held_open, wait_until
 from tests.integration.database_state import rows, waiting_for_locks

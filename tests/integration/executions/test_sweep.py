@@ -17,13 +17,11 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from harbor_refresh.executions import history, housekeeping, retention
-from harbor_refresh.executions import sweep as sweeping
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.deletion import delete_final
 from harbor_refresh.executions.errors import DatabaseAway, Overtaken
-from harbor_refresh.executions.housekeeping import Chore
-from harbor_refresh.executions.lease import Lease
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete_final
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed, refresh
 from harbor_refresh.executions.models import (
     DeletedTask,
     Delivery,
@@ -37,11 +35,14 @@ from harbor_refresh.executions.models import (
     Task,
 )
 from harbor_refresh.executions.models import Lease as LeaseRow
-from harbor_refresh.executions.news import executions_deleted
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.retention import Retention
-from harbor_refresh.executions.rollup import Refreshed, refresh
-from harbor_refresh.executions.sweep import Place, sweep
+from harbor_refresh.executions.news.after_commit import executions_deleted
+from harbor_refresh.executions.retention import history, housekeeping
+from harbor_refresh.executions.retention import rules as retention
+from harbor_refresh.executions.retention import sweep as sweeping
+from harbor_refresh.executions.retention.housekeeping import Chore
+from harbor_refresh.executions.retention.lease import Lease
+from harbor_refresh.executions.retention.rules import Retention
+from harbor_refresh.executions.retention.sweep import Place, sweep
 from tests import servers
 from tests.integration.concurrency import DEADLINE_SECONDS, Pause, in_background
 from tests.integration.database_state import rows
@@ -241,8 +242,9 @@ def test_a_lease_in_use_is_held_however_long_its_transaction_takes(database: str
 KILLED_AT_THE_THIRD_BATCH = """
 import os, signal, django
 django.setup()
-from harbor_refresh.executions import crash_points, retention
-from harbor_refresh.executions.sweep import sweep
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.retention import rules as retention
+from harbor_refresh.executions.retention.sweep import sweep
 retention.PAGE, retention.BATCH, retention.LEAST_BATCH = 100, 50, 50
 seen = []
 def die(point, ids):

@@ -6,11 +6,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from harbor_refresh.executions import dangling
 from harbor_refresh.executions.errors import Overtaken
-from harbor_refresh.executions.lease import Lease
 from harbor_refresh.executions.management.argument_types import age
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.retention import dangling
+from harbor_refresh.executions.retention.lease import Lease
 from tests.integration.command_output import data, failing, manage, said
 from tests.integration.executions.old_executions import ended
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from harbor_refresh.executions import tombstones
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle import tombstones
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.tombstones import forget_deleted, is_deleted
 from harbor_refresh.executions.models import DeletedTask, Task
-from harbor_refresh.executions.tombstones import forget_deleted, is_deleted
 from tests.integration.executions.hook_requests import recorded
 
 pytestmark = pytest.mark.usefixtures("database")

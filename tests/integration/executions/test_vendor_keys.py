@@ -11,17 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions import vendor_keys
-from harbor_refresh.executions.creation import NewExecution, create, create_many
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.filters import Filter
-from harbor_refresh.executions.listing import page
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle import vendor_keys
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create, create_many
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.vendor_keys import key_of, number_of
 from harbor_refresh.executions.models import Execution, VendorKey
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.sweep import sweep
-from harbor_refresh.executions.vendor_keys import key_of, number_of
+from harbor_refresh.executions.queries.filters import Filter
+from harbor_refresh.executions.queries.listing import page
+from harbor_refresh.executions.retention.sweep import sweep
 from tests.integration.database_state import rows
 
 pytestmark = pytest.mark.usefixtures("database")

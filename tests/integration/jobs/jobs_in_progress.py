@@ -1,7 +1,7 @@
 """Jobs that were started, and records of them under the real clock."""
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.jobs.records.record import Acknowledged, JobRecord
 from harbor_refresh.tasks.jobs.records.records import job_records

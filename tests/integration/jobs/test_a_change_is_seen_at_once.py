@@ -8,9 +8,9 @@ from django.test import Client
 
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.errors import StillRunning
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.actions.bulk import work
 from harbor_refresh.tasks.jobs import TrackedExecution
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish

@@ -14,9 +14,9 @@ from celery import shared_task
 from django.db import connection, transaction
 
 from harbor_refresh.executions.errors import NotCommitted, Refused, StillRunning
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, astart, start
 from harbor_refresh.testing import eager
 from tests.integration.jobs.sample_jobs import Outbox

@@ -10,8 +10,8 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import OperationalError
 
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle import admission

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs.lifecycle.admission import begin
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start

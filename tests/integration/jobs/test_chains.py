@@ -8,8 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import RestrictedError
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle import chains
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport

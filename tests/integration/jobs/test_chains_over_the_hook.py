@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.jobs.delivery import hook as over_http
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish

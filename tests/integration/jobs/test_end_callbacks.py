@@ -10,18 +10,18 @@ import pytest
 from celery import Task, chain, group, shared_task
 from django.db import transaction
 
-from harbor_refresh.executions.callbacks import PREFIX
-from harbor_refresh.executions.deletion import delete, delete_final
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.handlers import handlers
-from harbor_refresh.executions.housekeeping import HOUSEKEEPING
+from harbor_refresh.executions.lifecycle.deletion import delete, delete_final
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Callback, Delivery, Execution, StatusChange, Subscription
 from harbor_refresh.executions.models.notifications import Kind
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.news.callbacks import PREFIX
+from harbor_refresh.executions.news.handlers import handlers
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedExecution, TrackedJob, start
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until
 from tests.integration.database_state import waiting_for_locks

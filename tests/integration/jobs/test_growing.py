@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NotCommitted, Refused
-from harbor_refresh.executions.gates import close_overdue
+from harbor_refresh.executions.lifecycle.gates import close_overdue
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Addition, Execution, Gate, Task
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.handle import Untracked
 from harbor_refresh.tasks.jobs.lifecycle.publication import publish_recorded

@@ -9,13 +9,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions import stops
 from harbor_refresh.executions.admin.base import CappedPaginator
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import Contended, DatabaseAway
+from harbor_refresh.executions.lifecycle import stops
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.admin import job_actions, job_filters, job_formatters
 from harbor_refresh.tasks.conf import refresh_settings

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.stops import stop
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.tasks.jobs.lifecycle.retries import retry_failed
 from tests.integration.actions.sample_bulk import reported, with_jobs
 

@@ -3,11 +3,11 @@ the queues in which jobs wait, and that no worker takes."""
 
 import pytest
 
-from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.tasks.celery_queues import JOBS
+from harbor_refresh.tasks.checks.live_checks import waiting_without_worker
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.jobs.runtime.broker import may_wait
-from harbor_refresh.tasks.live_checks import waiting_without_worker
 from harbor_refresh.tasks.models import Job
 from harbor_refresh.tasks.pauses.pauses import pause
 from tests.integration.jobs.sample_jobs import chained, recorded, stands

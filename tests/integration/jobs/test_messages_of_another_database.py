@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from django.db import ProgrammingError, connection
 
-from harbor_refresh.executions.counters import kept
 from harbor_refresh.executions.errors import DatabaseAway
 from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news.counters import kept
 from harbor_refresh.tasks.jobs import message_header
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle import admission

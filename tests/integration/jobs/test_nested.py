@@ -11,11 +11,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from harbor_refresh.executions.errors import NoSuchExecution, NotCommitted, Refused, StillRunning
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Addition, Execution, Gate, Link, Quarantine, Task
-from harbor_refresh.executions.news import executions_touched
-from harbor_refresh.executions.progress import Progress
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.news.after_commit import executions_touched
+from harbor_refresh.executions.queries.progress import Progress
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob, start
 from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of, stop_jobs
 from tests.integration.concurrency import at_once, in_background, transaction_held_open, wait_until

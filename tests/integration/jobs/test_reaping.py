@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.jobs.lifecycle import task_state
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.jobs.lifecycle.task_state import TaskState

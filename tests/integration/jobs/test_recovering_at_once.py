@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport
 from harbor_refresh.tasks.jobs.lifecycle.message import Message

@@ -10,9 +10,9 @@ from celery import Task as Task_
 from celery.exceptions import Reject
 from django.db import connection
 
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Door, Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Door, Report, report
 from harbor_refresh.executions.status import Status
 from harbor_refresh.tasks.jobs import message_header
 from harbor_refresh.tasks.jobs.delivery.deliveries import deliver

@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks import redaction
 from harbor_refresh.tasks.jobs import Handle, JobResult, TrackedExecution
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish

@@ -3,9 +3,9 @@
 import pytest
 
 from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Task
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.jobs import TrackedExecution
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.chains import stop_broken

@@ -7,13 +7,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import AlreadyUnderWay, NoSuchExecution, StillRunning
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Quarantine, Task
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.jobs import TrackedExecution
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start

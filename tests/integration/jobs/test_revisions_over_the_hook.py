@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.admission import begin
 from harbor_refresh.tasks.jobs.lifecycle.job_report import JobReport

@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from kombu.utils.json import dumps, loads
 
 from harbor_refresh.executions.errors import NoSuchExecution, Refused
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.jobs import Handle, TrackedExecution, TrackedJob
 from harbor_refresh.tasks.jobs import start as start_signatures
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from django.db import transaction
 
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Task
 from harbor_refresh.tasks.jobs.lifecycle import job_stops
 from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_jobs

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution
 from harbor_refresh.executions.models.operations import Verb
 from harbor_refresh.tasks.actions import bulk_slice

@@ -3,8 +3,8 @@
 import pytest
 from django.db import router
 
-from harbor_refresh.executions.creation import NewExecution, create
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.tasks.jobs import TrackedExecution
 
 pytestmark = pytest.mark.usefixtures("replica", "redis")

@@ -8,8 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.errors import AlreadyUnderWay, Contended
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution, Task
 from harbor_refresh.tasks.jobs.delivery.followers import deliver_and_publish
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start

@@ -3,9 +3,9 @@
 import pytest
 
 from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.stops import stop_task
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.stops import stop_task
 from harbor_refresh.tasks.jobs.lifecycle.job_stops import stop_job_of
 from tests.integration.executions.api.api_client import Program, token
 from tests.integration.jobs.sample_jobs import Outbox, known, record, recorded, stands, state, write

@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from harbor_refresh.executions.errors import NotCommitted, StillRunning
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.tasks.jobs import TrackedExecution
 from tests.integration.jobs.sample_jobs import Outbox, recorded
 

@@ -9,9 +9,9 @@ from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers
 from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.handlers import Change, on_execution
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.news import changes_written
+from harbor_refresh.executions.news.after_commit import changes_written
+from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.broker.lengths import waiting
 from harbor_refresh.tasks.celery_queues import DELIVERIES, TICKS
@@ -129,7 +129,7 @@ def test_the_deliverer_begins_again_after_an_error(
 
 
 def test_a_handler_is_asked_for_by_the_thread_and_run_by_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harbor_refresh.executions import handlers as registry
+    from harbor_refresh.executions.news import handlers as registry
 
     told: list[Change] = []
     monkeypatch.setattr(registry, "_registered", [])

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
-from harbor_refresh.executions import signals as of_executions
+from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.tasks import signals
 from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered
 from harbor_refresh.tasks.models import Event

@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.models import F
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from harbor_refresh.executions import counters
-from harbor_refresh.executions.counters import REPORT_TO_TRUE_SECONDS
+from harbor_refresh.executions.news import counters
+from harbor_refresh.executions.news.counters import REPORT_TO_TRUE_SECONDS
 from harbor_refresh.tasks.celery_tasks import sample
 from harbor_refresh.tasks.models import Event, Sample
 from harbor_refresh.tasks.overview import samples

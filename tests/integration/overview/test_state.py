@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django_celery_beat.models import PeriodicTask
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.local.ports import choose_port
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks import pacing

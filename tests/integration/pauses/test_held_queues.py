@@ -6,7 +6,7 @@ import pytest
 from celery.app.amqp import Queues
 from kombu import Queue
 
-from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.tasks.celery_queues import CYCLES, DELIVERIES, JOBS, TICKS, WORK
 from harbor_refresh.tasks.pauses import held_queues
 from harbor_refresh.tasks.pauses.held_queues import HeldQueues

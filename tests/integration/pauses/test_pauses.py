@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from harbor_refresh.executions.audit import Origin, Person
+from harbor_refresh.executions.access.audit import Origin, Person
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks import celery_tasks, signals

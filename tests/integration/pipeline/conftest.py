@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions import signals as of_executions
+from harbor_refresh.executions.news import signals as of_executions
 from harbor_refresh.tasks import pacing, signals
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline import wakeup

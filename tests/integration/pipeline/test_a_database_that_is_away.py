@@ -9,8 +9,8 @@ from pytest_django import Settings
 
 from harbor_refresh.executions.database import raise_if_away
 from harbor_refresh.executions.errors import DatabaseAway, TableLocked
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.jobs.lifecycle.task_state import task_states
 from harbor_refresh.tasks.jobs.repair.job_recovery import Recovered, recover_jobs

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
 from harbor_refresh.executions.models import Quarantine
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings

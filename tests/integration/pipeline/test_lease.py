@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions import lease as leases
 from harbor_refresh.executions.errors import QueueUnavailable
-from harbor_refresh.executions.lease import LEASE, Held, Lease
+from harbor_refresh.executions.lifecycle.quarantines import release
 from harbor_refresh.executions.models import Lease as LeaseRow
 from harbor_refresh.executions.models import Quarantine, Release
-from harbor_refresh.executions.quarantines import release
+from harbor_refresh.executions.retention import lease as leases
+from harbor_refresh.executions.retention.lease import LEASE, Held, Lease
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline.reconciliation import Reconciled, reconcile
 from tests import servers

@@ -9,7 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.audit import Word, at_terminal
+from harbor_refresh.executions.access.audit import Word, at_terminal
 from harbor_refresh.executions.errors import Refused
 from harbor_refresh.executions.models import AuditEntry
 from harbor_refresh.tasks import pacing

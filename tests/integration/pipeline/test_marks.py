@@ -5,8 +5,8 @@ import logging
 import pytest
 from django.db import transaction
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Report, report
 from tests.integration.database_state import rows
 from tests.integration.pipeline.pipeline_state import marked, member
 from tests.integration.redis_state import Redis, whole_redis

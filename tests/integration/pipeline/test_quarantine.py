@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from harbor_refresh.executions.lifecycle.quarantines import release, release_expired
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Quarantine, Release
-from harbor_refresh.executions.quarantines import release, release_expired
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Quarantine
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pipeline.recovery import recover
 from harbor_refresh.tasks.pipeline.wakeup import check

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.models import Execution, StatusChange
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import Refreshed
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue

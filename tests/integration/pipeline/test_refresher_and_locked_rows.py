@@ -6,10 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.executions.models import Execution, Quarantine, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import Refreshed
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.pacing import LOCKED_SECONDS, SMALL
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim

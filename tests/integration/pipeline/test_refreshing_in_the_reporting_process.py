@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import Refreshed
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import Refreshed
 from harbor_refresh.tasks.pipeline.reconciliation import reconcile
 from tests.integration.redis_state import Redis
 from tests.integration.sample_executions import drifted, fails_with, made, status_of

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.celery_queues import TICKS
 from tests import servers
@@ -44,7 +44,7 @@ def test_with_the_broker_away_a_report_is_applied_and_logs_it(
 REPORTS_TWICE = """
 import sys, django
 django.setup()
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 for status in ("Scheduled", "Running"):
     sys.stdin.readline()
     print(report([Report(int(sys.argv[1]), status)]).applied, flush=True)

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from harbor_refresh.executions import quarantines
 from harbor_refresh.executions.errors import QueueUnavailable
+from harbor_refresh.executions.lifecycle import quarantines
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Quarantine, Release, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.models import Watermark
 from harbor_refresh.tasks.pipeline import reconciliation
 from harbor_refresh.tasks.pipeline.reconciliation import BEGINNING, reconcile

@@ -15,11 +15,11 @@ from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
-from harbor_refresh.executions import deletion, reports
+from harbor_refresh.executions.lifecycle import deletion, reports
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Execution, Quarantine
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.tasks.celery_queues import WORK
 from harbor_refresh.tasks.conf import refresh_settings

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.connection import patient, single
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from harbor_refresh.executions.bulk import stop_action
+from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.models import Action, AuditEntry
 from harbor_refresh.executions.models.operations import Origin, Verb
 from harbor_refresh.tasks.actions.bulk import work

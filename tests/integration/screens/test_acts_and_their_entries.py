@@ -10,12 +10,15 @@ from django.contrib.admin.models import LogEntry
 from django.db import IntegrityError, connection
 from django.test import Client
 
-from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.access import api_tokens
+from harbor_refresh.executions.actions.bulk import stop_action
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.bulk import stop_action
-from harbor_refresh.executions.creation import NewExecution, create
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import (
     Action,
@@ -29,9 +32,6 @@ from harbor_refresh.executions.models import (
 )
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Outcome, Verb
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.celery_queues import JOBS
 from harbor_refresh.tasks.models.state import Pause
 from tests.integration.actions.sample_bulk import reported, with_jobs

@@ -12,15 +12,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from harbor_refresh.executions import lookups
 from harbor_refresh.executions.admin.base import MAX_SHOWN, CappedPaginator
 from harbor_refresh.executions.admin.formatters import duration
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import AuditEntry, Execution, Quarantine, StatusChange, Task
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.queries import lookups
 from harbor_refresh.tasks.admin import refresh_action
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.actions.sample_bulk import with_jobs

@@ -7,7 +7,7 @@ from django.core.management import CommandError
 from django.db import IntegrityError
 from django.utils import timezone
 
-from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.models import ApiToken
 from tests.integration.command_output import data, failing, manage, said
 

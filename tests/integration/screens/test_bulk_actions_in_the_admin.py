@@ -9,15 +9,15 @@ from django.contrib.admin.models import LogEntry
 from django.http import QueryDict
 from django.test import Client
 
-from harbor_refresh.executions.action_pages import count
-from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.actions.action_pages import count
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Action, AuditEntry, Execution, Quarantine, Task
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.tasks.actions.bulk import work
 from harbor_refresh.tasks.admin import bulk_actions
 from harbor_refresh.tasks.admin.all_matching import all_matching

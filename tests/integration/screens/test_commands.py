@@ -11,15 +11,15 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from redis import Redis
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.errors import Overtaken
-from harbor_refresh.executions.lease import Lease
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import Misused, printable
 from harbor_refresh.executions.models import Execution, Quarantine, Task
 from harbor_refresh.executions.models import Lease as LeaseRow
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.retention.lease import Lease
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.conf import refresh_settings
 from harbor_refresh.tasks.models import Watermark

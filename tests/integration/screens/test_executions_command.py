@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from harbor_refresh.executions.bulk import stop_action
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.actions.bulk import stop_action
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import Failed, Misused
 from harbor_refresh.executions.models import Action, Execution
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.actions import bulk_slice
 from harbor_refresh.tasks.actions.bulk_verbs import VERBS
 from tests.integration.actions.sample_bulk import reported, statuses, with_jobs

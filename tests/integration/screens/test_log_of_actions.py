@@ -9,17 +9,17 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from harbor_refresh.executions import api_tokens, audit
+from harbor_refresh.executions.access import api_tokens, audit
+from harbor_refresh.executions.access.audit import Kind, Origin, Outcome, Person, Word
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.audit import Kind, Origin, Outcome, Person, Word
-from harbor_refresh.executions.creation import NewExecution, create
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution
 from harbor_refresh.executions.models.notifications import State
 from harbor_refresh.executions.models.operations import Verb
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.actions.bulk import work
 from tests.integration.actions.sample_bulk import with_jobs
 from tests.integration.admin_client import act, signed_in

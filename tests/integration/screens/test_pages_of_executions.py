@@ -12,13 +12,13 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from harbor_refresh.executions.admin import filters, search
-from harbor_refresh.executions.creation import NewExecution, NewTask, create, create_many
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create, create_many
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.vendor_keys import number_of
 from harbor_refresh.executions.models import AuditEntry, Delivery, Execution, Subscription, Task, VendorKey
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.vendor_keys import number_of
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue
 from tests.integration.admin_client import ids_shown, signed_in, told

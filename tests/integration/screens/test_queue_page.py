@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from harbor_refresh.executions.admin import live_access
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.executions.models import AuditEntry, Quarantine
-from harbor_refresh.executions.quarantines import quarantine
 from harbor_refresh.tasks.admin import queue_parts
 from harbor_refresh.tasks.celery_queues import JOBS, TICKS, WORK
 from harbor_refresh.tasks.pauses.pauses import paused

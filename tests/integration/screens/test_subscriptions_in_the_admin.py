@@ -7,12 +7,12 @@ from django.test import Client
 from pytest_django import Settings
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.callbacks import NewCallback, record
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.rotation import rotate
 from harbor_refresh.executions.deliveries.subscriptions import Wish
 from harbor_refresh.executions.models import AuditEntry, Delivery, Subscription
+from harbor_refresh.executions.news.callbacks import NewCallback, record
 from tests.integration.admin_client import act, signed_in, told
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import receiver

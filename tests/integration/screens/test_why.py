@@ -12,11 +12,11 @@ from django.db import connection
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tasks.queue.members import member
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

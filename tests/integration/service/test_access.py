@@ -9,7 +9,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from harbor_refresh.api import api
-from harbor_refresh.executions import api_tokens
+from harbor_refresh.executions.access import api_tokens
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.models import ApiToken, Task
 from tests.integration.executions.api.api_client import V1, Program, token

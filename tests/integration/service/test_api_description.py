@@ -25,15 +25,15 @@ from schemathesis.checks import positive_data_acceptance
 from schemathesis.config import SchemathesisConfig
 
 from harbor_refresh.api import api
-from harbor_refresh.executions.bulk import ask
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.actions.bulk import ask
 from harbor_refresh.executions.deliveries import subscriptions
 from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.filters import Filter
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Action, Execution, Subscription, Task
 from harbor_refresh.executions.models.operations import Origin, Verb
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.queries.filters import Filter
 from harbor_refresh.executions.status import MAX_ID
 from tests.integration.service.web import Web
 

@@ -17,8 +17,8 @@ from harbor_refresh.dashboard import badges, latest, series, views
 from harbor_refresh.dashboard.charts import CHARTS
 from harbor_refresh.dashboard.latest import Latest, Overview
 from harbor_refresh.executions.admin import live_access as access
-from harbor_refresh.executions.creation import NewExecution, create
-from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.tasks.models import Sample
 from harbor_refresh.tasks.overview import events
 from harbor_refresh.tasks.overview.state import Node, State

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.core.management import BaseCommand, load_command_class
 
-from harbor_refresh.executions.bulk import stop_action
-from harbor_refresh.executions.quarantines import quarantine
+from harbor_refresh.executions.actions.bulk import stop_action
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
 from harbor_refresh.management.commands import api_docs
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from manage import COMMANDS, Utility

@@ -12,9 +12,9 @@ from hypothesis import settings as of_hypothesis
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.rollup import refresh
 from tests.integration.executions.hook_requests import BEGUN, PATH, SECRET, SIGNING, as_bytes, wire
 from tests.integration.redis_state import whole_redis
 from tests.integration.service.web_server import web_server

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.hook import check_ins
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
 from harbor_refresh.executions.models import Task
 from tests import pages
 from tests.integration.executions.hook_requests import BEGUN, SECRET, post, wire

@@ -9,11 +9,11 @@ from django.db import connection
 from django.db.models import F
 
 from harbor_refresh import invariants
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Execution, Quarantine, ShortenedHistory, StatusChange, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
 from harbor_refresh.invariants import Violation, set_aside, violations
 from harbor_refresh.tasks.jobs.lifecycle.job_creation import NewJob, start
 from harbor_refresh.tasks.queue.queue import ExecutionQueue

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from redis import Redis
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.local.ports import LOOPBACK, choose_port
 from tests import servers
 from tests.faults.cluster import Cluster

@@ -15,13 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 from redis import Redis
 
-from harbor_refresh.executions import counters
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import StatusChange, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
+from harbor_refresh.executions.news import counters
 from harbor_refresh.local.redis import EmbeddedRedis
 from harbor_refresh.monitoring import collector, readiness
 from harbor_refresh.monitoring.catalogue import COUNTERS, GAUGES, HISTOGRAMS

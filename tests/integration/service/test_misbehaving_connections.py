@@ -19,8 +19,8 @@ from django.test import Client
 from pytest_django import DjangoDbBlocker
 
 from harbor_refresh.executions.api.access import Scope
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
-from harbor_refresh.executions.deletion import delete
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Execution
 from tests.conftest import fresh_database
 from tests.integration.executions.api.api_client import token

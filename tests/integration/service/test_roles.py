@@ -13,9 +13,9 @@ from django.urls import reverse
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
 from harbor_refresh import roles
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Action, Execution, Quarantine
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.stops import stop
 from harbor_refresh.tasks.models import Pause
 from tests.browser.samples import make_samples
 from tests.integration.actions.sample_bulk import reported, with_jobs

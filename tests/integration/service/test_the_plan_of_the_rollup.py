@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from harbor_refresh.executions.rollup import HISTOGRAMS
+from harbor_refresh.executions.lifecycle.rollup import HISTOGRAMS
 from harbor_refresh.executions.sql import text
 
 ROWS = """

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from django.db import connection
 
 from benchmarks.designs import STRATEGIES
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
 from tests.integration.redis_state import Redis
 
 OLD = sorted(set(STRATEGIES) - {"claim"})

@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.designs import strategy
 from harbor_refresh.executions import crash_points
-from harbor_refresh.executions.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, StatusChange, Task
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.executions.status import Status
 from harbor_refresh.invariants import violations
 from harbor_refresh.tasks.strategies.original_refresh import OVERTAKEN, refresh_one, roll_up

@@ -10,11 +10,11 @@ from celery.signals import celeryd_after_setup
 from django.db import IntegrityError, connection, transaction
 from redis import Redis
 
-from harbor_refresh.executions import handlers
 from harbor_refresh.executions.errors import ExecutionClosed, StillRunning
-from harbor_refresh.executions.handlers import Change, on_execution
 from harbor_refresh.executions.models import Delivery, Execution, StatusChange, Task
-from harbor_refresh.executions.news import execution_changed
+from harbor_refresh.executions.news import handlers
+from harbor_refresh.executions.news.after_commit import execution_changed
+from harbor_refresh.executions.news.handlers import Change, on_execution
 from harbor_refresh.tasks.jobs import EndedExecution, Handle, TrackedJob, start
 from harbor_refresh.tasks.models import JobEnd
 from harbor_refresh.tasks.without_redis import mode

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harbor_refresh.executions import steps
+from harbor_refresh.executions.news import steps
 from harbor_refresh.tracing import follower, spans
 from harbor_refresh.tracing.tracer import ProcessTracer
 from tests.integration.tracing.collector import Collector, collecting

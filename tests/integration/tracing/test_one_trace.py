@@ -8,8 +8,8 @@ import pytest
 from redis import Redis
 
 from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
 from tests.faults.cluster import Cluster
 from tests.integration.executions.api.api_client import token
 from tests.integration.sample_executions import made, status_of

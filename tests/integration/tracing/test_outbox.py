@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
 from harbor_refresh.tasks.queue import execution_queue
 from harbor_refresh.tracing import outbox as outboxes

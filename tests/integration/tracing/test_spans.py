@@ -12,8 +12,8 @@ from opentelemetry import context
 from pytest_django import Settings
 
 from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution
-from harbor_refresh.executions.reports import Report, report
 from harbor_refresh.logs.context import ids as bound_ids
 from harbor_refresh.tasks import pacing
 from harbor_refresh.tasks.pipeline import wakeup

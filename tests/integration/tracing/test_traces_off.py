@@ -12,7 +12,7 @@ import redis as redis_library
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.tasks.pipeline import legacy_marks, wakeup
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim
@@ -30,7 +30,7 @@ import redis
 before = set(sys.modules)  # redis-py imports the metrics of OpenTelemetry if they are installed
 import django
 django.setup()
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.tasks.pipeline import wakeup
 from harbor_refresh.tasks.pipeline.dispatcher import dispatch
 from harbor_refresh.tasks.pipeline.refresher import refresh_claim

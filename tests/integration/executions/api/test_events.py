@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions import event_stream
-from harbor_refresh.executions.deletion import delete
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.queries import event_stream
 from tests.integration.executions.api.api_client import Program, answered
 from tests.integration.sample_executions import made
 

@@ -5,11 +5,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from harbor_refresh.executions.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.quarantines import quarantine
+from harbor_refresh.executions.lifecycle.reports import Report, report
 from harbor_refresh.executions.models import Execution, StatusChange, Task
-from harbor_refresh.executions.news import Member
-from harbor_refresh.executions.quarantines import quarantine
-from harbor_refresh.executions.reports import Report, report
+from harbor_refresh.executions.news.after_commit import Member
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import drifted, made
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions import listing
-from harbor_refresh.executions.creation import NewExecution, create_many
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.filters import Filter
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create_many
 from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries import listing
+from harbor_refresh.executions.queries.filters import Filter
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made
 

@@ -4,9 +4,9 @@ import pytest
 from django.core.cache import cache
 from pytest_django import Settings
 
-from harbor_refresh.executions import signals
 from harbor_refresh.executions.api import rate
 from harbor_refresh.executions.api.access import Scope
+from harbor_refresh.executions.news import signals
 from tests.integration.executions.api.api_client import Program, answered, token
 
 

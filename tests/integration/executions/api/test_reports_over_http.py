@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harbor_refresh.executions.api.parsing import BoundedParser
 from harbor_refresh.executions.models import Task
-from harbor_refresh.executions.news import Member
+from harbor_refresh.executions.news.after_commit import Member
 from harbor_refresh.executions.status import Status
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made

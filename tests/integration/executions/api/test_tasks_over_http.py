@@ -1,9 +1,9 @@
 """Tasks are looked at, one or in pages."""
 
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.lifecycle.stops import stop
 from harbor_refresh.executions.models import Execution, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
-from harbor_refresh.executions.stops import stop
 from tests.integration.database_state import rows
 from tests.integration.executions.api.api_client import Program
 from tests.integration.sample_executions import made

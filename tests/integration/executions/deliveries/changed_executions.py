@@ -5,10 +5,10 @@ from typing import Any
 
 from django.db.models import F
 
-from harbor_refresh.executions.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.creation import NewExecution, NewTask, create_many
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, Execution, Subscription, Task
-from harbor_refresh.executions.reports import Report, report
-from harbor_refresh.executions.rollup import refresh
 
 
 def ended(count: int = 1, *, vendor: str = "REPLICATION", status: str = "Success", **new: Any) -> list[Execution]:

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from harbor_refresh.executions import handlers as registry
 from harbor_refresh.executions.checks import check_handlers
-from harbor_refresh.executions.creation import NewExecution, create
 from harbor_refresh.executions.deliveries.claims import MAX_ATTEMPTS, claim_for_handler
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.errors import Refused
-from harbor_refresh.executions.handlers import Change, Failure, on_execution
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
 from harbor_refresh.executions.models import Delivery, Subscription
-from harbor_refresh.executions.news import execution_changed
+from harbor_refresh.executions.news import handlers as registry
+from harbor_refresh.executions.news.after_commit import execution_changed
+from harbor_refresh.executions.news.handlers import Change, Failure, on_execution
 from tests.integration.concurrency import at_once
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states
 

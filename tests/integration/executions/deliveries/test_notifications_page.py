@@ -12,13 +12,13 @@ from django.utils import timezone
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
-from harbor_refresh.executions import handlers as registry
 from harbor_refresh.executions.api.access import Scope
 from harbor_refresh.executions.deliveries.handler_runs import due_handlers, run_handler
 from harbor_refresh.executions.deliveries.handler_subscriptions import keep_rows
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.models import Subscription
-from harbor_refresh.executions.news import execution_changed
+from harbor_refresh.executions.news import handlers as registry
+from harbor_refresh.executions.news.after_commit import execution_changed
 from tests import pages
 from tests.integration.executions.api.api_client import token
 from tests.integration.executions.deliveries.changed_executions import end, ended

@@ -9,15 +9,15 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harbor_refresh.executions.creation import NewExecution, create
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.deliveries import outbox, subscriptions
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
 from harbor_refresh.executions.deliveries.subscriptions import Wish
-from harbor_refresh.executions.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.creation import NewExecution, create
+from harbor_refresh.executions.lifecycle.deletion import delete
+from harbor_refresh.executions.lifecycle.manual_status import finish_as_success
+from harbor_refresh.executions.lifecycle.rollup import refresh
 from harbor_refresh.executions.models import Delivery, StatusChange, Subscription
-from harbor_refresh.executions.news import changes_written
-from harbor_refresh.executions.rollup import refresh
+from harbor_refresh.executions.news.after_commit import changes_written
 from harbor_refresh.executions.status import Status
 from tests import servers
 from tests.integration.concurrency import at_once

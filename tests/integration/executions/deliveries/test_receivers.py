@@ -11,11 +11,11 @@ from pytest_django import Settings
 from standardwebhooks import Webhook
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deletion import delete
 from harbor_refresh.executions.deliveries import answers, claims, requests
 from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.network import tls
 from harbor_refresh.executions.deliveries.outbox import write_deliveries
+from harbor_refresh.executions.lifecycle.deletion import delete
 from harbor_refresh.executions.models import Delivery, Execution, Subscription
 from tests.integration.concurrency import in_background, wait_until
 from tests.integration.executions.deliveries.changed_executions import end, ended, move_clock, rerun, states

@@ -13,7 +13,7 @@ from harbor_refresh.executions.deliveries.deliverer import Deliverer
 from harbor_refresh.executions.deliveries.rotation import MOST_OLD_SECRETS, rotate
 from harbor_refresh.executions.errors import NoSuchSubscription, Refused
 from harbor_refresh.executions.models import Delivery, OldSecret, Subscription
-from harbor_refresh.executions.sweep import sweep
+from harbor_refresh.executions.retention.sweep import sweep
 from tests.integration.concurrency import Pause, at_once, in_background
 from tests.integration.executions.deliveries.changed_executions import ended, states
 from tests.integration.executions.deliveries.receiver import Received, Receiver, receiver

@@ -1,0 +1,183 @@
+"""The log of actions: what users, and programs with a token, did in the admin, over the API and in a terminal.
+
+It is one table (`execution_audit`) with one way to write it. An entry is written in the transaction of its act, so
+a crash leaves both or neither. An act that was refused or rolled back changed nothing and has no entry. Reports
+and created executions are work and no actions, so they have no entries.
+
+An action on many executions has an entry when it is asked for; its outcome is read from its own row
+(executions/actions/bulk.py), which is kept longer than the entry.
+"""
+
+import getpass
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.http import HttpRequest
+
+from harbor_refresh.executions.models import Action, AuditEntry
+from harbor_refresh.executions.models.operations import MAX_DETAIL, MAX_NAME, MAX_TARGET, Origin, Outcome
+from harbor_refresh.executions.text import made_storable
+
+__all__ = ["Kind", "Note", "Origin", "Outcome", "Person", "Word", "at_terminal", "note", "noted", "person_of"]
+
+
+#: The most entries that are kept, about 300 MB with their indexes.
+KEPT = 1_000_000
+
+
+class Word(StrEnum):
+    """What was done."""
+
+    STOP = "stop"
+    RETRY = "retry"
+    RESUME = "resume"
+    REFRESH = "refresh"
+    DELETE = "delete"
+    FINISH = "finish"
+    SWEEP = "sweep"
+    MARK = "mark"
+    RELEASE = "release"
+    RECOVER = "recover"
+    RECONCILE = "reconcile"
+    PAUSE = "pause"
+    CREATE = "create"
+    CHANGE = "change"
+    REVOKE = "revoke"
+    ROTATE = "rotate"
+    RESEND = "resend"
+    TEST = "test"
+    RUN = "run"
+    IMPORT = "import"
+    EXPORT = "export"
+
+
+class Kind(StrEnum):
+    """The kind of the target. `target` is its id, or its name if it has no id; empty: all of them."""
+
+    EXECUTION = "execution"
+    TASK = "task"
+    JOB = "job"
+    ACTION = "action"
+    QUARANTINE = "quarantine"
+    QUEUE = "queue"
+    TOKEN = "token"  # noqa: S105  # a word, no secret
+    SUBSCRIPTION = "subscription"
+    DELIVERY = "delivery"
+    SCHEDULE = "schedule"
+    INTERVAL = "interval"
+    CRONTAB = "crontab"
+    USER = "user"
+    GROUP = "group"
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person, or a program with a token. `address` is where the request came from."""
+
+    name: str
+    origin: Origin
+    address: str = ""
+
+
+@dataclass
+class Note:
+    """The outcome of an act; the act sets its fields. `target` replaces the target of `noted`, for a row that the
+    act makes. If `skip` is set, no entry is written."""
+
+    target: str | int | None = None
+    count: int | None = None
+    outcome: Outcome = Outcome.DONE
+    detail: str = ""
+    skip: bool = False
+
+
+def person_of(request: HttpRequest) -> Person:
+    """Return the sender of a request: the token of the API, else the user of the admin.
+
+    The address is that of the connection. A header such as X-Forwarded-For is what a client says of itself, so
+    it is not used; behind a proxy the address is the proxy's.
+    """
+    address = request.META.get("REMOTE_ADDR") or ""
+    caller = getattr(request, "auth", None)
+    if caller is not None:
+        return Person(getattr(caller, "title", "") or getattr(caller, "name", ""), Origin.API, address)
+    user = getattr(request, "user", None)
+    return Person(user.get_username() if user is not None else "", Origin.ADMIN, address)
+
+
+def at_terminal() -> Person:
+    """The user and the machine of this process."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # in a container, the user may have no name
+        name = ""
+    return Person(name, Origin.TERMINAL, socket.gethostname())
+
+
+def note(
+    person: Person,
+    verb: str,
+    kind: str,
+    target: str | int = "",
+    *,
+    count: int | None = None,
+    outcome: Outcome = Outcome.DONE,
+    detail: str = "",
+    action: Action | None = None,
+) -> AuditEntry:
+    """Write an entry. Call it in the transaction of the act, or use `noted`."""
+    return AuditEntry.objects.create(
+        by=made_storable(person.name)[:MAX_NAME],
+        origin=person.origin,
+        address=made_storable(person.address)[:MAX_NAME],
+        verb=str(verb),
+        kind=str(kind),
+        target=made_storable(str(target))[:MAX_TARGET],
+        count=count,
+        outcome=outcome,
+        detail=made_storable(detail)[:MAX_DETAIL],
+        action=action,
+    )
+
+
+def forget(before: datetime, most: int = 1_000) -> int:
+    """Delete the oldest entries, `most` of them: those from before this moment, and those beyond the newest
+    KEPT, because a program with a token may write many. Return how many."""
+    newest = AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    for old, order in ((Q(at__lt=before), "at"), (Q(pk__lte=newest - KEPT), "pk")):
+        rows = AuditEntry.objects.filter(old).order_by(order).select_for_update(skip_locked=True)
+        if ids := list(rows.values_list("pk", flat=True)[:most]):
+            return AuditEntry.objects.filter(pk__in=ids)._raw_delete(using="default")
+    return 0
+
+
+@contextmanager
+def noted(person: Person, verb: str, kind: str, target: str | int = "", **known: Any) -> Iterator[Note]:
+    """Do something, and write its entry in the same transaction: either both are committed, or neither is.
+
+        with noted(person_of(request), Word.STOP, Kind.EXECUTION, 7) as entry:
+            entry.count = stop(7)
+
+    What the act does on commit, such as asking a running job to stop, happens after the commit of both.
+    """
+    entry = Note()
+    with transaction.atomic():
+        yield entry
+        if not entry.skip:
+            note(
+                person,
+                verb,
+                kind,
+                target if entry.target is None else entry.target,
+                count=entry.count,
+                outcome=entry.outcome,
+                detail=entry.detail,
+                **known,
+            )

@@ -1,0 +1,76 @@
+"""Pages of the executions that a filter chooses, in the order of their ids; and their count.
+
+The rows are read in windows of a bounded number of ids, because a filter that no index serves would otherwise read
+the whole table to find the rows of one page. Gaps between ids cost nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from django.db.models import QuerySet
+
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries.filters import Filter
+
+#: Rows that one query of a page, or of the count, reads at most.
+WINDOW = 20_000
+COUNTED_WINDOW = 100_000
+
+
+@dataclass(frozen=True)
+class Page:
+    """Chosen executions, and the last id that was looked at."""
+
+    ids: Sequence[int]
+    cursor: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many executions up to the id `highest` were chosen. If not `is_complete`, there may be more."""
+
+    count: int
+    is_complete: bool
+    highest: int
+
+
+def highest_id() -> int:
+    """The highest id there is, or 0. Rows that another transaction has not committed yet count as later."""
+    return Execution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def page_after(cursor: int, chosen: Filter, *, highest: int, size: int) -> Page:
+    """Return the next page. It may be empty and not the last; the last one has `highest` as its cursor."""
+    end = _end_of_window(cursor, highest, WINDOW)
+    rows = chosen.apply(_between(cursor, end)).order_by("pk")
+    ids = list(rows.values_list("pk", flat=True)[:size])
+    return Page(ids, ids[-1] if len(ids) == size else end)
+
+
+def count(chosen: Filter, *, highest: int | None = None, seconds: float, at_most: int | None = None) -> Counted:
+    """Count, and give up after so many seconds, or when there are more than `at_most`; then `count` is that."""
+    if highest is None:
+        highest = highest_id()
+    deadline = monotonic() + seconds
+    found, cursor = 0, 0
+    while cursor < highest:
+        end = _end_of_window(cursor, highest, COUNTED_WINDOW)
+        rows = chosen.apply(_between(cursor, end))
+        found += rows.count() if at_most is None else rows[: at_most + 1].count()
+        cursor = end
+        if at_most is not None and found > at_most:
+            return Counted(at_most, False, highest)
+        if monotonic() > deadline:
+            break
+    return Counted(found, cursor >= highest, highest)
+
+
+def _between(cursor: int, end: int) -> QuerySet[Execution]:
+    return Execution.objects.filter(pk__gt=cursor, pk__lte=end)
+
+
+def _end_of_window(cursor: int, highest: int, size: int) -> int:
+    """Return the id of the last row of the window, by the primary key alone."""
+    ids = _between(cursor, highest).order_by("pk").values_list("pk", flat=True)
+    return next(iter(ids[size - 1 : size]), highest)

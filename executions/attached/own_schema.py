@@ -1,0 +1,75 @@
+"""Where the tables are if the service is attached to a running Harbor: its two stay as they are.
+
+Owns the schema of our own tables, and the promise that no migration touches Harbor's.
+"""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.utils import ProgrammingError
+
+from harbor_refresh.executions.attached.attachment import HARBORS_MODELS, SCHEMA, SEARCH_PATH, is_attached
+from harbor_refresh.executions.database import first_line
+
+
+class HarborsTablesStay:
+    """A router that leaves Harbor's tables alone, whatever a migration says of their models."""
+
+    def __init__(self, app_label: str) -> None:
+        self._app_label = app_label
+
+    def allow_migrate(self, db: str, app_label: str, model_name: str | None = None, **_: Any) -> bool | None:
+        is_harbors = app_label == self._app_label and model_name in HARBORS_MODELS
+        return False if is_harbors and is_attached() else None
+
+
+def make_schema(using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
+    """Make our schema before the first migration. Refuse to migrate where the tables would not be kept apart.
+
+    1. The database must be a Harbor's, and none in which our tables are beside its own already.
+    2. The schema is made if it is missing and the role may; else the error says what to type.
+    3. Tables must be made in it. PgBouncer takes no options of a connection; then the role must have the path.
+
+    Two migrations at once: one makes the schema, and the other finds it.
+    """
+    if not is_attached():
+        return
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT to_regclass('public.execution') IS NOT NULL AND to_regclass('public.task') IS NOT NULL, "
+            "to_regclass('public.execution_status_change') IS NOT NULL, to_regnamespace(%s) IS NOT NULL",
+            [SCHEMA],
+        )
+        is_harbors, is_ours, exists = cursor.fetchone()
+        if not is_harbors:
+            raise CommandError(
+                "REFRESH_ATTACH is harbor, and this database has no tables execution and task in its schema "
+                "public. Name the database of Harbor in DATABASE_URL."
+            )
+        if is_ours:
+            raise CommandError(
+                "REFRESH_ATTACH is harbor, and the schema public of this database holds tables of Harbor Refresh, "
+                "so it was migrated without REFRESH_ATTACH. Name the database of Harbor in DATABASE_URL."
+            )
+        if not exists:
+            try:
+                cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            except ProgrammingError as exc:
+                raise CommandError(
+                    f"{first_line(exc)}. As a role that may, type: "
+                    f"CREATE SCHEMA {SCHEMA} AUTHORIZATION {_quoted(using, cursor)}; Then repeat this command."
+                ) from exc
+        cursor.execute("SELECT current_schemas(FALSE)")
+        (schemas,) = cursor.fetchone()
+        if schemas != SEARCH_PATH.split(","):
+            raise CommandError(
+                f"Tables would be made in {schemas[0] if schemas else 'no schema'} and not in {SCHEMA}. Type: "
+                f"ALTER ROLE {_quoted(using, cursor)} SET search_path = {SEARCH_PATH}; "
+                "Then reconnect the pooler, and repeat this command."
+            )
+
+
+def _quoted(using: str, cursor: Any) -> str:
+    cursor.execute("SELECT current_user")
+    return str(connections[using].ops.quote_name(cursor.fetchone()[0]))

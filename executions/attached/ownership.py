@@ -1,0 +1,61 @@
+"""Ownership: what this service leaves to Harbor while it is attached to one.
+
+Attached, the rows of executions and tasks are Harbor's. This service refreshes the status of executions, and
+writes nothing else there. Each use case that would write more is decorated with `harbors`, so it is refused before
+its first statement, from whichever door the request came: the API, the hook, the admin, a command, a job or code.
+One exception: `attach repair --dead-tasks` ends tasks whose job is gone, because a person asks for it.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.errors import OwnedByHarbor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Deed(StrEnum):
+    """What is left to Harbor, and how to have Harbor do it."""
+
+    CREATE = "start it in Harbor"
+    REPORT = "its job service reports to the core of Harbor, at /service/notifications/tasks/ID there"
+    STOP = "stop it in Harbor, or by its API, such as PUT /api/v2.0/replication/executions/ID"
+    RUN_AGAIN = "start it once more in Harbor"
+    FINISH = "Harbor sets the status of executions without tasks"
+    DELETE = "its sweep deletes old ones, as many as X_EXECUTION_RETENTION_COUNT of its core says for a vendor X"
+
+
+#: What the pages of executions and tasks say, because buttons that are known from other services are missing.
+ON_PAGES = (
+    "Harbor owns executions and tasks here, so only Harbor stops, repeats or deletes one: "
+    f"{Deed.STOP}; {Deed.RUN_AGAIN}; {Deed.DELETE}."
+)
+
+
+def harbors(deed: Deed) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a use case that writes what Harbor owns. While attached it raises OwnedByHarbor, and writes
+    nothing."""
+
+    def decorate(use_case: Callable[P, R]) -> Callable[P, R]:
+        @wraps(use_case)
+        def unless_attached(*args: P.args, **kwargs: P.kwargs) -> R:
+            refuse_if_attached(deed)
+            return use_case(*args, **kwargs)
+
+        return unless_attached
+
+    return decorate
+
+
+def page_context() -> dict[str, str]:
+    """What a page of executions or tasks says of its owner, if that is a Harbor."""
+    return {"harbors_note": ON_PAGES} if is_attached() else {}
+
+
+def refuse_if_attached(deed: Deed) -> None:
+    if is_attached():
+        raise OwnedByHarbor(f"Harbor owns executions and tasks here: {deed}")

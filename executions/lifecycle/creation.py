@@ -1,0 +1,216 @@
+"""Create executions with their tasks, any number in one call."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db import transaction
+
+from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import AlreadyFinal, ExecutionClosed, NoSuchExecution, Refused
+from harbor_refresh.executions.lifecycle import gate_locks, gates, links, vendor_keys
+from harbor_refresh.executions.models import Addition, Execution, Task, VendorKey
+from harbor_refresh.executions.models.structure import Added
+from harbor_refresh.executions.news import callbacks
+from harbor_refresh.executions.news.callbacks import NewCallback
+from harbor_refresh.executions.status import MAX_VENDOR, is_final
+from harbor_refresh.executions.text import MAX_JSON, is_text, json_text, shown
+
+BATCH = 5_000
+MAX_TRIGGER = Execution._meta.get_field("trigger").max_length or 0
+MAX_JOB_ID = Task._meta.get_field("job_id").max_length or 0
+MAX_KEY = Addition._meta.get_field("key").max_length or 0
+#: An execution is open for a year at most.
+MAX_OPEN_SECONDS = 366 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """`revision` is that of its first run, which waits."""
+
+    job_id: str = ""
+    extra_attrs: dict[str, Any] = field(default_factory=dict)
+    revision: int = 0
+
+
+@dataclass(frozen=True)
+class NewExecution:
+    """`vendor_id`: the object that it is for, a number, a UUID or text (vendor_keys.py).
+    `parent`: the id of an execution that has not ended, of which this one is a child (links.py).
+    `open_seconds`: it is open for more tasks until it is closed, for so long at most (gates.py). None: it ends
+    with its tasks."""
+
+    vendor_type: str
+    vendor_id: vendor_keys.Given = 0
+    trigger: str = "MANUAL"
+    extra_attrs: dict[str, Any] = field(default_factory=dict)
+    tasks: Sequence[NewTask] = ()
+    open_seconds: float | None = None
+    callbacks: Sequence[NewCallback] = ()
+    parent: int | None = None
+    key_in_parent: str = ""
+
+
+def create(new: NewExecution) -> Execution:
+    """Create one execution and its tasks."""
+    return create_many([new])[0]
+
+
+@harbors(Deed.CREATE)
+def create_many(news: Iterable[NewExecution]) -> list[Execution]:
+    """Create all of them in one transaction, or none. An execution begins as Running, its tasks as Pending.
+
+    Raises Refused, and writes nothing, if one of them holds a value that the database or the queue cannot store.
+    The tasks of each execution are at `execution.tasks`, in the order given. The gate of an open execution comes
+    before them, so that transactions that lock tasks in id order lock it first.
+    """
+    news = [replace(new, tasks=list(new.tasks)) for new in news]
+    keys = [vendor_keys.key_of(new.vendor_id) for new in news]
+    for new in news:
+        _refuse_unstorable(new)
+    with transaction.atomic():
+        executions = Execution.objects.bulk_create(
+            (
+                Execution(
+                    vendor_type=new.vendor_type,
+                    vendor_id=vendor_keys.number_of(key),
+                    trigger=new.trigger,
+                    extra_attrs=new.extra_attrs,
+                )
+                for new, key in zip(news, keys, strict=True)
+            ),
+            batch_size=BATCH,
+        )
+        _name_by_text(zip(executions, keys, strict=True))
+        pairs = list(zip(news, executions, strict=True))
+        for new, execution in pairs:
+            if new.parent is not None:
+                _link(new, execution)
+            if new.callbacks:
+                callbacks.record(execution.pk, new.callbacks)
+        if opened := [(one, new.open_seconds) for new, one in pairs if new.open_seconds is not None]:
+            gates.make(opened)
+        _write_tasks((execution, task) for new, execution in pairs for task in new.tasks)
+    return executions
+
+
+def _name_by_text(pairs: Iterable[tuple[Execution, int | str]]) -> None:
+    """Write the keys that are text. Without one this is no statement."""
+    rows = [VendorKey(execution=execution, key=key) for execution, key in pairs if isinstance(key, str)]
+    VendorKey.objects.bulk_create(rows, batch_size=BATCH)
+
+
+def _link(new: NewExecution, execution: Execution) -> None:
+    if parent := hold_open(new.parent or 0):  # without a key it is held, or refused
+        links.make(parent, execution, new.key_in_parent)
+
+
+@harbors(Deed.CREATE)
+def add_tasks(execution_id: int, tasks: Iterable[NewTask], *, once: str = "") -> list[int]:
+    """Add tasks, as Pending, to an execution that has not ended; return their ids in the order given. `once`: the
+    key of this addition. If it was made before, nothing is added, and the list is empty."""
+    with transaction.atomic():
+        execution = hold_open(execution_id, once=once)
+        return add_to_held(execution, tasks) if execution else []
+
+
+@harbors(Deed.CREATE)
+def hold_open(execution_id: int, *, once: str = "", adds: Added = Added.TASKS) -> Execution | None:
+    """Keep the execution from ending until the caller's transaction ends, which adds tasks or a child. None if an
+    addition of this kind and key was made before, also if the execution has ended since.
+
+    1. Hold the execution, so that it is not deleted. One without a gate is locked against a refresh as well, which
+       comes before this and ends it, or comes after this transaction and sees the new tasks.
+    2. Note the key. Of two additions with one key at the same moment, the second waits for the first.
+    3. Hold the gate. It ends before this, which raises ExecutionClosed, or after this transaction.
+    4. An execution without a gate that has ended raises AlreadyFinal.
+
+    What if the process dies: neither the tasks nor the key are there, and the same addition may be made again.
+    """
+    if not is_text(once, MAX_KEY):
+        raise Refused(f"once takes text of at most {MAX_KEY} characters, and got {shown(once)}")
+    rows = run("hold_execution", execution_id=execution_id)
+    if not rows:
+        raise NoSuchExecution(execution_id)
+    [(vendor_type, status, has_gate)] = rows
+    if once and not run("note_addition", execution_id=execution_id, kind=adds, key=once):
+        return None
+    if has_gate:
+        if not gate_locks.hold(execution_id):
+            raise ExecutionClosed(f"execution {execution_id} is closed: start another one")
+    elif is_final(status):
+        raise AlreadyFinal(f"execution {execution_id} is {status} already: create another one")
+    return Execution(pk=execution_id, vendor_type=vendor_type)
+
+
+def add_to_held(execution: Execution, tasks: Iterable[NewTask]) -> list[int]:
+    """Add tasks to an execution that the caller's transaction holds open; return their ids in the order given.
+    Raises Refused, and writes nothing, if one of them cannot be stored."""
+    tasks = list(tasks)
+    for task in tasks:
+        _refuse_unstorable_task(task)
+    return _write_tasks((execution, task) for task in tasks)
+
+
+@harbors(Deed.CREATE)
+def replace_attributes(of: type[Execution] | type[Task], pk: int, attributes: dict[str, Any]) -> bool:
+    """Replace the extra_attrs of an execution or of a task, whatever its status; False if there is none. Of two
+    calls at once the second stands."""
+    _refuse_attributes("", attributes)
+    return of._default_manager.filter(pk=pk).update(extra_attrs=attributes) == 1
+
+
+def _write_tasks(of_executions: Iterable[tuple[Execution, NewTask]]) -> list[int]:
+    """Write tasks; return their ids in the order given."""
+    rows = [
+        {
+            "execution_id": execution.pk,
+            "vendor_type": execution.vendor_type,
+            "job_id": task.job_id,
+            "revision": task.revision,
+            "extra_attrs": task.extra_attrs,
+        }
+        for execution, task in of_executions
+    ]
+    ids: list[int] = []
+    for begin in range(0, len(rows), BATCH):
+        ids += [pk for (pk,) in run("create_tasks", tasks=json.dumps(rows[begin : begin + BATCH]))]
+    return ids
+
+
+def _refuse_unstorable(new: NewExecution) -> None:
+    if not is_text(new.vendor_type, MAX_VENDOR, at_least=1) or ":" in new.vendor_type:
+        takes = f"takes 1 to {MAX_VENDOR} characters, none of them a colon"
+        raise Refused(f"vendor type {shown(new.vendor_type)}: {takes}")
+    if not is_text(new.trigger, MAX_TRIGGER):
+        raise Refused(f"trigger takes at most {MAX_TRIGGER} characters, and got {shown(new.trigger)}")
+    _refuse_attributes("", new.extra_attrs)
+    if new.open_seconds is not None and not _is_open_time(new.open_seconds):
+        takes = f"takes seconds above 0, at most {MAX_OPEN_SECONDS:,} (a year)"
+        raise Refused(f"the time limit of an open execution {takes}, and got {shown(new.open_seconds)}")
+    for task in new.tasks:
+        _refuse_unstorable_task(task)
+
+
+def _is_open_time(seconds: Any) -> bool:
+    """Infinity and NaN are not in that range."""
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds <= MAX_OPEN_SECONDS
+
+
+def _refuse_unstorable_task(task: NewTask) -> None:
+    if not is_text(task.job_id, MAX_JOB_ID):
+        raise Refused(f"task: job_id takes at most {MAX_JOB_ID} characters, and got {shown(task.job_id)}")
+    if task.extra_attrs != {}:
+        _refuse_attributes(f"task {task.job_id}: ", task.extra_attrs)
+
+
+def _refuse_attributes(owner: str, attributes: Any) -> None:
+    takes = f"{owner}extra_attrs takes a dict that is JSON of at most {MAX_JSON:,} bytes"
+    if not isinstance(attributes, dict):
+        raise Refused(f"{takes}, and got {shown(attributes)}")
+    try:
+        json_text(attributes)
+    except (TypeError, ValueError) as exc:
+        raise Refused(f"{takes}: {exc}") from exc

@@ -1,0 +1,145 @@
+"""Delete executions, with their tasks and their history.
+
+Every transaction that needs several locks takes them in one order, so none waits in a circle:
+
+1. executions, in id order (a refresh needs these alone, and a retry, a stop and an added task begin with one);
+2. their tasks, in id order (a report needs these alone);
+3. their jobs, which the database deletes with their tasks;
+4. their changes that are not told, and their rows in quarantine, each in id order (the outbox and a release need
+   these alone).
+
+A deletion takes them all (`_lock`) before it decides and deletes. The sweep takes 1 and 2, and leaves out what it
+would have to wait for (`delete_final`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from django.db import transaction
+
+from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.errors import NoSuchExecution, NotFinal, StillReferenced
+from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.tombstones import delete_tasks
+from harbor_refresh.executions.models import (
+    Addition,
+    Execution,
+    Gate,
+    Quarantine,
+    ShortenedHistory,
+    StatusChange,
+    Task,
+    VendorKey,
+)
+from harbor_refresh.executions.news.after_commit import tell_deleted_after_commit
+from harbor_refresh.executions.retention.references import referenced
+from harbor_refresh.executions.status import CODES, FINAL_CODE
+
+
+@harbors(Deed.DELETE)
+def delete(execution_ids: Iterable[int]) -> int:
+    """Delete executions, table by table, whether they have ended or not; return how many existed. A constraint of
+    the table of jobs deletes the jobs of their tasks, so none of these jobs begins any more. After the commit,
+    running jobs are asked to stop. Each task leaves a tombstone, so that senders of late reports are told to stop
+    trying. Raises StillReferenced, and deletes none, if a row of another program names one of them.
+
+    If a mark or a claim of a deleted execution is left, the worker that takes it completes it silently. A refresh
+    that holds the row's lock ends first; a later refresh finds nothing.
+    """
+    with transaction.atomic():
+        locked = list(_lock(execution_ids))
+        _refuse_referenced(locked)
+        unfinished = Task.objects.filter(execution_id__in=locked, status_code__lt=FINAL_CODE).exclude(job_id="")
+        _delete_locked(locked, unfinished.values_list("job_id", flat=True))
+    return len(locked)
+
+
+@harbors(Deed.DELETE)
+def delete_ended(execution_id: int) -> None:
+    """Delete an execution that has ended, as `delete_many_ended` does. Raises NotFinal if it has not: it is to be
+    stopped first. Raises StillReferenced if a row of another program names it."""
+    with transaction.atomic():
+        has_ended = _lock([execution_id])
+        if not has_ended:
+            raise NoSuchExecution(execution_id)
+        if not has_ended[execution_id]:
+            raise NotFinal(_why_not_ended(execution_id))
+        _refuse_referenced([execution_id])
+        _delete_locked([execution_id], ())
+
+
+@harbors(Deed.DELETE)
+def delete_many_ended(execution_ids: Iterable[int]) -> list[int]:
+    """Delete those of the executions that have ended; return them. The others stay: they have a task that is not
+    final, or they have no tasks and are not final themselves.
+
+    Which have ended is decided under the locks of their rows and of their tasks, so no task can be added or run
+    again in between.
+    """
+    with transaction.atomic():
+        ended = [pk for pk, has_ended in _lock(execution_ids).items() if has_ended]
+        _delete_locked(ended, ())
+    return ended
+
+
+@harbors(Deed.DELETE)
+def delete_final(execution_ids: Sequence[int], fence: Callable[[], None] = lambda: None) -> tuple[int, int]:
+    """Delete those of these executions that have ended, in one transaction that waits for no lock; return how
+    many executions and how many tasks it deleted.
+
+    It leaves out an execution that is not final, that has a task that is not final, or that another transaction
+    has locked, or one of its tasks. `fence` raises if the caller has lost the right to delete. It is called
+    first, in the same transaction.
+
+    What if the process dies: the transaction is rolled back, and nothing is deleted. What if two processes do
+    it at once: each deletes the rows that it locked first.
+    """
+    if not execution_ids:
+        return 0, 0
+    with transaction.atomic():
+        fence()
+        locked = run("lock_final_executions", ids=list(execution_ids))[0][0]
+        free, tasks = run("lock_final_tasks", ids=locked)[0]
+        _delete_locked(free, ())
+    return len(free), tasks
+
+
+def _lock(execution_ids: Iterable[int]) -> dict[int, bool]:
+    """Lock these executions with all that is deleted with them; return whether each has ended, in id order.
+    Unknown ids are left out."""
+    allow_long_statements()
+    rows = Execution.objects.select_for_update().filter(pk__in=list(execution_ids)).order_by("pk")
+    codes = {pk: CODES.get(status, FINAL_CODE) for pk, status in rows.values_list("pk", "status")}
+    ids = list(codes)
+    codes |= dict(run("lock_tasks", ids=ids))
+    run("lock_untold_changes", ids=ids)
+    list(Quarantine.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+    return {pk: code == FINAL_CODE for pk, code in codes.items()}
+
+
+def _refuse_referenced(locked: Sequence[int]) -> None:
+    """Raise StillReferenced if a row of another program names one of these. A row that is added at this moment
+    waits for the lock of the execution, and is refused then."""
+    for execution_id, column in referenced(locked).items():
+        raise StillReferenced(execution_id, column)
+
+
+def _why_not_ended(execution_id: int) -> str:
+    unfinished = Task.objects.filter(execution_id=execution_id, status_code__lt=FINAL_CODE).count()
+    if unfinished:
+        return f"{unfinished:,} of its tasks have not ended: stop execution {execution_id} first"
+    return f"execution {execution_id} has no tasks and has not ended: stop or finish it first"
+
+
+def _delete_locked(ids: Sequence[int], job_ids: Iterable[str]) -> None:
+    """Delete these executions, which this transaction has locked together with all their tasks. `job_ids` are
+    those of their unfinished tasks."""
+    if not ids:
+        return
+    tell_deleted_after_commit(ids, job_ids)
+    links.end_deleted(ids)
+    delete_tasks(list(ids))
+    run("forget_callbacks", execution_ids=list(ids))
+    for model in (StatusChange, ShortenedHistory, Quarantine, Gate, Addition, VendorKey):
+        model._default_manager.filter(execution_id__in=ids)._raw_delete(using="default")
+    Execution.objects.filter(pk__in=ids)._raw_delete(using="default")

@@ -1,0 +1,115 @@
+"""Gates: what keeps an open execution from ending while tasks may still be added.
+
+The gate of an execution is one more of its tasks. It is Running until the execution is closed, so the rollup needs
+no rule for it: an execution with a gate that has not ended is Running. Nothing is added after its end.
+
+| what ends it                  | its task                                                                   |
+| ----------------------------- | -------------------------------------------------------------------------- |
+| `close`                       | Success                                                                    |
+| its time limit                | Error: nobody said that all tasks were added                               |
+| a stop of the execution       | Stopped, until the stop is lifted                                          |
+
+A stop is lifted by a retry or a resumption that runs a job again in the execution or in a descendant of it, and by
+a resumption of the execution or of an ancestor, also if no job was stopped: in that transaction the gate becomes a
+Success (`pass_stopped`). The execution stays closed and ends as its tasks do, so another job that was stopped
+keeps it Stopped until that job runs again. The end by the time limit stands.
+
+Locks: the execution, then the gate (gate_locks.py), then other tasks, as everywhere."""
+
+from collections.abc import Iterable, Sequence
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoSuchExecution
+from harbor_refresh.executions.lifecycle import gate_locks
+from harbor_refresh.executions.lifecycle.reports import Report, report
+from harbor_refresh.executions.models import Execution, Gate, Task
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.status import CODES, Status
+
+#: Gates that one pass ends in one transaction.
+PAGE = 1_000
+CLOSED = "closed"
+PASSED = "its stop was lifted"
+OVERDUE = "it was not closed within its time limit, so tasks may be missing"
+
+
+def make(executions: Sequence[tuple[Execution, float]]) -> None:
+    """Make the gates of these new executions, each with its time limit in seconds. The caller's transaction has
+    made the executions."""
+    tasks = Task.objects.bulk_create(
+        Task(
+            execution=execution,
+            vendor_type=execution.vendor_type,
+            status=Status.RUNNING,
+            status_code=CODES[Status.RUNNING],
+            start_time=Now(),
+        )
+        for execution, _ in executions
+    )
+    for task, (execution, seconds) in zip(tasks, executions, strict=True):
+        run("make_gate", execution_id=execution.pk, task_id=task.pk, seconds=seconds)
+
+
+@harbors(Deed.CREATE)
+def close(execution_id: int) -> bool:
+    """End the gate: nothing is added any more, and the execution ends with its tasks. False if the gate has ended
+    already, or the execution has none. Waits for additions that have begun, and those that come later are refused.
+
+    What if the process dies before the commit: the gate is open, until it is closed again or its time limit
+    passes. After it: the change of its task marks the execution, as any report does.
+    """
+    with transaction.atomic():
+        if not run("hold_execution", execution_id=execution_id):
+            raise NoSuchExecution(execution_id)
+        locked = gate_locks.lock([execution_id])
+        if not locked:
+            return False
+        crash_points.reach("closing", [execution_id])
+        ended = report(Report(pk, Status.SUCCESS, revision, CLOSED) for pk, revision in locked)
+        Gate.objects.filter(pk=execution_id).update(closes_at=None)
+    return ended.applied == 1
+
+
+def close_overdue() -> int:
+    """End the gates whose time limit has passed; return how many. Those that an addition holds at this moment are
+    left to the next pass.
+
+    What if two processes do it at once: each ends those that it locked first. What if the process dies: nothing of
+    its page happened, and the next pass finds it.
+    """
+    if is_attached():
+        return 0  # Harbor's executions have no gates, and its tasks may not be locked
+    count = 0
+    while True:
+        with transaction.atomic():
+            overdue = run("lock_overdue_gates", most=PAGE)
+            if not overdue:
+                return count
+            ended = report(Report(pk, Status.ERROR, revision, OVERDUE) for _, pk, revision in overdue)
+            Gate.objects.filter(pk__in=[one[0] for one in overdue]).update(closes_at=None)
+        if ended.execution_ids:
+            signals.closed_overdue.send(sender=close_overdue, execution_ids=ended.execution_ids)
+        count += ended.applied
+
+
+def stopped(execution_ids: Iterable[int]) -> list[int]:
+    """Return those of these executions whose gate a stop has ended."""
+    return [task.execution_id for task in _stopped(execution_ids)]
+
+
+def pass_stopped(execution_ids: Iterable[int]) -> None:
+    """Make the gates of these executions that were stopped a Success, each in a new revision. The caller has
+    locked the executions, so no stop comes between."""
+    report(Report(task.pk, Status.SUCCESS, task.status_revision + 1, PASSED) for task in _stopped(execution_ids))
+
+
+def _stopped(execution_ids: Iterable[int]) -> QuerySet[Task]:
+    gates = Gate.objects.filter(pk__in=list(execution_ids)).values("task_id")
+    return Task.objects.filter(pk__in=gates, status=Status.STOPPED)

@@ -1,0 +1,137 @@
+"""Links: an execution may be the child of another one, and counts as one task of it, at any depth.
+
+The link task of a child is Running as long as the child is, and then has its status and its end. So a parent is
+rolled up from its tasks like any execution, and nothing asks for its descendants to do so.
+
+| way  | what goes it                                                                                         |
+| ---- | ---------------------------------------------------------------------------------------------------- |
+| up   | a status: the transaction that changes it writes the link task, and marks the parent after its       |
+|      | commit (`carry_up`). A batch of leaves costs an ancestor a refresh at most, and only if its child    |
+|      | has changed                                                                                          |
+| down | a stop, a retry and a resumption: they lock the whole family, in id order (`lock_family`). A retry   |
+|      | and a resumption lock the ancestors before (`lock_ancestors`), lift their stops and refresh those    |
+|      | that are not Running, so that none of them seems to have ended after the commit                      |
+
+What if the process dies between the commit and the mark: the link task has changed lately, so reconcile finds its
+execution, as after any report.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.database import allow_long_statements, run
+from harbor_refresh.executions.lifecycle import gate_locks
+from harbor_refresh.executions.models import Execution, Link, Task
+from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
+from harbor_refresh.executions.status import CODES, Status
+
+
+@dataclass(frozen=True)
+class Relative:
+    """An execution of a family, which this transaction has locked. The level of a child is above its parent's."""
+
+    id: int
+    vendor_type: str
+    status: str
+    level: int = 0
+
+
+def make(parent: Execution, child: Execution, key: str = "") -> None:
+    """Make the new execution a child of the parent, which the caller's transaction holds open."""
+    task = Task.objects.create(
+        execution=parent,
+        vendor_type=parent.vendor_type,
+        status=Status.RUNNING,
+        status_code=CODES[Status.RUNNING],
+        start_time=Now(),
+    )
+    Link.objects.create(child=child, parent=parent, task_id=task.pk, key=key)
+
+
+def child_of_key(parent_id: int, key: str) -> Execution | None:
+    return Execution.objects.filter(link_to_parent__parent=parent_id, link_to_parent__key=key).first()
+
+
+def child_of_task(task_id: int) -> int | None:
+    """Return the child whose link task this is; None if it is another task."""
+    return Link.objects.filter(task_id=task_id).values_list("child_id", flat=True).first()
+
+
+def family(execution_ids: Iterable[int]) -> dict[int, int]:
+    """Return the level of each of these executions and of all their descendants, as they are at this moment."""
+    return dict(run("family", ids=list(execution_ids)))
+
+
+def ancestors(execution_ids: Iterable[int]) -> dict[int, int]:
+    """Return the level of each ancestor of these executions, as they are at this moment: all are below 0."""
+    return dict(run("ancestors", ids=list(execution_ids)))
+
+
+def lock_ancestors(execution_ids: Sequence[int]) -> list[Relative]:
+    """Lock all ancestors of these executions, in id order, without their gates. A caller that locks the family as
+    well does that next: the ids of ancestors are lower, so both together are in id order.
+
+    What if an ancestor is deleted meanwhile: it and those above it are left out, for they are ancestors no more.
+    """
+    if not (pks := ancestors(execution_ids)):
+        return []
+    locked = _lock(pks)
+    levels = ancestors(execution_ids)
+    return [replace(one, level=levels[one.id]) for one in locked if one.id in levels]
+
+
+def lock_family(execution_ids: Sequence[int]) -> list[Relative]:
+    """Lock these executions and all their descendants, each with its gate, in id order; return those that exist.
+
+    A child may be added meanwhile to an execution that is not locked yet; its id is higher. So look again until
+    nothing new is found: nothing is added to an execution that is locked with its gate. A child whose parent was
+    deleted meanwhile is left out. The caller may change each task of each of them, which takes its time.
+    """
+    allow_long_statements()
+    locked: dict[int, Relative] = {}
+    while True:
+        levels = family(execution_ids)
+        new = [pk for pk in levels if pk not in locked]
+        found = _lock(new) if new else []
+        if not found:
+            return [replace(one, level=levels[one.id]) for one in locked.values() if one.id in levels]
+        locked |= {one.id: one for one in found}
+        gate_locks.lock([one.id for one in found])
+
+
+def _lock(execution_ids: Collection[int]) -> list[Relative]:
+    rows = Execution.objects.select_for_update(no_key=True).filter(pk__in=execution_ids).order_by("pk")
+    return [Relative(row.pk, row.vendor_type, row.status) for row in rows]
+
+
+def by_level(relatives: Iterable[Relative]) -> list[list[int]]:
+    """Return the executions of each level, children before their parents."""
+    levels = defaultdict(list)
+    for one in relatives:
+        levels[one.level].append(one.id)
+    return [levels[level] for level in sorted(levels, reverse=True)]
+
+
+def carry_up(ids: str | list[int]) -> None:
+    """Bring the link tasks of these executions to their status, in the transaction that has changed it, and mark
+    the parents after its commit. `ids`: a list, or the text of a bigint[]."""
+    if not is_attached() and (parents := run("carry_up", ids=ids)):
+        tell_touched_after_commit(parents)
+
+
+def end_deleted(ids: Sequence[int]) -> None:
+    """End the link tasks of executions that are being deleted, and forget their links. Their own children go on,
+    and have no parent any more.
+
+    Link tasks before links: a deletion of the parent takes them in that order as well.
+    """
+    with transaction.atomic():
+        if parents := run("end_links", ids=list(ids)):
+            tell_touched_after_commit(parents)
+        for relation in ("child_id__in", "parent_id__in"):
+            Link.objects.filter(**{relation: ids})._raw_delete(using="default")

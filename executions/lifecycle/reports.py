@@ -1,0 +1,172 @@
+"""Report the status of any number of tasks in one statement."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.db import transaction
+
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.lifecycle.rollup import refresh_at_once
+from harbor_refresh.executions.news import counters, signals
+from harbor_refresh.executions.news.after_commit import Member, tell_touched
+from harbor_refresh.executions.news.steps import carried, step
+from harbor_refresh.executions.status import CODES, MAX_EARLIER_RUNS, MAX_ID, MAX_REVISION
+from harbor_refresh.executions.text import is_whole, shown, storable
+
+
+class Door(StrEnum):
+    """The way by which reports came. They are counted by it."""
+
+    API = "api"
+    HOOK = "hook"
+    JOB = "job"
+    RETRY = "retry"
+    STOP = "stop"
+    CODE = "code"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A runner's statement that a task has this status in this revision (run). It is checked when it is applied.
+
+    `earlier_runs`: the number of runs before this one, or 0 if the runner does not count them. `run_count` becomes
+    at least this number, because a report of an earlier run that comes after this one changes nothing.
+    """
+
+    task_id: int
+    status: str
+    revision: int = 0
+    message: str | None = None
+    earlier_runs: int = 0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A report that cannot be used, and the reason. `position` is its index in the batch, from 0."""
+
+    position: int
+    report: Report
+    reason: str
+    is_unknown: bool = False
+
+
+@dataclass
+class Outcome:
+    """The result of a batch: applied + unchanged + refused = reports given. `applied_at`: their positions."""
+
+    applied_at: list[int] = field(default_factory=list)
+    unchanged: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+    execution_ids: list[int] = field(default_factory=list)
+
+    @property
+    def applied(self) -> int:
+        return len(self.applied_at)
+
+
+@harbors(Deed.REPORT)
+def report(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
+    """Apply reports, unless a Harbor owns the tasks."""
+    return apply_reports(reports, door)
+
+
+def apply_reports(reports: Iterable[Report], door: Door = Door.CODE) -> Outcome:
+    """Apply reports as if they came one after the other; tell which executions changed.
+
+    1. Set aside the reports that cannot be used. The outcome names them, and the rest goes on.
+    2. Apply the rest in one statement. Revision and code guard each report.
+    3. After the commit, and only then, send the news of the changed executions, so that they are marked. An
+       execution with a task that was stopped is also refreshed at once.
+
+    What if the process dies before the commit: nothing happened. After it, before the news: reconcile finds them.
+    """
+    given = list(reports)
+    outcome = Outcome()
+    usable: list[tuple[int, Report]] = []
+    for position, one in enumerate(given):
+        reason = _why_unusable(one)
+        if reason:
+            outcome.refused.append(Refusal(position, one, reason))
+        else:
+            usable.append((position, one))
+    with step("report", door=door) as note:
+        if usable:
+            with transaction.atomic():
+                _apply(usable, outcome, door)
+        outcome.unchanged = len(given) - outcome.applied - len(outcome.refused)
+        note(
+            executions=outcome.execution_ids,
+            applied=outcome.applied,
+            unchanged=outcome.unchanged,
+            refused=len(outcome.refused),
+        )
+    if outcome.refused:
+        outcome.refused.sort(key=lambda refusal: refusal.position)
+        count_refused(door, len(outcome.refused))
+        signals.refused.send(sender=report, refusals=outcome.refused)
+    return outcome
+
+
+def count_refused(door: Door, count: int) -> None:
+    """Count refused reports a moment later: they have changed no row, and may come as a flood."""
+    counters.add_later({("reports", f"door={door},result=refused"): count})
+
+
+def _apply(usable: Sequence[tuple[int, Report]], outcome: Outcome, door: Door) -> None:
+    reports = [one for _, one in usable]
+    rows = run(
+        "apply_reports",
+        task_ids=[one.task_id for one in reports],
+        statuses=[str(one.status) for one in reports],
+        codes=[CODES[one.status] for one in reports],
+        revisions=[one.revision for one in reports],
+        messages=[one.message for one in reports],
+        earlier_runs=[one.earlier_runs for one in reports],
+        door=str(door),
+    )
+    changed: list[Member] = []
+    stopped: list[int] = []
+    for execution_id, vendor_type, has_stop, accepted, unknown in rows:
+        if execution_id is None:
+            missing = set(unknown or ())
+            outcome.refused += [
+                Refusal(position, one, f"there is no task {one.task_id}", is_unknown=True)
+                for position, one in usable
+                if one.task_id in missing
+            ]
+            outcome.applied_at += sorted(usable[place - 1][0] for place in accepted or ())
+            continue
+        outcome.execution_ids.append(execution_id)
+        changed.append((execution_id, vendor_type))
+        if has_stop:
+            stopped.append(execution_id)
+    after_commit(changed, stopped)
+
+
+def after_commit(changed: Sequence[Member], stopped: Sequence[int]) -> None:
+    """After the commit, tell which executions changed, and refresh those with a stopped task at once."""
+
+    def tell() -> None:
+        crash_points.reach("reported", [execution_id for execution_id, _ in changed])
+        tell_touched(changed)
+        refresh_at_once(stopped)
+
+    transaction.on_commit(carried(tell))
+
+
+def _why_unusable(one: Report) -> str | None:
+    if not isinstance(one.status, str) or one.status not in CODES:
+        return f"unknown status {shown(one.status)}; takes {', '.join(CODES)}"
+    if not is_whole(one.task_id, 1, MAX_ID):
+        return f"malformed task id {shown(one.task_id)}; takes a whole number from 1"
+    if not is_whole(one.revision, 0, MAX_REVISION):
+        return f"malformed revision {shown(one.revision)}; takes a whole number from 0 to 2^61 - 1"
+    if not is_whole(one.earlier_runs, 0, MAX_EARLIER_RUNS):
+        takes = f"takes a whole number from 0 to {MAX_EARLIER_RUNS:,}"
+        return f"malformed earlier runs {shown(one.earlier_runs)}; {takes}"
+    if one.message is not None and not storable(one.message):
+        return f"malformed message {shown(one.message)}; takes text without NUL"
+    return None

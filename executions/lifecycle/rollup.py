@@ -1,0 +1,115 @@
+"""Refresh: bring the status of executions to what their tasks say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+
+from django.db import transaction
+
+from harbor_refresh.executions import crash_points
+from harbor_refresh.executions.database import LOCK_TIMEOUT, absence_translated, first_line, run, sqlstate
+from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.halving import in_halves
+from harbor_refresh.executions.news import counters, signals
+from harbor_refresh.executions.news.after_commit import tell_changes_written_after_commit
+from harbor_refresh.executions.news.steps import step
+
+#: The buckets in which a refresh counts what it took, and how late it made each status true.
+HISTOGRAMS = {
+    "refresh_bounds": counters.bounds_as_array(counters.REFRESH_SECONDS),
+    "refresh_labels": counters.labels_as_array(counters.REFRESH_SECONDS),
+    "true_bounds": counters.bounds_as_array(counters.REPORT_TO_TRUE_SECONDS),
+    "true_labels": counters.labels_as_array(counters.REPORT_TO_TRUE_SECONDS),
+}
+
+
+@dataclass
+class Refreshed:
+    """The result of a refresh. It does not count executions that are deleted or in quarantine."""
+
+    succeeded: int = 0
+    changed: int = 0
+    failed: dict[int, str] = field(default_factory=dict)
+    locked: set[int] = field(default_factory=set)
+
+    def __iadd__(self, other: "Refreshed") -> "Refreshed":
+        self.succeeded += other.succeeded
+        self.changed += other.changed
+        self.failed |= other.failed
+        self.locked |= other.locked
+        return self
+
+
+def refresh(execution_ids: Sequence[int], *, wait: bool = True) -> Refreshed:
+    """Refresh these executions, all in one transaction if that is possible.
+
+    1. Lock their rows in id order. If another transaction holds a row, wait for it. With `wait=False`, skip the
+       row and return it as `locked`, for a caller that retries it later.
+    2. Under the locks, compare each with the rollup of its tasks and write what differs, with history, and with
+       the tasks that stand for these executions in their parents.
+    3. If the database refuses, halve the list and refresh each half, until the row that cannot be refreshed is
+       isolated and is the only one that fails. With `wait=False`, a row for whose locks the transaction waited too
+       long is `locked`.
+
+    Raises DatabaseAway if the database is away, or if another transaction holds a whole table: neither is the
+    fault of a row, and each half would wait as long again. The same transaction counts what it did; a failure is
+    counted after it, because that transaction is rolled back.
+    """
+    outcome = Refreshed()
+    if ids := sorted(set(execution_ids)):
+        for part, result in in_halves(partial(_write, wait=wait), ids):
+            outcome += result if isinstance(result, Refreshed) else _refused(part[0], result, wait)
+    return outcome
+
+
+def _write(ids: Sequence[int], wait: bool) -> Refreshed:
+    began = perf_counter()
+    with transaction.atomic(), step("write", execution_ids=ids) as note:
+        count, ids_text = run("lock_executions" if wait else "lock_free_executions", ids=ids)[0]
+        waited = perf_counter() - began
+        changed, untold, nested = run(
+            "refresh_executions", ids=ids_text, count=count, waited=waited, **HISTOGRAMS
+        )[0]
+        if nested:
+            links.carry_up(ids_text)
+        if untold:
+            tell_changes_written_after_commit()
+        note(changed=changed)
+        crash_points.reach("deciding", ids)
+    locked = set() if wait or count == len(ids) else _refreshable(ids) - _read(ids_text)
+    return Refreshed(succeeded=count, changed=changed, locked=locked)
+
+
+def _refused(execution_id: int, refusal: Exception, wait: bool) -> Refreshed:
+    if not wait and sqlstate(refusal) == LOCK_TIMEOUT:
+        return Refreshed(locked={execution_id})
+    with absence_translated():
+        counters.add({("refreshes", "result=failed"): 1})
+    return Refreshed(failed={execution_id: first_line(refusal)})
+
+
+def _read(array: str) -> set[int]:
+    """Parse the text of a bigint[] into ids. Usually the text is only passed on, and never parsed."""
+    return {int(one) for one in array.strip("{}").split(",") if one}
+
+
+def _refreshable(ids: Sequence[int]) -> set[int]:
+    return {row[0] for row in run("find_refreshable", ids=ids)}
+
+
+def refresh_at_once(execution_ids: Sequence[int]) -> None:
+    """Refresh after a commit, for a caller whose own work is done. A database that is away is signalled and not
+    raised; reconcile finds what was missed."""
+    if not execution_ids:
+        return
+    try:
+        with step("refresh_at_once", execution_ids=execution_ids) as note:
+            outcome = refresh(execution_ids)
+            note(outcome=outcome)
+    except DatabaseAway as exc:
+        signals.database_away.send(sender=refresh_at_once, count=len(execution_ids), error=str(exc))
+    else:
+        if outcome.failed:
+            signals.refreshed.send(sender=refresh_at_once, outcome=outcome)

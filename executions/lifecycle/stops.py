@@ -1,0 +1,96 @@
+"""Stop executions, or one task: what is unfinished becomes Stopped, and each status is refreshed at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from harbor_refresh.executions.attached.ownership import Deed, harbors
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import NoSuchExecution, NoSuchTask
+from harbor_refresh.executions.lifecycle import links
+from harbor_refresh.executions.lifecycle.manual_status import end
+from harbor_refresh.executions.lifecycle.quarantines import release
+from harbor_refresh.executions.lifecycle.reports import Door, Report, report
+from harbor_refresh.executions.lifecycle.rollup import refresh
+from harbor_refresh.executions.models import Execution, Task
+from harbor_refresh.executions.news.after_commit import tell_touched_after_commit
+from harbor_refresh.executions.status import Status, is_final
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """`found` of the executions exist. Those in `executions` had not ended, and `tasks` of their tasks were
+    stopped."""
+
+    found: int
+    tasks: int
+    executions: Sequence[int]
+
+
+def stop(execution_id: int) -> int:
+    """Stop one execution, as `stop_many` does. Return how many tasks it stopped."""
+    stopped = stop_many([execution_id])
+    if not stopped.found:
+        raise NoSuchExecution(execution_id)
+    return stopped.tasks
+
+
+@harbors(Deed.STOP)
+def stop_many(execution_ids: Sequence[int]) -> Stopped:
+    """Stop the tasks that are not final, and refresh in the same transaction. Unknown ids are left out.
+
+    An execution without tasks that is not final becomes Stopped itself. To stop an execution that has ended
+    changes nothing. A later report changes a stopped task only if its revision is newer. Executions are locked
+    before tasks, each in id order, as in `delete`. Their descendants are stopped with them, and refreshed before
+    them. Executions in quarantine are released in the same transaction,
+    because nothing in quarantine is refreshed. If a refresh fails again, its execution is marked like any other.
+
+    What if a task is added meanwhile: `creation.hold_open` holds the gate of an open execution, which this locks
+    before it looks for tasks, or takes the same lock as this. So the task is stopped as well, or it is refused
+    because the execution has ended.
+    """
+    given = set(execution_ids)
+    with transaction.atomic():
+        family = {one.id: one for one in links.lock_family(execution_ids)}
+        going = [one.id for one in family.values() if not is_final(one.status)]
+        release(family)
+        stopped: dict[int, int] = dict(run("stop_tasks", execution_ids=list(family)))
+        empty = _without_tasks(going)
+        for ids in links.by_level(family.values()):
+            outcome = refresh(ids)
+            tell_touched_after_commit((pk, family[pk].vendor_type) for pk in outcome.failed)
+            end([pk for pk in ids if pk in empty], Status.STOPPED)
+    return Stopped(len(given & family.keys()), sum(stopped.values()), sorted({*stopped, *empty} & given))
+
+
+@harbors(Deed.STOP)
+def stop_task(task_id: int) -> bool:
+    """Stop one task, or the child that it stands for. False if it has ended already. Its execution is refreshed
+    after the commit, as after any report of a stop; an execution in quarantine is released before.
+
+    The rows are locked before the task is reported, so that it is the current run that stops.
+    """
+    if child := links.child_of_task(task_id):
+        return bool(stop_many([child]).executions)
+    with transaction.atomic():
+        execution_id = Task.objects.filter(pk=task_id).values_list("execution_id", flat=True).first()
+        if execution_id is None:
+            raise NoSuchTask(task_id)
+        Execution.objects.select_for_update(no_key=True).filter(pk=execution_id).first()
+        task = Task.objects.select_for_update(no_key=True).filter(pk=task_id).first()
+        if task is None:
+            raise NoSuchTask(task_id)
+        if is_final(task.status):
+            return False
+        release([execution_id])
+        return report([Report(task_id, Status.STOPPED, task.status_revision)], Door.STOP).applied == 1
+
+
+def _without_tasks(execution_ids: Sequence[int]) -> list[int]:
+    if not execution_ids:
+        return []
+    tasks = Task.objects.filter(execution_id=OuterRef("pk"))
+    found = Execution.objects.filter(~Exists(tasks), pk__in=execution_ids).order_by("pk")
+    return list(found.values_list("pk", flat=True))

@@ -1,0 +1,119 @@
+"""Callbacks: functions that are called when one execution ends, and not when any execution does (handlers.py).
+
+A callback is recorded with its execution, in one transaction. Its function has a subscription of the kind
+`callback`, so its deliveries are rows like those of handlers: written from the history, leased, tried again, and
+dead letters in the end. A change is delivered to it only if the execution has a callback of this function for that
+status.
+
+This app does not know how a function is found by its name, nor how it is called; `Find` is given by the app that
+does."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.errors import Refused
+from harbor_refresh.executions.models import Callback, Execution, Subscription
+from harbor_refresh.executions.models.notifications import Kind
+from harbor_refresh.executions.news.handlers import Change
+
+#: The name of its subscription begins with that.
+PREFIX = "callback "
+#: How often a missing subscription is made. Once is enough, unless others are deleted at the same moment.
+TRIES = 10
+MAX_HANDLER = (Subscription._meta.get_field("name").max_length or 0) - len(PREFIX)
+
+
+@dataclass(frozen=True)
+class NewCallback:
+    """Call the function of this name, with these arguments, if the execution ends with one of these statuses. If
+    it `takes_change`, it gets what has ended before them."""
+
+    handler: str
+    statuses: Sequence[str]
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    takes_change: bool = True
+
+
+#: Calls a function for an end.
+Call = Callable[[Change, Callback], object]
+#: Returns how to call the function of this name; None if this process does not have its code.
+Find = Callable[[str], Call | None]
+
+
+def _find_none(_: str) -> Call | None:
+    return None
+
+
+_find: Find = _find_none
+
+
+def find_by(find: Find) -> None:
+    """Say how functions are found, before workers start."""
+    global _find  # noqa: PLW0603
+    _find = find
+
+
+def record(execution_id: int, callbacks: Sequence[NewCallback]) -> None:
+    """Record the callbacks of a new execution, in the transaction that makes it and before its status can change.
+    So each of its ends finds the callbacks and their subscriptions.
+
+    Two transactions that use a function for the first time: the second waits for the first, and finds its row. A
+    subscription that is being deleted: this waits for that, and makes another one. A deletion that comes later
+    waits for this transaction, and is refused.
+    """
+    handlers = {one.handler for one in callbacks}
+    for _ in range(TRIES):
+        if not (missing := handlers - _held(handlers)):
+            break
+        Subscription.objects.bulk_create(
+            (
+                Subscription(kind=Kind.CALLBACK, name=f"{PREFIX}{handler}", handler=handler)
+                for handler in sorted(missing)
+            ),
+            ignore_conflicts=True,
+        )
+    else:
+        raise Refused(f"a webhook may have the name of a callback, {PREFIX + min(missing)!r}: give it another one")
+    Callback.objects.bulk_create(
+        Callback(
+            execution_id=execution_id,
+            handler=one.handler,
+            statuses=[str(status) for status in one.statuses],
+            args=list(one.args),
+            kwargs=one.kwargs,
+            takes_change=one.takes_change,
+        )
+        for one in callbacks
+    )
+
+
+def _held(handlers: set[str]) -> set[str]:
+    return {handler for (handler,) in run("hold_callback_subscriptions", handlers=sorted(handlers))}
+
+
+def function_of(handler: str) -> Callable[[Change], None] | None:
+    """Return what calls the callbacks of this function for a change; None if its code is not here."""
+    call = _find(handler)
+    if call is None:
+        return None
+
+    def call_each(change: Change) -> None:
+        """Call the callbacks of the change's execution, in the order in which they were given. If one raises, all
+        are called again later.
+
+        An execution that has changed since is left alone: it was opened again, and if it has ended again, that end
+        has a delivery of its own. Of a deleted execution each end is told.
+        """
+        now = Execution.objects.filter(pk=change.execution_id).values_list("revision", flat=True).first()
+        if now is not None and now != change.revision:
+            return
+        of_handler = Callback.objects.filter(
+            execution_id=change.execution_id, handler=handler, statuses__contains=[change.to_status]
+        )
+        for one in of_handler.order_by("pk"):
+            call(change, one)
+
+    return call_each

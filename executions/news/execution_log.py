@@ -1,0 +1,178 @@
+"""Write a log line for each signal of executions. No other module of this app writes a log.
+
+Operators grep for these lines and docs/operations.md lists them, so their words do not change.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.dispatch import Signal
+
+from harbor_refresh.executions.news import signals
+
+if TYPE_CHECKING:
+    from harbor_refresh.executions.deliveries.claims import Ended
+    from harbor_refresh.executions.lifecycle.reports import Refusal
+    from harbor_refresh.executions.lifecycle.rollup import Refreshed
+    from harbor_refresh.executions.news.handlers import Change
+    from harbor_refresh.executions.retention.sweep import Swept
+
+log = logging.getLogger("harbor_refresh")
+
+#: The most lines for one signal; one more line counts the rest.
+MAX_LINES = 5
+#: The most ids that one line names beside its text (`extra`, which JSON lines show).
+MAX_IDS = 20
+
+
+def on_refreshed(outcome: "Refreshed", **_: Any) -> None:
+    log.info(
+        "Refresh outdate execution status done, %d succeed, %d failed",
+        outcome.succeeded,
+        len(outcome.failed),
+    )
+    for execution_id, reason in list(outcome.failed.items())[:MAX_LINES]:
+        log.warning(
+            "Execution %d could not be refreshed: %s", execution_id, reason, extra={"execution_id": execution_id}
+        )
+
+
+def on_quarantined(execution_ids: Sequence[int], reason: str, **_: Any) -> None:
+    for execution_id in execution_ids:
+        log.error(
+            "Quarantined execution %d: %s. Release it with: manage.py harbor quarantine --release %d",
+            execution_id,
+            reason,
+            execution_id,
+            extra={"execution_id": execution_id},
+        )
+
+
+def on_paroled(execution_ids: Sequence[int], **_: Any) -> None:
+    log.info(
+        "Released %d executions from quarantine for another try",
+        len(execution_ids),
+        extra={"execution_ids": execution_ids[:MAX_IDS]},
+    )
+
+
+def on_closed_overdue(execution_ids: Sequence[int], **_: Any) -> None:
+    log.warning(
+        "Closed %d open executions at their time limit: their producers did not close them",
+        len(execution_ids),
+        extra={"execution_ids": execution_ids[:MAX_IDS]},
+    )
+
+
+def on_database_away(count: int, error: str, **_: Any) -> None:
+    log.warning("The database is away, %d executions wait for it: %s", count, error)
+
+
+def on_refused(refusals: Sequence["Refusal"], **_: Any) -> None:
+    for refusal in refusals[:MAX_LINES]:
+        log.warning(
+            "Refused report %d of a batch: %s",
+            refusal.position,
+            refusal.reason,
+            extra={"task_id": refusal.report.task_id},
+        )
+    if len(refusals) > MAX_LINES:
+        log.warning("Refused %d more reports of that batch", len(refusals) - MAX_LINES)
+
+
+def on_rate_unknown(error: str, **_: Any) -> None:
+    log.warning("Could not count the requests of API tokens, they are not limited meanwhile: %s", error)
+
+
+def on_deliveries_died(deliveries: Sequence["Ended"], **_: Any) -> None:
+    by_name = Counter(one.subscription for one in deliveries)
+    for name, count in by_name.most_common(MAX_LINES):
+        first = next(one for one in deliveries if one.subscription == name)
+        log.error(
+            "Gave up %d deliveries to %s, the first is revision %d of execution %d; they can be sent again",
+            count,
+            name,
+            first.revision,
+            first.execution_id,
+            extra={"subscription": name, "execution_id": first.execution_id},
+        )
+    if len(by_name) > MAX_LINES:
+        log.error("Gave up deliveries to %d more subscriptions", len(by_name) - MAX_LINES)
+
+
+def on_deliverer_failed(error: str, **_: Any) -> None:
+    log.error("The deliverer of notifications met an error and begins again in a moment: %s", error)
+
+
+def on_handler_failed(handler: str, change: "Change", error: str, **_: Any) -> None:
+    log.warning(
+        "Handler %s failed for %s, it is called again later: %s",
+        handler,
+        change.id,
+        error,
+        extra={"change": change.id, "execution_id": change.execution_id},
+    )
+
+
+def on_handlers_missing(handlers: Sequence[str], **_: Any) -> None:
+    for handler in handlers:
+        log.warning("Handler %s has no code in this worker: it is told nothing until its code is back", handler)
+
+
+def on_check_in_dropped(vendor_type: str, task_id: int, **_: Any) -> None:
+    log.warning(
+        "Dropped a check-in of task %d: no function is registered for %s",
+        task_id,
+        vendor_type,
+        extra={"task_id": task_id},
+    )
+
+
+def on_swept(outcome: "Swept", **_: Any) -> None:
+    if outcome.held:
+        log.info(
+            "Sweep is running already, left alone: %s has the lease until %s",
+            outcome.held.holder,
+            outcome.held.until.isoformat(),
+        )
+    if outcome.overtaken:
+        log.warning("Sweep lost its lease to another sweep and ended: it had stood still for too long")
+    if outcome.deleted:
+        log.info(
+            "Sweep deleted %d executions, %d tasks and %d old rows",
+            outcome.executions,
+            outcome.tasks,
+            sum(outcome.forgotten.values()),
+        )
+    if outcome.passed:
+        log.warning(
+            "Sweep passed %d executions that the database does not let it delete, such as execution %s",
+            outcome.passed,
+            outcome.example,
+        )
+    for step, error in outcome.failed.items():
+        log.error("Sweep left its step %r, which failed: %s", step, error, exc_info=error)
+
+
+def on_dangling(outcome: "Swept", **_: Any) -> None:
+    log.warning(
+        "Sweep refreshed %d executions of which no task had moved for %g hours, and left %d: %s",
+        outcome.refreshed,
+        outcome.dangling_hours,
+        outcome.left,
+        ", ".join(map(str, outcome.left_ids)) or "none",
+        extra={"execution_ids": outcome.left_ids},
+    )
+
+
+def connect() -> None:
+    connect_each(globals().items(), vars(signals), __name__)
+
+
+def connect_each(functions: Iterable[tuple[str, Any]], signals: dict[str, Signal], module: str) -> None:
+    """Connect each function `on_NAME` to the signal NAME."""
+    for name, write in list(functions):
+        if name.startswith("on_"):
+            signals[name.removeprefix("on_")].connect(write, dispatch_uid=f"{module}.{name}")

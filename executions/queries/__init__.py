@@ -1,0 +1,1 @@
+"""What is read of executions for lists, pages and screens, and the filter that chooses them."""

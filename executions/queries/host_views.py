@@ -1,0 +1,76 @@
+"""The progress of executions for the screens of a host, as JSON and as server-sent events, at its own addresses.
+
+The host says who may see an execution. Without that there are no addresses: it is an argument that must be given.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
+
+from harbor_refresh.executions.errors import NoSuchExecution, TooManyStreams
+from harbor_refresh.executions.models import Execution
+from harbor_refresh.executions.queries.event_stream import stream
+from harbor_refresh.executions.queries.progress import progress
+from harbor_refresh.executions.status import MAX_ID
+
+#: Whether the user of this request may see this execution. Only True says yes.
+MaySee = Callable[[HttpRequest, Execution], bool]
+
+
+def execution_urls(*, may_see: MaySee) -> list[URLPattern]:
+    """Return the addresses `<id>/` and `<id>/events/`, for `include` in the host's own:
+
+        path("mirrors/", include(execution_urls(may_see=may_see_mirror)))
+
+    They are named `execution_progress` and `execution_events`. An execution that the user may not see is
+    answered as one that does not exist, with 404. `may_see` may raise PermissionDenied instead."""
+    if not callable(may_see):
+        raise TypeError("execution_urls takes may_see=, a function of the request and the execution")
+
+    def refuse_unseen(request: HttpRequest, execution_id: int) -> None:
+        execution = Execution.objects.filter(pk=execution_id).first() if 0 < execution_id <= MAX_ID else None
+        # a coroutine of an async function is not False, and says nothing
+        if execution is None or may_see(request, execution) is not True:
+            raise Http404
+
+    @require_safe
+    def show(request: HttpRequest, execution_id: int) -> HttpResponse:
+        refuse_unseen(request, execution_id)
+        try:
+            return JsonResponse(shown(execution_id), headers={"Cache-Control": "no-store"})
+        except NoSuchExecution:  # it was deleted just now
+            raise Http404 from None
+
+    @require_safe
+    def follow(request: HttpRequest, execution_id: int) -> HttpResponseBase:
+        refuse_unseen(request, execution_id)
+        try:
+            return stream(lambda: shown(execution_id))
+        except NoSuchExecution:
+            raise Http404 from None
+        except TooManyStreams as exc:
+            return HttpResponse(str(exc), status=503, content_type="text/plain", headers={"Retry-After": "5"})
+
+    return [
+        path("<int:execution_id>/", show, name="execution_progress"),
+        path("<int:execution_id>/events/", follow, name="execution_events"),
+    ]
+
+
+def shown(execution_id: int) -> dict[str, Any]:
+    """Return the progress as a screen shows it, without messages and attributes, which may be for operators alone.
+    Raises NoSuchExecution."""
+    made = progress(execution_id)
+    return {
+        "id": execution_id,
+        "status": made.status,
+        "tasks": made.total,
+        "done": made.done,
+        "progress": made.share,
+        "counts": made.counts,
+        "seconds_left": made.eta and round(made.eta.total_seconds()),
+        "is_open": made.is_open,
+    }

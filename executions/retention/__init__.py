@@ -1,0 +1,1 @@
+"""What is deleted in time: executions, their history, and old rows of other tables."""

@@ -1,0 +1,148 @@
+"""Retention: which executions are kept, and the pages in which those that are not kept are found."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from harbor_refresh.executions.conf import OTHERS, intake_settings
+from harbor_refresh.executions.database import run
+from harbor_refresh.executions.retention.references import referenced
+
+#: Executions that are read at a time.
+PAGE = 1_000
+#: Executions and tasks that one transaction deletes at most, and at least. An execution with more tasks is deleted
+#: alone.
+BATCH = 500
+LEAST_BATCH = 20
+#: A transaction that took longer is followed by smaller ones, because a report of one of its tasks waits for it.
+LONG_SECONDS = 0.03
+
+
+class BatchSize:
+    """How many rows the next transaction deletes. It is halved after a long one, and grows again slowly, so a busy
+    or slow database gets short transactions, too."""
+
+    def __init__(self) -> None:
+        self.rows = BATCH
+
+    def note(self, seconds: float) -> None:
+        """Note how long a transaction took."""
+        grown = self.rows // 2 if seconds > LONG_SECONDS else self.rows + LEAST_BATCH
+        self.rows = min(max(grown, LEAST_BATCH), BATCH)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """`counts`: how many of the newest executions to keep of these vendor types, for each vendor id; `others`: of
+    each other vendor type, None keeps all. `older_than`: delete executions that ended so long ago, whatever their
+    number. `vendor`: delete executions of this vendor type only."""
+
+    counts: Mapping[str, int]
+    others: int | None
+    older_than: timedelta | None = None
+    vendor: str | None = None
+
+    @classmethod
+    def of_settings(cls, vendor: str | None = None) -> "Retention":
+        conf = intake_settings()
+        counts = conf.kept
+        others = counts.pop(OTHERS, None)
+        age = timedelta(days=conf.retention_days) if conf.retention_days else None
+        return cls(counts, others, age, vendor)
+
+    @property
+    def keeps_everything(self) -> bool:
+        return not self.counts and self.others is None and self.older_than is None
+
+    @classmethod
+    def by_age(cls, older_than: timedelta, vendor: str | None = None) -> "Retention":
+        """Delete by age alone."""
+        return cls({}, None, older_than, vendor)
+
+
+@dataclass(frozen=True)
+class Position:
+    """The last execution that was read, and how many of its vendor type and vendor id were read so far."""
+
+    vendor_type: str = ""
+    vendor_id: int = 0
+    execution_id: int = 0
+    seen: int = 0
+
+
+@dataclass(frozen=True)
+class Page:
+    """So many executions were read. Of these, `ids` are not kept, with so many `tasks` each. Those in `passed`
+    stay nevertheless: a row names them in this column (references.py). `next` is None after the last page."""
+
+    looked_at: int
+    ids: list[int] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)
+    vendors: list[str] = field(default_factory=list)
+    next: Position | None = None
+    passed: dict[int, str] = field(default_factory=dict)
+
+    def batches(self, size: BatchSize) -> Iterator[list[int]]:
+        """Split the ids so that each batch has at most so many executions and tasks, or is one execution. The size
+        is read anew for each."""
+        batch: list[int] = []
+        rows = 0
+        for one, tasks in zip(self.ids, self.tasks, strict=True):
+            if one in self.passed:
+                continue
+            if batch and (rows + tasks > size.rows or len(batch) >= size.rows):
+                yield batch
+                batch, rows = [], 0
+            batch.append(one)
+            rows += tasks
+        if batch:
+            yield batch
+
+
+@dataclass
+class Doomed:
+    """What a sweep would delete. `passed`: how many executions stay because rows in this column name them."""
+
+    executions: int = 0
+    tasks: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
+
+
+def find(retention: Retention, after: Position) -> Page:
+    """Read the next page. The position moves on over executions that stay, so these never fill a page for ever."""
+    looked_at, vendor_type, vendor_id, last, seen, ids, tasks, vendors = run(
+        "find_sweepable",
+        after_vendor=after.vendor_type,
+        after_vendor_id=after.vendor_id,
+        after_id=after.execution_id,
+        seen=after.seen,
+        page=PAGE,
+        vendor=retention.vendor,
+        named=list(retention.counts),
+        counts=list(retention.counts.values()),
+        others=retention.others,
+        older_than=retention.older_than,
+    )[0]
+    following = Position(vendor_type, vendor_id, last, seen) if looked_at == PAGE else None
+    return Page(looked_at, ids, tasks, vendors, following, referenced(ids))
+
+
+def count(retention: Retention, progress: Callable[[int], None] = lambda looked_at: None) -> dict[str, Doomed]:
+    """Count what a sweep would delete now, by vendor type. Writes nothing."""
+    counted: dict[str, Doomed] = {}
+    position = None if retention.keeps_everything else Position()
+    looked_at = 0
+    while position:
+        page = find(retention, position)
+        for pk, vendor_type, tasks in zip(page.ids, page.vendors, page.tasks, strict=True):
+            one = counted.setdefault(vendor_type, Doomed())
+            if pk in page.passed:
+                one.passed[page.passed[pk]] += 1
+            else:
+                one.executions += 1
+                one.tasks += tasks
+        looked_at += page.looked_at
+        progress(looked_at)
+        position = page.next
+    return dict(sorted(counted.items()))

@@ -1,0 +1,263 @@
+"""The sweep: delete what retention does not keep, refresh what dangles, forget old rows. One at a time."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from datetime import timedelta
+from math import inf
+from typing import Any, TypeVar
+
+from django.db import transaction
+
+from harbor_refresh.executions import crash_points, pacing
+from harbor_refresh.executions.attached import orphans
+from harbor_refresh.executions.attached.attachment import is_attached
+from harbor_refresh.executions.conf import intake_settings
+from harbor_refresh.executions.database import absence_translated, first_line
+from harbor_refresh.executions.errors import Overtaken, RefreshError
+from harbor_refresh.executions.lifecycle.deletion import delete_final
+from harbor_refresh.executions.lifecycle.halving import in_halves
+from harbor_refresh.executions.news import signals
+from harbor_refresh.executions.retention import dangling, history
+from harbor_refresh.executions.retention import rules as retention
+from harbor_refresh.executions.retention.housekeeping import HOUSEKEEPING, Chore
+from harbor_refresh.executions.retention.lease import Held, Lease
+from harbor_refresh.executions.retention.rules import BatchSize, Position, Retention
+
+T = TypeVar("T")
+
+#: After each transaction the sweep rests as long as it took, at most so long. So reports and refreshes have the
+#: database to themselves for half of the time.
+LONGEST_REST_SECONDS = 0.2
+MAX_IDS = 10
+
+EXECUTIONS, DANGLING, HISTORY, ORPHANS = "executions", "dangling", "history", "rows of deleted executions"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a sweep stopped whose time was up: in this step, after this position."""
+
+    step: str
+    position: tuple[str | int, ...] = ()
+
+
+@dataclass
+class Swept:
+    """What a sweep did. `left` executions dangle and stay as they are: they have an unfinished task or no task,
+    or could not be refreshed now; `left_ids` are the first of them. `passed` executions are not kept and could not
+    be deleted; `example` is one of them, with the reason. `forgotten`: old rows, by the name of the step.
+    `failed`: why a step was left early.
+
+    `held`: another sweep is running, so this one did nothing. `overtaken`: this one lost its lease and ended
+    early. `stopped_at`: its time was up; None if it is complete.
+    """
+
+    looked_at: int = 0
+    executions: int = 0
+    tasks: int = 0
+    refreshed: int = 0
+    left: int = 0
+    left_ids: list[int] = field(default_factory=list)
+    dangling_hours: float = 0
+    passed: int = 0
+    example: str = ""
+    forgotten: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    held: Held | None = None
+    overtaken: bool = False
+    stopped_at: Place | None = None
+
+    @property
+    def deleted(self) -> int:
+        return self.executions + sum(self.forgotten.values())
+
+    def pass_over(self, reasons: Mapping[int, str]) -> None:
+        self.passed += len(reasons)
+        self.example = self.example or next((f"{pk}: {why}" for pk, why in reasons.items()), "")
+
+    def leave(self, ids: Sequence[int]) -> None:
+        self.left += len(ids)
+        self.left_ids += ids[: MAX_IDS - len(self.left_ids)]
+
+    def forget(self, step: str, count: int) -> None:
+        if count:
+            self.forgotten[step] = self.forgotten.get(step, 0) + count
+
+
+Progress = Callable[[Swept], None]
+
+
+def sweep(
+    rules: Retention | None = None,
+    *,
+    begin: Place | None = None,
+    seconds: float | None = None,
+    progress: Progress = lambda outcome: None,
+) -> Swept:
+    """Sweep, page by page; each page commits by itself, and memory holds one page.
+
+    1. Take the lease, which each transaction extends before it deletes.
+    2. Delete the executions that retention does not keep (retention.py), in short transactions that wait for no
+       lock. One that the database refuses to delete, because a row of the project names it, is passed.
+    3. Refresh the executions that dangle (dangling.py).
+    4. Shorten long histories (history.py), and delete the old rows of other tables (housekeeping.py).
+
+    Attached to a running Harbor, steps 2 and 3 are left out, because Harbor sweeps its tables by itself; our rows
+    of executions that it has deleted are deleted instead (orphans.py).
+
+    A step that fails is left, and the next one is done.
+
+    With `rules` only step 2 is done, by these rules; without, by those of the settings. With `seconds` it stops
+    after the transaction in which they are over, and `stopped_at` says where; `begin` goes on there.
+
+    What if the process dies: its lease expires, what was committed is deleted, and the next sweep finds the rest.
+    What if two processes do it at once: the second reports that a sweep is running, and returns. What if the
+    process stands still until another sweep has taken the lease over: its next transaction deletes nothing, and it
+    ends.
+    """
+    outcome = Swept(dangling_hours=pacing.DANGLING_HOURS)
+    lease = Lease("sweep")
+    outcome.held = lease.take()
+    if not outcome.held:
+        try:
+            _Sweep(rules, outcome, lease, progress, seconds).work(begin or Place(EXECUTIONS))
+        except Overtaken:
+            outcome.overtaken = True
+        finally:
+            lease.release()
+            _tell(outcome)
+    else:
+        _tell(outcome)
+    return outcome
+
+
+def _tell(outcome: Swept) -> None:
+    signals.swept.send(sender=sweep, outcome=outcome)
+    if outcome.refreshed or outcome.left:
+        signals.dangling.send(sender=sweep, outcome=outcome)
+
+
+class _Sweep:
+    """The steps of one sweep. Each does a page and returns the position after it, or None after the last page."""
+
+    def __init__(
+        self, rules: Retention | None, outcome: Swept, lease: Lease, progress: Progress, seconds: float | None
+    ) -> None:
+        self.ends_at = inf if seconds is None else time.monotonic() + seconds
+        self.rules = rules or Retention.of_settings()
+        self.outcome, self.lease, self.progress = outcome, lease, progress
+        self.size = BatchSize()
+        self.took = 0.0
+        self.steps: dict[str, Callable[..., tuple[Any, ...] | None]] = {}
+        if is_attached():
+            self.steps |= {ORPHANS: self._orphans}
+        else:
+            self.steps |= {} if self.rules.keeps_everything else {EXECUTIONS: self._executions}
+            self.steps |= {DANGLING: self._dangling} if rules is None else {}
+        if rules is None:
+            self.steps |= {HISTORY: self._history}
+            self.steps |= {chore.name: self._chore(chore) for chore in HOUSEKEEPING}
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.ends_at
+
+    def work(self, begin: Place) -> None:
+        names = list(self.steps)
+        first = names.index(begin.step) if begin.step in names else 0
+        for number, name in enumerate(names[first:], start=first + 1):
+            position: tuple[Any, ...] | None = begin.position if name == begin.step else ()
+            while position is not None:
+                position = self._page(name, position)
+                self.progress(self.outcome)
+                if self.is_over:
+                    if position is not None:
+                        self.outcome.stopped_at = Place(name, position)
+                    elif number < len(names):
+                        self.outcome.stopped_at = Place(names[number])
+                    return
+
+    def _page(self, step: str, position: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        try:
+            with absence_translated():
+                return self.steps[step](*position)
+        except RefreshError:  # the database is away, or another sweep has the lease
+            raise
+        except Exception as exc:
+            self.outcome.failed[step] = exc
+            return None
+
+    def _executions(self, *position: Any) -> tuple[Any, ...] | None:
+        self.lease.extend()
+        begin = Position(*position)
+        page = self._and_rest(lambda: retention.find(self.rules, begin))
+        self.outcome.looked_at += page.looked_at
+        refused: dict[int, str] = {}
+        for batch in page.batches(self.size):
+            for ids, deleted in in_halves(self._delete, batch):
+                if isinstance(deleted, Exception):
+                    refused[ids[0]] = first_line(deleted)
+                else:
+                    self.outcome.executions += deleted[0]
+                    self.outcome.tasks += deleted[1]
+                    crash_points.reach("swept", ids)
+            self.progress(self.outcome)
+            # the next sweep reads the rest of this page again, but would meet what was refused again, too
+            if self.is_over and not refused:
+                return astuple(begin)
+        named = {pk: f"a row names it in {column}" for pk, column in page.passed.items()}
+        self.outcome.pass_over(named | refused)
+        return astuple(page.next) if page.next else None
+
+    def _delete(self, ids: Sequence[int]) -> tuple[int, int]:
+        deleted = self._and_rest(lambda: delete_final(ids, self.lease.extend))
+        self.size.note(self.took)
+        return deleted
+
+    def _dangling(self, after_id: int = 0) -> tuple[int] | None:
+        self.lease.extend()
+        age = timedelta(hours=self.outcome.dangling_hours)
+        page = self._and_rest(lambda: dangling.find(age, after_id))
+        refreshed, left = dangling.repair(page)
+        self.outcome.refreshed += refreshed
+        self.outcome.leave(sorted([*page.unfinished, *left]))
+        return (page.next,) if page.next else None
+
+    def _history(self, after_id: int = 0) -> tuple[int] | None:
+        days = intake_settings().history_days
+        if not days:
+            return None
+        deleted, after = self._fenced(lambda: history.shorten(timedelta(days=days), after_id))
+        self.outcome.forget(HISTORY, deleted)
+        return None if after is None else (after,)
+
+    def _orphans(self, after_id: int = 0) -> tuple[int] | None:
+        deleted, after = self._fenced(lambda: orphans.forget(after_id))
+        self.outcome.forget(ORPHANS, deleted)
+        return None if after is None else (after,)
+
+    def _chore(self, chore: Chore) -> Callable[[], tuple[()] | None]:
+        def page() -> tuple[()] | None:
+            deleted = self._fenced(chore.do)
+            self.outcome.forget(chore.name, deleted)
+            return () if deleted else None
+
+        return page
+
+    def _fenced(self, delete: Callable[[], T]) -> T:
+        def in_one_transaction() -> T:
+            with transaction.atomic():
+                self.lease.extend()
+                return delete()
+
+        return self._and_rest(in_one_transaction)
+
+    def _and_rest(self, work: Callable[[], T]) -> T:
+        """Do the work and rest as long as it took."""
+        began = time.monotonic()
+        try:
+            return work()
+        finally:
+            self.took = time.monotonic() - began
+            time.sleep(min(self.took, LONGEST_REST_SECONDS))

@@ -1,0 +1,1 @@
+"""What is wrong with a project or a running service: `manage.py check` and `harbor check`."""
