@@ -135,7 +135,7 @@ class StillRunning(RefreshError, TimeoutError):
 
 
 class NotCommitted(RefreshError):
-    """Jobs begin after the commit of this transaction: call wait() after the commit."""
+    """A transaction is open, and the execution has not ended: call wait() after the commit."""
 
 
 class NoInstance(RefreshError):

@@ -43,6 +43,7 @@ Json = dict[str, Any]
 #: The service takes 10,000 reports and 10 MB in a request; smaller ones lose less when they fail.
 MAX_BATCH = 1_000
 MAX_BATCH_BYTES = 4 * 1024**2
+MAX_ANSWER_BYTES = 64 * 1024**2
 #: In characters; the service refuses longer ones.
 MAX_MESSAGE = 10_000
 MAX_STATUS = 100
@@ -161,6 +162,8 @@ class Spool:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         self._file = os.open(self._path, flags, 0o600)
+        self.close = weakref.finalize(self, os.close, self._file)  # a client may be dropped and not closed
+        self.close.atexit = False  # clients are closed at exit, and write until then
         if fsync:
             directory = os.open(self._path.parent, os.O_RDONLY)
             os.fsync(directory)
@@ -172,7 +175,7 @@ class Spool:
                 return
             if time.monotonic() >= end:
                 self.close()
-                raise SpoolBusy(f"another process uses the spool {self._path}")
+                raise SpoolBusy(f"another client uses the spool {self._path}, so no report was taken")
             time.sleep(0.05)
 
     def load(self) -> Iterator[bytes]:
@@ -206,9 +209,6 @@ class Spool:
 
     def empty(self) -> None:
         os.ftruncate(self._file, 0)
-
-    def close(self) -> None:
-        os.close(self._file)
 
 
 def _checked(url: str, token: str) -> str:
@@ -263,9 +263,9 @@ class Client:
     """The service, as a runner uses it. Threads may share a client; close it, or use it in a `with`.
 
     `spool`: a file that keeps reports until the service has answered for them. One client at a time uses it; the
-    next one waits up to `timeout`, and then raises SpoolBusy. Without a spool, reports end with the process.
-    `fsync`: a report survives the loss of power as well. `on_refused(report, reason)` is called from the thread
-    that sends. `timeout`: seconds for an answer. `patience`: seconds for which a call is tried again.
+    next one waits up to three times `timeout`, and then raises SpoolBusy. Without a spool, reports end with the
+    process. `fsync`: a report survives the loss of power as well. `on_refused(report, reason)` is called from the
+    thread that sends. `timeout`: seconds for an answer. `patience`: seconds for which a call is tried again.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class Client:
         spool: str | os.PathLike[str] | None = None,
         *,
         fsync: bool = False,
-        max_spool_bytes: int = 100_000_000,
+        max_spool_bytes: int = 10_000_000,
         max_reports_in_memory: int = 10_000,
         on_refused: OnRefused | None = None,
         timeout: float = 10.0,
@@ -284,10 +284,10 @@ class Client:
     ) -> None:
         self._url = _checked(url, token)
         self._max, self._on_refused = max_reports_in_memory, on_refused
-        self._patience, self._close_timeout = patience, close_timeout
+        self._timeout, self._patience, self._close_timeout = timeout, patience, close_timeout
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._http = httpx2.Client(headers=headers, timeout=timeout, follow_redirects=False)
-        self._spool = Spool(spool, max_spool_bytes, fsync, timeout) if spool else None
+        self._spool = Spool(spool, max_spool_bytes, fsync, 3 * timeout) if spool else None
         #: Guards everything below, and is notified of each change.
         self._changed = threading.Condition()
         self._lines: deque[bytes] = deque(self._spool.load() if self._spool else ())
@@ -428,15 +428,17 @@ class Client:
         """
         headers = {"Idempotency-Key": key} if key else {}
         url = f"{self._url}/api/v1{path}"
+        trouble = ""
         try:
-            response = self._http.request(method, url, content=content, params=[*params], headers=headers)
+            with self._http.stream(method, url, content=content, params=[*params], headers=headers) as response:
+                raw = self._read(response)
         except (httpx2.HTTPError, httpx2.StreamError) as exc:
-            response, trouble = None, _text_of(exc)
-        if response is None:
+            trouble = _text_of(exc)
+        if trouble:
             raise Unavailable(f"{self._url}: {trouble}")
         body = None
         with suppress(ValueError, RecursionError):
-            body = json.loads(response.content)
+            body = json.loads(raw)
         if response.is_success and isinstance(body, dict):
             return body
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip()
@@ -445,6 +447,16 @@ class Client:
         if error.status in (408, 425, 429) or error.status >= 500:
             raise Unavailable(f"{self._url}: {error}", _retry_after(response.headers.get("Retry-After", "")))
         raise error
+
+    def _read(self, response: httpx2.Response) -> bytes:
+        """Read the answer within a size and a time: `timeout` alone bounds each part of it, not their number."""
+        end = time.monotonic() + 2 * self._timeout
+        content = bytearray()
+        for part in response.iter_bytes():
+            content += part
+            if len(content) > MAX_ANSWER_BYTES or time.monotonic() > end:
+                raise Unavailable(f"{self._url}: its answer is too long or takes too long")
+        return bytes(content)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -500,14 +512,16 @@ class Client:
         _open_clients.discard(self)
         # With a spool one failed request is enough: the next process sends the rest.
         tries = 1 if self._spool else math.inf
-        is_sent = self._flush(self._close_timeout if timeout is None else timeout, tries)
-        with self._changed:
-            spool, self._spool, self._ended = self._spool, None, True
-            self._changed.notify_all()
-            left = list(self._lines)
-            if spool:
-                spool.close()
-        self._http.close()  # a request that still runs fails
+        try:
+            is_sent = self._flush(self._close_timeout if timeout is None else timeout, tries)
+        finally:  # also if a signal interrupts it: the next client needs the spool
+            with self._changed:
+                spool, self._spool, self._ended = self._spool, None, True
+                self._changed.notify_all()
+                left = list(self._lines)
+                if spool:
+                    spool.close()
+            self._http.close()  # a request that still runs fails
         if left and not spool:
             log.error("Lost %d reports that could not be sent in time: %s", len(left), self._trouble)
             lost = [Report.from_line(line) for line in left]
@@ -523,8 +537,9 @@ class Client:
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="harbor-refresh-reports", daemon=True)
+            thread.start()  # raises if the process may have no more threads; the next report tries again
+            self._thread = thread
 
     def _run(self) -> None:
         while not self._ended:

@@ -48,7 +48,8 @@ def ask(
     if verb in DEEDS:
         refuse_if_attached(DEEDS[verb])
     refuse_empty(chosen, everything=everything)
-    if Action.objects.filter(state__in=OPEN).count() >= MAX_OPEN:
+    waits = origin != Origin.TERMINAL  # a command does its own work at once
+    if waits and Action.objects.filter(state__in=OPEN).exclude(requested_from=Origin.TERMINAL).count() >= MAX_OPEN:
         raise TooManyActions(f"{MAX_OPEN} actions are open; wait until one has ended, or stop one")
     with transaction.atomic():
         action = Action.objects.create(

@@ -1,13 +1,14 @@
-"""The sender: each receiver has threads of its own, which send its requests."""
+"""The sender: an asyncio loop in a thread, which sends hundreds of requests at once."""
 
+import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harbor_refresh.executions import pacing
-from harbor_refresh.executions.deliveries import addresses, answers, requests
+from harbor_refresh.executions.deliveries import addresses, answers, greenlet_loop, requests
 from harbor_refresh.executions.deliveries.claims import Claimed, Outcome, Result
 from harbor_refresh.executions.deliveries.messages import Message
 from harbor_refresh.executions.deliveries.network import CheckedNetwork, Resolve, Resolver
@@ -23,36 +24,19 @@ class Request:
 
 
 class _Receiver:
-    """The threads and connections to one subscription's receiver, at most CONNECTIONS of each, so a receiver that
-    hangs takes nothing from the others. The threads are daemons: the end of a process does not wait for them."""
+    """The connections to one subscription's receiver, and its turns: it never has more requests than connections,
+    so one that hangs takes nothing from the others."""
 
-    def __init__(self, network: CheckedNetwork, send: Callable[["_Receiver", Request], None]) -> None:
+    def __init__(self, network: CheckedNetwork) -> None:
         self.connections = requests.connections(network)
-        self._send = send
-        self._waiting: queue.Queue[Request | None] = queue.Queue()
-        self._threads = 0
-
-    def give(self, one: Request) -> None:
-        self._waiting.put(one)
-        if self._threads < requests.CONNECTIONS:
-            self._threads += 1
-            threading.Thread(target=self._work, name="sender", daemon=True).start()
-
-    def _work(self) -> None:
-        while one := self._waiting.get():
-            self._send(self, one)
-
-    def close(self) -> None:
-        for _ in range(self._threads):
-            self._waiting.put(None)
-        self.connections.close()
+        self.turns = asyncio.Semaphore(requests.CONNECTIONS)
 
 
 class Sender:
     """Give requests to `submit`; take what became of them from `results`. Used with `with`.
 
-    The caller's thread owns the database, the others the network. At the end requests that wait for their turn
-    come back unsent, and those that are under way have until their timeout.
+    The caller's thread owns the database, this one the network. At the end requests that wait for their turn come
+    back unsent, and those that are under way have until their timeout.
     """
 
     def __init__(self, resolve: Resolve | None = None) -> None:
@@ -61,15 +45,20 @@ class Sender:
         self._network = CheckedNetwork(resolve or self._resolver, addresses.networks())  # type: ignore[arg-type]
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._receivers: dict[int, _Receiver] = {}
+        self._running: set[asyncio.Task[None]] = set()
+        self._ready = threading.Event()
         self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
 
     def __enter__(self) -> "Sender":
+        self._thread.start()
+        self._ready.wait()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop_sending()
-        for receiver in self._receivers.values():
-            receiver.close()
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
         if self._resolver:
             self._resolver.close()
 
@@ -78,12 +67,7 @@ class Sender:
         self._closing.set()
 
     def submit(self, given: Sequence[Request]) -> None:
-        for one in given:
-            receiver = self._receivers.get(one.claimed.subscription_id)
-            if receiver is None:
-                receiver = _Receiver(self._network, self._send)
-                self._receivers[one.claimed.subscription_id] = receiver
-            receiver.give(one)
+        self._loop.call_soon_threadsafe(self._begin, given)
 
     def results(self, wait: float, gather: float) -> list[Result]:
         """Wait for a result; then return those that follow it within `gather` seconds as well."""
@@ -97,9 +81,34 @@ class Sender:
             pass
         return found
 
-    def _send(self, receiver: _Receiver, one: Request) -> None:
-        if self._closing.is_set() or time.monotonic() > one.send_before:
-            self._results.put(Result(one.claimed, Outcome.UNSENT))
-        else:
-            answer = requests.send(receiver.connections, one.message, self._timeout)
-            self._results.put(answers.result(one.claimed, answer))
+    def _run(self) -> None:
+        greenlet_loop.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self._ready.set()
+        await self._ended.wait()
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        for receiver in self._receivers.values():
+            await receiver.connections.aclose()
+
+    def _begin(self, given: Sequence[Request]) -> None:
+        for one in given:
+            task = self._loop.create_task(self._send(one))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def _send(self, one: Request) -> None:
+        receiver = self._receivers.get(one.claimed.subscription_id)
+        if receiver is None:
+            receiver = _Receiver(self._network)
+            self._receivers[one.claimed.subscription_id] = receiver
+        async with receiver.turns:
+            if self._closing.is_set() or time.monotonic() > one.send_before:
+                self._results.put(Result(one.claimed, Outcome.UNSENT))
+                return
+            answer = await requests.send(receiver.connections, one.message, self._timeout)
+        self._results.put(answers.result(one.claimed, answer))

@@ -15,11 +15,12 @@ from harbor_refresh.executions.management.output import Failed
 from harbor_refresh.executions.models import Action
 from harbor_refresh.tasks.actions.bulk import work
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_end(action: Action) -> Action:
-    """Work on the action until it has ended. Ctrl-C, or SIGTERM, stops it at the end of the page in progress."""
+    """Work on the action until it has ended. Ctrl-C, SIGTERM or the end of the terminal stops it after the page
+    in progress."""
     with interrupts_noticed() as is_interrupted, progress_shown(action) as show:
 
         def on_page() -> bool:

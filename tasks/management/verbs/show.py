@@ -22,11 +22,11 @@ def arguments(parser: CommandParser) -> None:
 
 
 def answer(options: dict[str, Any]) -> Answer:
-    if options["running"]:
-        return running_jobs.answer(options)
     execution = Execution.objects.filter(pk=options["id"]).first()
     if execution is None:
         raise NoSuchExecution(options["id"])
+    if options["running"]:
+        return running_jobs.answer(options)
     found = progress(execution.pk)
     reason = Quarantine.objects.filter(pk=execution.pk).values_list("reason", flat=True).first()
     data = as_data(execution) | {

@@ -238,7 +238,7 @@ class Names:
         self.results = list(results)
         self.asked = 0
 
-    def __call__(self, host: str, port: int) -> Sequence[str]:
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
         assert host == "receiver.example"
         self.asked += 1
         return self.results.pop(0) if len(self.results) > 1 else self.results[0]

@@ -2,7 +2,11 @@
 
 import logging
 import re
+import socketserver
+import threading
+import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +248,35 @@ def test_a_message_is_cut_and_cleaned_because_the_status_matters_more(make: Make
     client.flush()
     first, second = (one["message"] for batch in server.batches for one in batch)
     assert (len(first), first[-2:], second) == (10_000, "x…", "a?b?c\né")
+
+
+class Endless(socketserver.BaseRequestHandler):
+    """Begins an answer and never ends it: `parts` go out one after the other, with a pause."""
+
+    part, pause = b" ", 0.2
+
+    def handle(self) -> None:
+        self.request.recv(65_536)
+        with suppress(OSError):
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+            while True:
+                self.request.sendall(self.part)
+                time.sleep(self.pause)
+
+
+class Flood(Endless):
+    part, pause = b" " * 65_536, 0.0
+
+
+@pytest.mark.parametrize("answer", [Endless, Flood])
+def test_an_answer_without_an_end_is_no_answer(
+    make: Make, monkeypatch: pytest.MonkeyPatch, answer: type[Endless]
+) -> None:
+    monkeypatch.setattr(module, "MAX_ANSWER_BYTES", 1_000_000)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), answer) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client = make(url=f"http://127.0.0.1:{server.server_address[1]}", timeout=1.0, patience=0.0)
+        with pytest.raises(Unavailable, match="its answer is too long or takes too long"):
+            client.get(1)
+        server.shutdown()

@@ -163,9 +163,27 @@ def test_one_client_at_a_time_uses_a_spool_and_the_next_waits_for_it(
     server.always = AWAY
     first = make(spool)
     first.report(1, "Success")
-    with pytest.raises(SpoolBusy, match="another process uses the spool"):
+    with pytest.raises(SpoolBusy, match="another client uses the spool"):
         make(spool, timeout=0.1)
     first.close()
+    server.always = None
+    make(spool, timeout=0.1).flush()
+    assert server.task_ids() == [1]
+
+
+def test_a_close_that_is_interrupted_frees_the_spool_and_keeps_its_reports(
+    make: Make, server: Recorder, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.always = AWAY
+    client = make(spool)
+    client.report(1, "Success")
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(client, "_flush", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        client.close()
     server.always = None
     make(spool, timeout=0.1).flush()
     assert server.task_ids() == [1]
