@@ -1,5 +1,6 @@
 """The truth, on PostgreSQL alone: executions, their tasks, and the rule that derives the status of an execution
-from its tasks. Each module is one use case. `news` tells other apps what changed; this app imports none of them.
+from its tasks. `lifecycle` has the use cases, one a module. `news` tells other apps what changed; this app imports
+none of them.
 """
 
 if __name__ == "executions":
