@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from harbor_refresh.api_description import ERRORS
+from harbor_refresh.executions import pacing
 from harbor_refresh.executions.api.idempotency import MAX_KEY
 from harbor_refresh.executions.api.pages import MAX_ITEMS
 from harbor_refresh.executions.api.parsing import MAX_VALUES
@@ -147,7 +148,7 @@ def limits(_: Description) -> str:
         ("`attribute` in a list", f"{MAX_ATTRIBUTES}", "422"),
         ("an Idempotency-Key", f"{MAX_KEY} visible ASCII characters", "422"),
         ("requests of a token in a minute", f"{rate.default:,} (`{rate.name}`)", "429"),
-        ("event streams of a web process", f"{DECLARED['streams'].default} (`{DECLARED['streams'].name}`)", "503"),
+        ("event streams of a web process", f"{pacing.STREAMS}", "503"),
         ("an event stream", f"{SECONDS_OF_A_STREAM:g} s, then open another one", "the stream ends"),
     ]
     return _table(("what", "at most", "else"), rows)

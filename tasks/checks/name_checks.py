@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage, Error
 
 from harbor_refresh.tasks.celery_queues import ROUTES
 
-PACKAGE = __name__.removesuffix(".checks.name_checks")
+PACKAGE = "harbor_refresh.tasks"
 
 
 def check_names(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:

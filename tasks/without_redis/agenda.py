@@ -38,7 +38,7 @@ from harbor_refresh.tasks.without_redis import mode
 from harbor_refresh.tasks.without_redis.savepoint import with_savepoint
 
 #: The modules whose calls after the commit are done before it, if it is not to come.
-OURS = (signals.__name__.removesuffix("signals"), mode.__name__.removesuffix("without_redis.mode") + "jobs.")
+OURS = ("harbor_refresh.executions.", "harbor_refresh.tasks.jobs.")
 
 #: What other processes do not know, each None unless code has set it.
 of_this_process: list[ContextVar[Any]] = []

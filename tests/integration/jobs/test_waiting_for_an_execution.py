@@ -23,7 +23,7 @@ def fails(execution: TrackedExecution) -> None:
 def test_jobs_that_this_transaction_has_started_are_not_waited_for(outbox: Outbox) -> None:
     with transaction.atomic():
         execution = tracked("a")
-        with pytest.raises(NotCommitted, match="begin after the commit of this transaction"):
+        with pytest.raises(NotCommitted, match="has not ended: call wait"):
             execution.wait(timeout=0)
         with transaction.atomic(), pytest.raises(NotCommitted):
             execution.wait(timeout=0)
