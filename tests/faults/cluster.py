@@ -95,6 +95,7 @@ class Cluster:
         self.root = root
         self.members: list[Member] = []
         self.every = dict(EVERY)
+        self._written: tuple[str, Mapping[str, float]] | None = None
         self.env = {
             **os.environ,
             **SHORT,
@@ -142,7 +143,10 @@ class Cluster:
 
     def beat(self, every: Mapping[str, float] | None = None, **env: str) -> Member:
         """Start beat with these intervals in its rows, as an administrator would have set them."""
-        set_intervals(env.get("DATABASE_URL", self.env["DATABASE_URL"]), self.every | dict(every or {}))
+        wanted = env.get("DATABASE_URL", self.env["DATABASE_URL"]), self.every | dict(every or {})
+        if wanted != self._written:  # once, because a later beat may start while the database is away
+            set_intervals(*wanted)
+            self._written = wanted
         schedule = ["beat", "--pidfile="]
         return self._spawn(schedule, "harbor_refresh", env)
 

@@ -11,7 +11,7 @@ from redis import Redis
 
 from harbor_refresh.executions.models import Quarantine
 from tests import servers
-from tests.faults.cluster import Cluster
+from tests.faults.cluster import Cluster, set_intervals
 from tests.faults.conftest import many, statuses, succeed
 from tests.waiting import wait_for
 
@@ -97,6 +97,8 @@ def test_a_beat_that_starts_while_the_database_is_away_waits_for_it(
     cluster: Cluster, holds: Callable[..., None]
 ) -> None:
     ids = many(20)
+    set_intervals(cluster.env["DATABASE_URL"], cluster.every)
+    cluster.every = {}  # no row can be written while the database is away
     connection.close()
     servers.postgres.stop(immediate=True)
     beat = cluster.beat()
