@@ -33,7 +33,7 @@ EXTRAS = {
             "executions.deliveries.requests",
             "executions.deliveries.sender",
             "executions.hook",
-            "executions.signatures",
+            "executions.access.signatures",
             "monitoring",
             "tasks.api",
             "tasks.jobs.delivery.hook",
