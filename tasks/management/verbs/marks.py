@@ -105,7 +105,7 @@ def _import(options: dict[str, Any]) -> Answer:
         return Answer({"taken": found.taken, "unreadable": found.unreadable}, [said])
     with page_bar("keys", keys_of_server()) as show:
         done = import_marks(show)
-    _note(Word.IMPORT, done.taken)
+    note_of_queue(Word.IMPORT, done.taken)
     shown = [f"Took {plural(done.taken, 'mark')} onto the queue."]
     if done.unreadable:
         shown.append(f"Left {plural(done.unreadable, 'mark')} that cannot be read.")
@@ -123,7 +123,7 @@ def _export(options: dict[str, Any]) -> Answer:
     as_set = options["as_set"]
     with page_bar("executions", count_left(as_set=as_set)) as show:
         count = export_marks(as_set=as_set, force=options["force"], on_page=show)
-    _note(Word.EXPORT, count)
+    note_of_queue(Word.EXPORT, count)
     data = {"moved": count, "left": count_left(as_set=as_set)}
     shown = [f"Turned {plural(count, 'execution')} into marks of Harbor."]
     if data["left"]:
@@ -131,8 +131,9 @@ def _export(options: dict[str, Any]) -> Answer:
     return Answer(data, shown)
 
 
-def _note(word: Word, count: int) -> None:
-    with suppress(DatabaseAway), absence_translated():  # the marks themselves need no database
+def note_of_queue(word: Word, count: int) -> None:
+    """Write to the log of actions what was done with the queue, unless the database is away: Redis did the work."""
+    with suppress(DatabaseAway), absence_translated():
         note(at_terminal(), word, Kind.QUEUE, count=count)
 
 

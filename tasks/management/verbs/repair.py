@@ -1,12 +1,9 @@
 """Repair what is wrong. The schedule does most of this by itself; the parts do it now."""
 
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from harbor_refresh.executions.access.audit import Kind, Word, at_terminal, note
-from harbor_refresh.executions.database import absence_translated
-from harbor_refresh.executions.errors import DatabaseAway
+from harbor_refresh.executions.access.audit import Word
 from harbor_refresh.executions.management.command import Subcommand
 from harbor_refresh.executions.management.output import Answer, table
 from harbor_refresh.executions.text import plural
@@ -15,13 +12,13 @@ from harbor_refresh.tasks.jobs.records import own_database
 from harbor_refresh.tasks.jobs.repair.reaper import reap
 from harbor_refresh.tasks.jobs.runtime.broker import may_wait
 from harbor_refresh.tasks.management.verbs import bulk, drift
+from harbor_refresh.tasks.management.verbs.marks import note_of_queue
 from harbor_refresh.tasks.pipeline.recovery import recover
 
 
 def _claims(options: dict[str, Any]) -> Answer:
     count = recover()
-    with suppress(DatabaseAway), absence_translated():  # recover itself needs no database
-        note(at_terminal(), Word.RECOVER, Kind.QUEUE, count=count)
+    note_of_queue(Word.RECOVER, count)
     return Answer({"recovered": count}, [f"Recovered {plural(count, 'execution')}."])
 
 
