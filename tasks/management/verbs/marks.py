@@ -132,7 +132,7 @@ def _export(options: dict[str, Any]) -> Answer:
 
 
 def note_of_queue(word: Word, count: int) -> None:
-    """Write to the log of actions what was done with the queue, unless the database is away: Redis did the work."""
+    """Write to the log of actions what was done with the queue, unless the database is away."""
     with suppress(DatabaseAway), absence_translated():
         note(at_terminal(), word, Kind.QUEUE, count=count)
 
